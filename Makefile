@@ -1,0 +1,44 @@
+# make demo   set up and diagnose real failing jobs
+# make test   set up, check style and types, run all tests
+# make bench  measure everything that the README claims
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/core
+	@$(BIN)/python docs/demo.py
+
+test: $(VENV)/dev lint
+	$(BIN)/pytest
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/bench
+	$(BIN)/python bench/run.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+
+$(VENV)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# Each of these marks an installed set of packages; pyproject.toml says what is in it.
+$(VENV)/core: $(VENV)/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/core
+
+$(VENV)/bench: $(VENV)/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	@touch $@ $(VENV)/core $(VENV)/dev

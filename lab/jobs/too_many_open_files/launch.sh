@@ -1,0 +1,3 @@
+#!/bin/bash
+ulimit -n 64
+python train.py

@@ -1,0 +1,92 @@
+"""Events -> Diagnosis: from the logs of a failed job to its first cause.
+
+`Diagnoser` holds what is expensive to build (the catalogue and the scanner) and diagnoses any
+number of jobs; `diagnose` is the one-off form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from epochzero.diagnose.catalog import Catalog, Signature, builtin, load_folder
+from epochzero.diagnose.facts import Facts, find_facts, read_facts
+from epochzero.diagnose.model import Diagnosis
+from epochzero.diagnose.redact import redact_all
+from epochzero.diagnose.timeline import order
+from epochzero.diagnose.verdict import verdict
+from epochzero.logs.events import Event, events_of
+from epochzero.logs.scan import Scanner
+from epochzero.logs.source import Log, find_logs
+
+__all__ = ["Catalog", "Diagnoser", "Diagnosis", "Facts", "Signature", "builtin", "diagnose",
+           "find_facts", "load_folder", "read_facts"]
+
+
+class Diagnoser:
+    """Diagnoses jobs with one catalogue of signatures.
+
+    Args:
+        catalog: the signatures; those of the package when None.
+        redact: hide tokens, keys and passwords in the results.
+    """
+
+    def __init__(self, catalog: Catalog | None = None, *, redact: bool = True) -> None:
+        self.catalog = builtin() if catalog is None else catalog
+        self.redact = redact
+        self._scanner = Scanner(tuple(self.catalog.anchors))
+
+    def diagnose(self, logs: Sequence[Log], facts: Facts = Facts()) -> Diagnosis:
+        """The diagnosis of one job.
+
+        Args:
+            logs: all the logs of the job, of every rank.
+            facts: what is known beside them.
+
+        Raises:
+            InputError: a log cannot be read.
+        """
+        events: list[Event] = []
+        trained = False
+        for log in logs:
+            scan = self._scanner.scan(log)
+            trained = trained or scan.progress_blocks > 0
+            events.extend(events_of(log, scan, self._scanner.anchors))
+        found = verdict(order(events, self.catalog), facts, [l.name for l in logs], trained=trained)
+        return _redacted(found) if self.redact else found
+
+
+def diagnose(
+    *paths: str | Path,
+    facts: Facts | None = None,
+    signatures: Iterable[Signature] = (),
+    redact: bool = True,
+) -> Diagnosis:
+    """Why the job failed whose logs lie at ``paths``.
+
+    Args:
+        paths: files, or folders of rank files; all belong to one job.
+        facts: exit code and the like; looked for beside the logs when None.
+        signatures: to use in addition to the package's.
+        redact: hide tokens, keys and passwords.
+
+    Raises:
+        InputError: a path does not exist, cannot be read, or holds no logs.
+    """
+    given = [Path(path) for path in paths]
+    diagnoser = Diagnoser(builtin() | Catalog(signatures), redact=redact)
+    return diagnoser.diagnose(find_logs(given), find_facts(given) if facts is None else facts)
+
+
+def _redacted(found: Diagnosis) -> Diagnosis:
+    """The diagnosis with secrets hidden in everything that came from the log."""
+    return replace(
+        found,
+        root=found.root and replace(found.root, text=redact_all(found.root.text)),
+        exception=found.exception
+        and replace(found.exception, message=redact_all(found.exception.message)),
+        evidence=redact_all(found.evidence),
+        cascade=tuple(replace(c, text=redact_all(c.text)) for c in found.cascade),
+        fixes=redact_all(found.fixes),
+    )

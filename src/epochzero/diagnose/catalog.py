@@ -1,0 +1,265 @@
+"""The catalogue of failure signatures: loads them, checks them, finds the ones that fit a text.
+
+A signature is one TOML file below ``signatures/``; ``docs/signatures.md`` describes its fields.
+The engine knows no signature, and a signature needs nothing but its own file.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from epochzero import taxonomy
+from epochzero.errors import CatalogError
+
+__all__ = ["Catalog", "Match", "Role", "Signature", "builtin", "load_folder"]
+
+Role = Literal["cause", "cascade", "wrapper", "teardown", "advice", "benign"]
+"""What part a matching text plays in a failure.
+
+cause: it can be the first cause. cascade: it follows from the death of another rank or process.
+wrapper: it only reports that something inside failed. teardown: it happens while a process that
+has already failed shuts down. advice: a hint or boilerplate printed beside an error. benign: it
+looks like an error and harms nothing.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A log that a signature must match, with the fields that its pattern must capture."""
+
+    log: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One known way to fail, as its file gives it.
+
+    Attributes:
+        name: ``family/name``, from the file's place.
+        title: what it is, in a few words.
+        pattern: searched in the text of an event (``re`` syntax, multi-line mode).
+        anchors: literal texts, one of which stands in every event that the pattern matches;
+            the scan over the bytes looks for these.
+        meaning: what happened, in a sentence or two.
+        role: see `Role`.
+        within: if given, must also match somewhere in the event's whole block (its frames too).
+        category, also, root_cause, phase, retry: words of the taxonomy; empty where open.
+        retry_reason: why a retry helps or does not.
+        fixes: concrete acts, most likely first; ``{name}`` stands for a group of the pattern, and
+            a fix with a group that did not take part in the match is left out.
+        priority: decides between signatures that match the same event; higher wins.
+    """
+
+    name: str
+    title: str
+    pattern: str
+    anchors: tuple[str, ...]
+    meaning: str
+    role: Role = "cause"
+    within: str = ""
+    category: str = ""
+    also: tuple[str, ...] = ()
+    root_cause: str = ""
+    phase: str = ""
+    retry: str = ""
+    retry_reason: str = ""
+    fixes: tuple[str, ...] = ()
+    priority: int = 50
+    examples: tuple[Example, ...] = ()
+    counter_examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A signature found in an event, with what its pattern captured."""
+
+    signature: Signature
+    captured: Mapping[str, str]
+    start: int
+    end: int
+
+    def fixes(self) -> tuple[str, ...]:
+        """The signature's fixes that the captured values complete."""
+        return tuple(_fill(fix, self.captured) for fix in self.signature.fixes
+                     if _placeholders(fix) <= self.captured.keys())
+
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def _placeholders(text: str) -> set[str]:
+    return set(_PLACEHOLDER.findall(text))
+
+
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
+
+
+class Catalog:
+    """Signatures, ready to be matched.
+
+    Args:
+        signatures: names must be unique.
+
+    Raises:
+        CatalogError: two signatures share a name.
+    """
+
+    def __init__(self, signatures: Iterable[Signature]) -> None:
+        self.signatures = tuple(sorted(signatures, key=lambda s: (-s.priority, s.name)))
+        names = [signature.name for signature in self.signatures]
+        for name in names:
+            if names.count(name) > 1:
+                raise CatalogError(f"signature {name!r} is defined twice")
+        self._patterns = tuple(re.compile(s.pattern, re.MULTILINE) for s in self.signatures)
+        self._within = tuple(
+            re.compile(s.within, re.MULTILINE) if s.within else None for s in self.signatures
+        )
+
+    def __iter__(self) -> Iterator[Signature]:
+        return iter(self.signatures)
+
+    def __len__(self) -> int:
+        return len(self.signatures)
+
+    def __or__(self, other: Catalog) -> Catalog:
+        """Both catalogues; a signature of ``other`` replaces one of the same name."""
+        merged = {s.name: s for s in self.signatures} | {s.name: s for s in other.signatures}
+        return Catalog(merged.values())
+
+    @cached_property
+    def anchors(self) -> Mapping[str, tuple[int, ...]]:
+        """Every anchor with the numbers of the signatures that it belongs to."""
+        found: dict[str, list[int]] = {}
+        for number, signature in enumerate(self.signatures):
+            for anchor in signature.anchors:
+                found.setdefault(anchor, []).append(number)
+        return {anchor: tuple(numbers) for anchor, numbers in found.items()}
+
+    def matches(self, text: str, block: str, numbers: Iterable[int] | None = None) -> Iterator[Match]:
+        """The signatures that fit an event, best first.
+
+        Args:
+            text: the event's own message.
+            block: the event with everything around it, frames included.
+            numbers: which signatures can fit (their anchors were seen); all when None.
+        """
+        for number in range(len(self)) if numbers is None else sorted(numbers):
+            found = self._patterns[number].search(text)
+            if found is None:
+                continue
+            within = self._within[number]
+            if within is None or within.search(block):
+                captured = {k: v.strip() for k, v in found.groupdict().items() if v is not None}
+                yield Match(self.signatures[number], captured, found.start(), found.end())
+
+
+@cache
+def builtin() -> Catalog:
+    """The signatures that ship with the package."""
+    root = files("epochzero.diagnose").joinpath("signatures")
+    return Catalog(load_folder(Path(str(root))))
+
+
+def load_folder(folder: Path) -> Iterator[Signature]:
+    """The signatures in a folder and the folders below it, in the order of their names.
+
+    Raises:
+        CatalogError: the folder or one of its files cannot be used.
+    """
+    if not folder.is_dir():
+        raise CatalogError(f"no folder of signatures at {folder}")
+    for path in sorted(folder.rglob("*.toml")):
+        yield _load_file(path, path.relative_to(folder).with_suffix("").as_posix())
+
+
+def _load_file(path: Path, name: str) -> Signature:
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CatalogError(f"{path}: cannot be read: {error}") from error
+    try:
+        return _signature(name, raw)
+    except CatalogError as error:
+        raise CatalogError(f"{path}: {error}") from error
+
+
+_FIELDS = {f.name for f in fields(Signature)} - {"name"}
+_REQUIRED = ("title", "pattern", "anchors", "meaning", "examples")
+_TEXTS = ("title", "pattern", "meaning", "role", "within", "category", "root_cause", "phase",
+          "retry", "retry_reason")
+_LISTS = ("anchors", "also", "fixes", "counter_examples")
+
+
+def _signature(name: str, raw: dict[str, Any]) -> Signature:
+    _check_form(raw)
+    _check_words(raw)
+    examples = tuple(_example(example) for example in raw["examples"])
+    values = {key: tuple(value) if key in _LISTS else value for key, value in raw.items()}
+    signature = Signature(name=name, **{**values, "examples": examples})
+    _check_patterns(signature)
+    return signature
+
+
+def _check_form(raw: dict[str, Any]) -> None:
+    if unknown := raw.keys() - _FIELDS:
+        raise CatalogError(f"unknown field {min(unknown)!r}; known are {', '.join(sorted(_FIELDS))}")
+    for key in _REQUIRED:
+        if not raw.get(key):
+            raise CatalogError(f"field {key!r} is missing or empty")
+    for key in _TEXTS:
+        if not isinstance(raw.get(key, ""), str):
+            raise CatalogError(f"field {key!r} must be a text")
+    for key in _LISTS:
+        value = raw.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise CatalogError(f"field {key!r} must be a list of texts")
+    if not isinstance(raw.get("priority", 0), int):
+        raise CatalogError("field 'priority' must be a whole number")
+
+
+def _check_words(raw: dict[str, Any]) -> None:
+    if raw.get("role", "cause") not in get_args(Role):
+        raise CatalogError(f"role {raw['role']!r} is not one of {', '.join(get_args(Role))}")
+    vocabularies = {
+        "category": taxonomy.categories(), "root_cause": taxonomy.root_causes(),
+        "phase": taxonomy.phases(), "retry": taxonomy.retries(),
+    }
+    for key, vocabulary in vocabularies.items():
+        if (word := raw.get(key, "")) and word not in vocabulary:
+            raise CatalogError(f"{key} {word!r} is not in the taxonomy")
+    for word in raw.get("also", []):
+        if word not in taxonomy.categories():
+            raise CatalogError(f"also {word!r} is not in the taxonomy")
+    if raw.get("role", "cause") == "cause" and not raw.get("category"):
+        raise CatalogError("a cause needs a category")
+
+
+def _example(raw: object) -> Example:
+    match raw:
+        case {"log": str(log), **rest} if rest.keys() <= {"fields"}:
+            return Example(log, rest.get("fields", {}))
+    raise CatalogError("an example is a table with 'log' (a text) and, optionally, 'fields'")
+
+
+def _check_patterns(signature: Signature) -> None:
+    groups: set[str] = set()
+    for key in ("pattern", "within"):
+        try:
+            groups |= re.compile(getattr(signature, key), re.MULTILINE).groupindex.keys()
+        except re.error as error:
+            raise CatalogError(f"{key} is not a regular expression: {error}") from error
+    for fix in signature.fixes:
+        if missing := _placeholders(fix) - groups:
+            raise CatalogError(f"a fix names {{{min(missing)}}}, which the pattern does not capture")
+    for anchor in signature.anchors:
+        if len(anchor.strip()) < 3:
+            raise CatalogError(f"anchor {anchor!r} is too short to look for")

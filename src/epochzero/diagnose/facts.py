@@ -1,0 +1,222 @@
+"""What is known of a job beside its log: how it ended, when it ran, on how many GPUs.
+
+Facts are given by the user or found beside the log: ``facts.json`` (our own), the output of
+``sacct``, of ``kubectl describe pod`` or ``kubectl get pod -o json``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from epochzero.errors import InputError
+
+__all__ = ["Facts", "find_facts", "read_facts", "signal_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """How a job ended and what it used; None where it is not known.
+
+    Attributes:
+        exit_code: as its parent saw it; 128 + n for signal n.
+        signal: number of the signal that ended it.
+        state: of the scheduler, such as FAILED, OUT_OF_MEMORY, TIMEOUT, OOMKilled.
+        start, end: seconds since the epoch.
+        gpus: how many it held.
+    """
+
+    exit_code: int | None = None
+    signal: int | None = None
+    state: str | None = None
+    start: float | None = None
+    end: float | None = None
+    gpus: int | None = None
+
+    def __or__(self, other: Facts) -> Facts:
+        """These facts, completed by ``other`` where they do not tell."""
+        missing = {
+            f.name: getattr(other, f.name) for f in fields(self) if getattr(self, f.name) is None
+        }
+        return replace(self, **missing)
+
+    @property
+    def exit_status(self) -> int | None:
+        """Exit code in the shell's form: 128 + n for signal n."""
+        if self.signal:
+            return 128 + self.signal
+        if self.exit_code is not None and self.exit_code < 0:
+            return 128 - self.exit_code
+        return self.exit_code
+
+    @property
+    def ended_well(self) -> bool:
+        return self.exit_status == 0 and (self.state or "COMPLETED") in ("COMPLETED", "Succeeded")
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL for 9; ``signal 77`` for what has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+_NAMES = ("facts.json", "sacct*.txt", "*.sacct", "kubectl*.json", "kubectl*.txt", "describe*.txt",
+          "pod*.json")
+
+
+def find_facts(paths: Iterable[Path]) -> Facts:
+    """Facts that lie beside the logs: in a folder given, or next to a file given.
+
+    Raises:
+        InputError: such a file is there and cannot be understood.
+    """
+    facts = Facts()
+    folders = dict.fromkeys(path if path.is_dir() else path.parent for path in paths)
+    for folder in folders:
+        for name in _NAMES:
+            for path in sorted(folder.glob(name)):
+                facts = facts | read_facts(path)
+    return facts
+
+
+def read_facts(path: Path) -> Facts:
+    """Facts from one file: ``facts.json``, ``sacct`` output, or what ``kubectl`` says of a pod.
+
+    Raises:
+        InputError: the file cannot be read or is none of these.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        if text.lstrip().startswith(("{", "[")):
+            return _from_json(json.loads(text))
+        if "JobID" in text or "ExitCode" in text:
+            return _from_sacct(text)
+        if "Exit Code:" in text or "Containers:" in text:
+            return _from_describe(text)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise InputError(f"{path}: not the facts of a job: {error}") from error
+    raise InputError(f"{path}: not facts.json, nor output of sacct or kubectl")
+
+
+def _from_json(raw: Any) -> Facts:
+    if "items" in raw and raw["items"]:
+        raw = raw["items"][0]
+    if "status" in raw or raw.get("kind") == "Pod":
+        return _from_pod(raw)
+    return Facts(
+        exit_code=_whole(raw.get("exit_code")),
+        signal=_signal(raw.get("signal")),
+        state=raw.get("state"),
+        start=_time(raw.get("start")),
+        end=_time(raw.get("end")),
+        gpus=_whole(raw.get("gpus")),
+    )
+
+
+def _from_pod(pod: Mapping[str, Any]) -> Facts:
+    status = pod.get("status", {})
+    gpus = 0
+    for container in pod.get("spec", {}).get("containers", []):
+        limits = container.get("resources", {}).get("limits", {})
+        gpus += sum(int(n) for name, n in limits.items() if name.endswith("/gpu"))
+    ended: Mapping[str, Any] = {}
+    for container in status.get("containerStatuses", []):
+        state = container.get("state", {}).get("terminated")
+        ended = state or container.get("lastState", {}).get("terminated") or ended
+    return Facts(
+        exit_code=_whole(ended.get("exitCode")),
+        signal=_signal(ended.get("signal")),
+        state=status.get("reason") or ended.get("reason") or status.get("phase"),
+        start=_time(ended.get("startedAt")),
+        end=_time(ended.get("finishedAt")),
+        gpus=gpus or None,
+    )
+
+
+def _from_describe(text: str) -> Facts:
+    def after(label: str) -> str | None:
+        found = re.search(rf"^\s*{label}:\s+(.+)$", text, re.MULTILINE)
+        return found[1].strip() if found else None
+
+    code = after("Exit Code")
+    gpus = re.search(r"^\s*[\w.]+/gpu:\s+(\d+)", text, re.MULTILINE)
+    reasons = re.findall(r"^\s*Reason:\s+(\w+)", text, re.MULTILINE)
+    told = [reason for reason in reasons if reason not in ("Error", "Completed", "CrashLoopBackOff")]
+    return Facts(
+        exit_code=int(code) if code else None,
+        signal=_signal(after("Signal")),
+        state=(told or reasons or [None])[0],
+        start=_time(after("Started")),
+        end=_time(after("Finished")),
+        gpus=int(gpus[1]) if gpus else None,
+    )
+
+
+def _from_sacct(text: str) -> Facts:
+    lines = [line for line in text.splitlines() if line.strip()]
+    if "|" in lines[0]:
+        names = [name.strip() for name in lines[0].split("|")]
+        rows = [[cell.strip() for cell in line.split("|")] for line in lines[1:]]
+    else:
+        # Fixed columns: the rule below the header tells where each begins and ends.
+        rule = next(i for i, line in enumerate(lines) if set(line.strip()) <= {"-", " "})
+        spans = [found.span() for found in re.finditer(r"-+", lines[rule])]
+        names = [lines[rule - 1][a:b].strip() for a, b in spans]
+        rows = [[line[a:b].strip() for a, b in spans] for line in lines[rule + 1 :]]
+    job = dict(zip(names, rows[0], strict=False))
+    worst = [dict(zip(names, row, strict=False)) for row in rows]
+    state = job.get("State", "").split(" ")[0].rstrip("+")
+    for step in worst:
+        if step.get("State", "").startswith("OUT_OF_ME"):
+            state = "OUT_OF_MEMORY"
+    codes = [step.get("ExitCode", "") for step in worst]
+    code = next((c for c in codes if c not in ("", "0:0")), codes[0] if codes else "")
+    exit_code, _, number = code.partition(":")
+    gpus = re.search(r"gres/gpu(?::\w+)?=(\d+)", " ".join(job.values()))
+    return Facts(
+        exit_code=int(exit_code) if exit_code else None,
+        signal=int(number) if number and int(number) else None,
+        state=state or None,
+        start=_time(job.get("Start")),
+        end=_time(job.get("End")),
+        gpus=int(gpus[1]) if gpus else None,
+    )
+
+
+def _whole(value: object) -> int | None:
+    return None if value is None else int(str(value))
+
+
+def _signal(value: object) -> int | None:
+    if value is None or value == "":
+        return None
+    text = str(value)
+    if text.isdigit():
+        return int(text) or None
+    return int(signal.Signals[text if text.startswith("SIG") else f"SIG{text}"])
+
+
+def _time(value: object) -> float | None:
+    if value is None or value in ("", "Unknown", "None"):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    text = str(value)
+    for pattern in ("%a, %d %b %Y %H:%M:%S %z",):
+        try:
+            return datetime.strptime(text, pattern).timestamp()
+        except ValueError:
+            continue
+    stamp = datetime.fromisoformat(text)
+    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()

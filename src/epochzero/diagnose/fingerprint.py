@@ -1,0 +1,65 @@
+"""A stable identity of a failure, so that the same one is recognised in another run.
+
+What stays: the class of the exception, its message without what changes from run to run, and the
+functions of the user's own code on the stack. Line numbers and library frames do not count, as
+they change with every edit and upgrade. The version stands in front, so that a better algorithm
+never regroups old failures silently.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+from epochzero.logs.traceback import Frame
+
+__all__ = ["fingerprint", "is_user_frame", "normalize"]
+
+VERSION = "1"
+
+_LIBRARY = re.compile(
+    r"site-packages|dist-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]lib[/\\](?!.*[/\\]home[/\\])python|<frozen |<string>"
+    r"|<__array_function__|^/usr/lib|[/\\]importlib[/\\]|[/\\]torch[/\\]|[/\\]tensorflow(?:_core)?[/\\]python[/\\]"
+    r"|[/\\]Lib[/\\](?:threading|runpy|multiprocessing|concurrent|site-packages|importlib|subprocess|json)"
+    r"|[/\\]python\d?\.?\d?[/\\]lib[/\\]|<decorator-gen|<attrs generated|<eval_with_key|[/\\]bin[/\\]\w+$"
+)
+_VOLATILE = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "<hex>"),
+    (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<uuid>"),
+    (re.compile(r"(?:[A-Za-z]:)?(?:[/\\][\w.@+=%~-]+){2,}[/\\]?"), "<path>"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b"), "<hex>"),
+    (re.compile(r"\d+(?:[.,:]\d+)*"), "<n>"),
+    (re.compile(r"\s+"), " "),
+)
+
+
+def is_user_frame(frame: Frame) -> bool:
+    """Whether a frame is of the user's own code rather than of an installed library."""
+    return not _LIBRARY.search(frame.file)
+
+
+def normalize(message: str) -> str:
+    """``message`` without addresses, paths and numbers."""
+    for pattern, replacement in _VOLATILE:
+        message = pattern.sub(replacement, message)
+    return message.strip()
+
+
+def _base(path: str) -> str:
+    return re.split(r"[/\\]", path)[-1]
+
+
+def fingerprint(kind: str, message: str, frames: Iterable[Frame]) -> str:
+    """Identity of a failure.
+
+    Args:
+        kind: class of the exception, or a category where there is none.
+        message: its message, or the line.
+        frames: its stack; only frames of the user's own code count.
+    """
+    own = [f"{_base(frame.file)}:{frame.function}" for frame in frames if is_user_frame(frame)]
+    first_line = message.split("\n", 1)[0]
+    parts = [kind.rsplit(".", 1)[-1], normalize(first_line), *own[-8:]]
+    digest = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+    return f"{VERSION}:{digest}"

@@ -1,0 +1,130 @@
+"""What a diagnosis is made of: immutable values with a documented JSON form (``docs/json.md``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+__all__ = ["SCHEMA", "Consequence", "Cost", "Diagnosis", "ExceptionInfo", "Outcome", "Place", "Root"]
+
+SCHEMA = "epochzero.diagnosis/1"
+
+Outcome = Literal["failed", "no_failure", "evidence_missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The line that names the first cause.
+
+    Attributes:
+        file: name of the log.
+        line: 1-based; None when the evidence is no line (an exit code).
+        text: the line.
+        rank, host: where it was written, if the log tells.
+        time: seconds since the epoch, or since midnight if the log gives no date.
+    """
+
+    file: str
+    line: int | None
+    text: str
+    rank: int | None = None
+    host: str | None = None
+    time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExceptionInfo:
+    """Class and message of the exception at the root."""
+
+    type: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A frame of the user's own code."""
+
+    file: str
+    line: int | None
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Consequence:
+    """Something that followed from the first cause.
+
+    Attributes:
+        rank: whose; None when the log does not tell.
+        text: its first line.
+        file, line: where that stands.
+        role: cascade, wrapper, teardown or later (another failure after the first).
+        count: how often it was seen.
+    """
+
+    rank: int | None
+    text: str
+    file: str
+    line: int
+    role: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the failed job used: ``gpu_hours`` is GPUs x hours."""
+
+    gpus: int
+    seconds: float
+    gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Why a job failed.
+
+    Attributes:
+        source: the paths that were read.
+        outcome: failed, no_failure, or evidence_missing (it failed and left no trace of why).
+        dimension, category, also, root_cause, phase, retry: words of the taxonomy.
+        retry_reason: why a retry helps or does not.
+        confidence: estimated probability that the category is right, 0 to 1.
+        title, meaning: what happened, in a few words and in a sentence or two.
+        root: the line that names the first cause.
+        exception: its class and message, if it is an exception.
+        user_frame: innermost frame of the user's own code.
+        evidence: lines that support the verdict, the root first.
+        cascade: what followed.
+        fixes: concrete acts, most likely first.
+        signature: name of the signature that matched; empty when none did.
+        basis: what decided the category: signature, reading, classifier, exit or nothing.
+        fingerprint: identity of the failure, versioned.
+        cost: what the job used, when that is known.
+    """
+
+    source: tuple[str, ...]
+    outcome: Outcome
+    category: str
+    dimension: str
+    root_cause: str = "unknown"
+    phase: str = "unknown"
+    retry: str = "unknown"
+    retry_reason: str = ""
+    confidence: float = 0.0
+    also: tuple[str, ...] = ()
+    title: str = ""
+    meaning: str = ""
+    root: Root | None = None
+    exception: ExceptionInfo | None = None
+    user_frame: Place | None = None
+    evidence: tuple[str, ...] = ()
+    cascade: tuple[Consequence, ...] = ()
+    fixes: tuple[str, ...] = ()
+    signature: str = ""
+    basis: Literal["signature", "reading", "classifier", "exit", "nothing"] = "nothing"
+    fingerprint: str = ""
+    cost: Cost | None = None
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The JSON form."""
+        return {"schema": SCHEMA, **asdict(self)}

@@ -1,0 +1,62 @@
+"""In which phase of a job a failure happened (Zhang et al., ICSE 2020, Section 4.4)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+
+from epochzero.diagnose.fingerprint import is_user_frame
+from epochzero.logs.traceback import Frame
+
+__all__ = ["phase_of"]
+
+# These happen where the interpreter first meets the code or its arguments, whatever the stack says.
+_AT_START = frozenset({"library_not_found", "syntax_error"})
+
+
+def phase_of(frames: Sequence[Frame], category: str, *, trained: bool) -> str:
+    """The phase that a stack and the log before it point to; ``unknown`` when nothing does.
+
+    Args:
+        frames: outermost call first.
+        category: of the failure.
+        trained: the log shows steps or epochs before the failure.
+    """
+    if category in _AT_START and not trained:
+        return "initialization"
+    own = [frame for frame in reversed(frames) if is_user_frame(frame)]
+    other = [frame for frame in reversed(frames) if not is_user_frame(frame)]
+    for group in (own, other):
+        if phase := _by_names(group):
+            return phase
+    if trained:
+        return "training"
+    if frames and all(frame.function in ("<module>", "") for frame in own) and own:
+        return "initialization"
+    return "unknown"
+
+
+def _by_names(frames: Iterable[Frame]) -> str:
+    for frame in frames:
+        for phase, function, file in _hints():
+            if function.search(frame.function):
+                return phase
+            if file is not None and file.search(frame.file):
+                return phase
+    return ""
+
+
+@cache
+def _hints() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str] | None], ...]:
+    text = files(__package__).joinpath("phases.toml").read_text(encoding="utf-8")
+    return tuple(
+        (
+            raw["phase"],
+            re.compile(raw["function"]),
+            re.compile(raw["file"]) if "file" in raw else None,
+        )
+        for raw in tomllib.loads(text)["hint"]
+    )

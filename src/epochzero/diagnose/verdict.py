@@ -1,0 +1,306 @@
+"""From the timeline of a job to its diagnosis."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from epochzero import taxonomy
+from epochzero.diagnose.facts import Facts, signal_name
+from epochzero.diagnose.fingerprint import fingerprint, is_user_frame
+from epochzero.diagnose.model import (
+    Consequence,
+    Cost,
+    Diagnosis,
+    ExceptionInfo,
+    Place,
+    Root,
+)
+from epochzero.diagnose.phase import phase_of
+from epochzero.diagnose.timeline import EXCEPTION, Judged, Timeline
+from epochzero.logs.events import Event
+
+__all__ = ["verdict"]
+
+MOST_EVIDENCE = 8
+MOST_CONSEQUENCES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Default:
+    """What a category means on its own (``defaults.toml``)."""
+
+    root_cause: str = "unknown"
+    retry: str = "unknown"
+    retry_reason: str = ""
+    meaning: str = ""
+    extract: tuple[re.Pattern[str], ...] = ()
+    fixes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Exit:
+    """What an exit status means on its own (``exits.toml``)."""
+
+    meaning: str
+    category: str = ""
+    settle: tuple[str, ...] = ()
+
+
+def verdict(timeline: Timeline, facts: Facts, source: Sequence[str], *, trained: bool) -> Diagnosis:
+    """The diagnosis of one job.
+
+    Args:
+        timeline: all events of its logs, judged.
+        facts: what is known beside the logs.
+        source: what was read, for the record.
+        trained: the logs show steps or epochs before the failure.
+    """
+    root = timeline.root
+    if facts.ended_well and (root is None or root.claim < EXCEPTION):
+        return _no_failure(source, facts, "The job ended with exit code 0.")
+    if root is not None and (root.role == "cause" or root.category):
+        return _failed(root, timeline, facts, source, trained=trained)
+    status = _status(timeline, facts)
+    if status or root is not None:
+        return _missing(root, timeline, facts, source, status, trained=trained)
+    return _no_failure(source, facts, "Nothing in the log says that the job failed.")
+
+
+def _no_failure(source: Sequence[str], facts: Facts, meaning: str) -> Diagnosis:
+    return Diagnosis(
+        source=tuple(source),
+        outcome="no_failure",
+        category="not_a_failure",
+        dimension=_dimension("not_a_failure"),
+        confidence=0.95 if facts.exit_status == 0 else 0.8,
+        title="No failure",
+        meaning=meaning,
+        cost=_cost(facts),
+    )
+
+
+def _missing(
+    root: Judged | None,
+    timeline: Timeline,
+    facts: Facts,
+    source: Sequence[str],
+    status: int | None,
+    *,
+    trained: bool,
+) -> Diagnosis:
+    """It failed, and the logs do not say why: what the exit status means, and where to look."""
+    end = _exits().get(str(status)) or _Exit("The job failed and its logs do not say why.")
+    category = end.category or "internal_error"
+    default = _defaults()[category]
+    settle = end.settle or ("the complete standard error of every rank",)
+    return Diagnosis(
+        source=tuple(source),
+        outcome="evidence_missing",
+        category=category,
+        dimension=_dimension(category),
+        root_cause="unknown",
+        phase="training" if trained else "unknown",
+        retry="unknown",
+        retry_reason="The log does not tell whether it would fail again.",
+        confidence=0.5 if end.category else 0.2,
+        title=_exit_title(status),
+        meaning=end.meaning,
+        root=_root(root.event) if root else None,
+        evidence=_evidence(root, timeline) if root else (),
+        cascade=_consequences(root, timeline),
+        fixes=(*(f"To settle it, look at {what}." for what in settle), *default.fixes[-1:]),
+        basis="exit" if status else "nothing",
+        fingerprint=fingerprint("exit", str(status or ""), ()),
+        cost=_cost(facts),
+    )
+
+
+def _failed(
+    root: Judged, timeline: Timeline, facts: Facts, source: Sequence[str], *, trained: bool
+) -> Diagnosis:
+    event = root.event
+    signature = root.match.signature if root.match else None
+    category = root.category or "internal_error"
+    default = _defaults()[category]
+    own = next((frame for frame in reversed(event.frames) if is_user_frame(frame)), None)
+    phase = (signature.phase if signature else "") or phase_of(
+        event.frames, category, trained=trained
+    )
+    retry, reason = _retry(root, default)
+    return Diagnosis(
+        source=tuple(source),
+        outcome="failed",
+        category=category,
+        dimension=_dimension(category),
+        root_cause=(signature.root_cause if signature else "") or default.root_cause,
+        phase=phase,
+        retry=retry,
+        retry_reason=reason,
+        confidence=_confidence(root, timeline),
+        also=_also(root, timeline),
+        title=signature.title if signature else taxonomy.categories()[category].title,
+        meaning=signature.meaning if signature else default.meaning,
+        root=_root(event),
+        exception=ExceptionInfo(event.type, event.message) if event.type else None,
+        user_frame=Place(own.file, own.line, own.function) if own else None,
+        evidence=_evidence(root, timeline),
+        cascade=_consequences(root, timeline),
+        fixes=_fixes(root, default),
+        signature=signature.name if signature else "",
+        basis="signature" if signature else "reading" if root.category else "nothing",
+        fingerprint=fingerprint(event.type or category, event.message, event.frames),
+        cost=_cost(facts),
+    )
+
+
+def _dimension(category: str) -> str:
+    return taxonomy.categories()[category].dimension
+
+
+def _root(event: Event) -> Root:
+    return Root(event.log, event.line, event.shown, event.rank, event.host, event.time)
+
+
+def _status(timeline: Timeline, facts: Facts) -> int | None:
+    """The exit status: a fact, or what a launcher's line says of the first process that died."""
+    for judged in timeline.judged:
+        captured: Mapping[str, str] = judged.match.captured if judged.match else {}
+        code = captured.get("exitcode") or captured.get("exit_code")
+        number = captured.get("signal")
+        if code and code.lstrip("-").isdigit() and int(code):
+            return int(code) if int(code) > 0 else 128 - int(code)
+        if number and number.isdigit():
+            return 128 + int(number)
+    if facts.state in ("OUT_OF_MEMORY", "OOMKilled"):
+        return 137
+    return facts.exit_status or (1 if facts.state in ("FAILED", "Failed", "Error") else None)
+
+
+def _exit_title(status: int | None) -> str:
+    if status is None:
+        return "Failed without a reason in the log"
+    if status > 128 and str(status) in _exits():
+        return f"Ended by {signal_name(status - 128)} without a message"
+    return f"Exit code {status} without a message"
+
+
+def _retry(root: Judged, default: _Default) -> tuple[str, str]:
+    signature = root.match.signature if root.match else None
+    if signature and signature.retry:
+        return signature.retry, signature.retry_reason or default.retry_reason
+    return default.retry, default.retry_reason
+
+
+def _fixes(root: Judged, default: _Default) -> tuple[str, ...]:
+    """The signature's fixes; else the category's, completed with what the message tells."""
+    if root.match and (fixes := root.match.fixes()):
+        return fixes
+    values: dict[str, str] = {}
+    for pattern in default.extract:
+        if found := pattern.search(root.event.text):
+            values |= {k: v.strip() for k, v in found.groupdict().items() if v and k not in values}
+    complete = [fix for fix in default.fixes if set(_PLACEHOLDER.findall(fix)) <= values.keys()]
+    filled = [_PLACEHOLDER.sub(lambda name: values[name[1]], fix) for fix in complete]
+    # A fix with numbers of this log makes the general one below it needless.
+    specific = [text for text, fix in zip(filled, complete, strict=True) if text != fix]
+    return tuple(specific[:1] + [f for f in filled if f not in specific])
+
+
+def _also(root: Judged, timeline: Timeline) -> tuple[str, ...]:
+    """Other categories with a real claim: the signature's own, and those of rival causes."""
+    named = list(root.match.signature.also) if root.match else []
+    for judged in timeline.candidates:
+        if judged.claim == root.claim and judged.category:
+            named.append(judged.category)
+    return tuple(dict.fromkeys(name for name in named if name != root.category))[:3]
+
+
+def _confidence(root: Judged, timeline: Timeline) -> float:
+    """Estimated from how the category was found and whether other causes compete.
+
+    The values are the accuracies measured for each case on the development logs.
+    """
+    if root.match:
+        value = 0.95 if root.match.signature.priority >= 50 else 0.85
+    else:
+        value = 0.8 if root.category and root.event.type else 0.6 if root.category else 0.3
+    rivals = {j.category for j in timeline.candidates if j.claim == root.claim} - {root.category}
+    return round(value - (0.15 if rivals else 0.0), 2)
+
+
+def _evidence(root: Judged, timeline: Timeline) -> tuple[str, ...]:
+    lines = [root.event.shown.strip()]
+    for judged in timeline.judged:
+        same_place = judged.event.log == root.event.log and judged.event.rank == root.event.rank
+        if judged is not root and same_place and judged.role == "cause" and judged.category:
+            lines.append(judged.event.shown.strip())
+    return tuple(dict.fromkeys(lines))[:MOST_EVIDENCE]
+
+
+def _consequences(root: Judged | None, timeline: Timeline) -> tuple[Consequence, ...]:
+    """What followed, one entry for each rank and kind of line."""
+    found: dict[tuple[int | None, str], list[Judged]] = {}
+    for judged in timeline.judged:
+        if judged is root or judged.role not in ("cascade", "wrapper", "teardown", "cause"):
+            continue
+        if judged.role == "cause" and not (judged.claim >= EXCEPTION and root):
+            continue
+        same_failure = root and judged.event.text == root.event.text
+        if same_failure and judged.event.rank == (root.event.rank if root else None):
+            continue
+        name = judged.match.signature.name if judged.match else judged.event.type
+        found.setdefault((judged.event.rank, name or judged.event.text[:60]), []).append(judged)
+    consequences = [
+        Consequence(
+            rank=rank,
+            text=group[0].event.shown.strip()[:300],
+            file=group[0].event.log,
+            line=group[0].event.line,
+            role="later" if group[0].role == "cause" else group[0].role,
+            count=len(group),
+        )
+        for (rank, _), group in found.items()
+    ]
+    return tuple(consequences[:MOST_CONSEQUENCES])
+
+
+def _cost(facts: Facts) -> Cost | None:
+    if facts.start is None or facts.end is None or not facts.gpus:
+        return None
+    seconds = max(0.0, facts.end - facts.start)
+    return Cost(facts.gpus, seconds, round(facts.gpus * seconds / 3600, 3))
+
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def _read(name: str) -> dict[str, dict[str, Any]]:
+    return tomllib.loads(files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+@cache
+def _defaults() -> Mapping[str, _Default]:
+    return {
+        category: _Default(
+            **{
+                **raw,
+                "extract": tuple(re.compile(p) for p in raw.get("extract", ())),
+                "fixes": tuple(raw.get("fixes", ())),
+            }
+        )
+        for category, raw in _read("defaults.toml").items()
+    }
+
+
+@cache
+def _exits() -> Mapping[str, _Exit]:
+    return {
+        status: _Exit(raw["meaning"], raw.get("category", ""), tuple(raw.get("settle", ())))
+        for status, raw in _read("exits.toml").items()
+    }

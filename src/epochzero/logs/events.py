@@ -1,0 +1,259 @@
+"""From the regions of a scan to events: what was said to have gone wrong, where, when, by whom.
+
+An event is an exception of a traceback or a single telling line. Lines of different processes in
+one file are taken apart by their prefixes before tracebacks are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from epochzero.logs import stacks
+from epochzero.logs.prefix import Prefix, split, strip_ansi, uses_bare_ranks
+from epochzero.logs.scan import Region, Scan
+from epochzero.logs.source import Log
+from epochzero.logs.traceback import Frame, Link, Traceback, is_header, parse
+
+__all__ = ["Event", "events_of"]
+
+BLOCK_CHARS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that a log says went wrong.
+
+    Attributes:
+        log: name of the log.
+        line: 1-based number of the line in the log.
+        shown: the line as it stands in the log, without terminal escapes.
+        kind: "exception" (part of a traceback or native stack) or "line".
+        type, message: of an exception; the message of a line is its text without prefixes.
+        frames: outermost call first.
+        trace: events of one traceback share this number; -1 for lines.
+        link: relation to the exception printed before it in the same traceback.
+        block: the lines around, without prefixes: the whole traceback, or the line's neighbours.
+        rank, process, host, time, level: of the line, or of the nearest line before it that tells.
+        anchors: the anchors of signatures seen in the event's lines.
+        progress: lines of progress soon after the event's region.
+        progressed_later: whether later parts of the log show progress.
+    """
+
+    log: str
+    line: int
+    shown: str
+    kind: Literal["exception", "line"]
+    type: str
+    message: str
+    frames: tuple[Frame, ...]
+    trace: int
+    link: Link
+    block: str
+    rank: int | None
+    process: str | None
+    host: str | None
+    time: float | None
+    level: str | None
+    anchors: frozenset[str]
+    progress: tuple[str, ...]
+    progressed_later: bool
+
+    @property
+    def text(self) -> str:
+        """What signatures are matched against."""
+        if self.kind == "line" or not self.type:
+            return self.message
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+@dataclass(slots=True)
+class _Line:
+    number: int
+    shown: str
+    text: str
+    prefix: Prefix
+    cues: tuple[int, ...]
+
+
+def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[Event]:
+    """The events of one log, in the order of its lines.
+
+    Args:
+        log: where the scan comes from.
+        scan: the result of the pass over its bytes.
+        anchors: text of each cue that is an anchor, by number.
+    """
+    trace = 0
+    head = scan.head.decode("utf-8", "replace").splitlines()[:-1]
+    bare_ranks = uses_bare_ranks(head)
+    for region in scan.regions:
+        lines = _lines(region, bare_ranks)
+        after = tuple(text.decode("utf-8", "replace") for text in region.progress)
+        later = scan.progress_blocks > region.progress_blocks
+        for stream in _streams(lines):
+            reader = _StreamReader(log, stream, anchors, after, later, trace)
+            yield from reader.events()
+            trace = reader.trace
+
+
+def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
+    lines: list[_Line] = []
+    hits = iter(region.hits)
+    hit = next(hits, None)
+    position = region.offset
+    for number, raw in enumerate(region.text.split(b"\n"), region.line):
+        end = position + len(raw)
+        cues: tuple[int, ...] = ()
+        while hit is not None and hit.start <= end:
+            cues += hit.cues
+            hit = next(hits, None)
+        lines.extend(_pieces(number, raw, cues, bare_ranks))
+        position = end + 1
+    return lines
+
+
+def _pieces(number: int, raw: bytes, cues: tuple[int, ...], bare_ranks: bool) -> Iterator[_Line]:
+    """A line; or, where carriage returns overwrite it, what a terminal would have shown."""
+    text = strip_ansi(raw.decode("utf-8", "replace")).replace("\0", "")
+    if "\r" not in text:
+        prefix, rest = split(text, bare_ranks=bare_ranks)
+        yield _Line(number, text, rest, prefix, cues)
+        return
+    pieces = [piece for piece in text.split("\r") if piece.strip()]
+    shown = [piece for piece in pieces if "%|" not in piece] or pieces[-1:]
+    for piece in shown[:200]:
+        prefix, rest = split(piece, bare_ranks=bare_ranks)
+        yield _Line(number, piece, rest, prefix, cues)
+
+
+def _streams(lines: list[_Line]) -> list[list[_Line]]:
+    """The lines of each process on their own.
+
+    A line that names no process belongs to whoever wrote last: loggers put a prefix on the first
+    line of a record only. But where a traceback's lines all carry one, a bare line is nobody's.
+    """
+    if not any(line.prefix.rank is not None or line.prefix.process for line in lines):
+        return [lines]
+    streams: dict[tuple[int | None, str | None], list[_Line]] = {}
+    for line in lines:
+        streams.setdefault((line.prefix.rank, line.prefix.process), []).append(line)
+    return list(streams.values())
+
+
+class _StreamReader:
+    """Reads the lines of one process in one region."""
+
+    def __init__(
+        self,
+        log: Log,
+        lines: list[_Line],
+        anchors: Mapping[int, str],
+        progress: tuple[str, ...],
+        progressed_later: bool,
+        trace: int,
+    ) -> None:
+        self.log = log
+        self.lines = lines
+        self.texts = [line.text for line in lines]
+        self.breaks = [
+            line.prefix.time is not None or line.prefix.level is not None for line in lines
+        ]
+        self.anchors = anchors
+        self.progress = progress
+        self.progressed_later = progressed_later
+        self.trace = trace
+        stamped = sum(self.breaks)
+        # Where (nearly) every line carries a time, a time does not start a new record.
+        if stamped > 0.8 * len(lines):
+            self.breaks = [False] * len(lines)
+
+    def events(self) -> Iterator[Event]:
+        at = 0
+        while at < len(self.lines):
+            found = self._stack(at)
+            if found is None:
+                if self._tells(at):
+                    yield self._line_event(at)
+                at += 1
+                continue
+            yield from self._exceptions(found)
+            at = max(found.end, at + 1)
+
+    def _stack(self, at: int) -> Traceback | None:
+        text = self.texts[at]
+        if not self.lines[at].cues:
+            return None
+        if is_header(text):
+            return parse(self.texts, at, self.breaks)
+        return stacks.parse(self.texts, at)
+
+    def _tells(self, at: int) -> bool:
+        return bool(self.lines[at].cues) and not self.texts[at].lstrip().startswith(
+            ('File "', "at ", "---->", "Traceback (most recent")
+        )
+
+    def _exceptions(self, found: Traceback) -> Iterator[Event]:
+        self.trace += 1
+        block = "\n".join(self.texts[found.start : found.end])[:BLOCK_CHARS]
+        bounds = [raised.at for raised in found.raised][1:] + [found.end]
+        for raised, stop in zip(found.raised, bounds, strict=True):
+            yield self._event(
+                raised.at,
+                kind="exception",
+                type=raised.type,
+                message=raised.message,
+                frames=raised.frames,
+                trace=self.trace,
+                link=raised.link,
+                block=block,
+                anchors=self._anchors(raised.at, max(stop, raised.at + 1)),
+            )
+
+    def _line_event(self, at: int) -> Event:
+        near = self.texts[max(0, at - 3) : at + 4]
+        return self._event(
+            at,
+            kind="line",
+            type="",
+            message=self.texts[at].strip(),
+            frames=(),
+            trace=-1,
+            link="",
+            block="\n".join(near)[:BLOCK_CHARS],
+            anchors=self._anchors(at, at + 1),
+        )
+
+    def _anchors(self, start: int, stop: int) -> frozenset[str]:
+        return frozenset(
+            self.anchors[cue]
+            for line in self.lines[start:stop]
+            for cue in line.cues
+            if cue in self.anchors
+        )
+
+    def _event(self, at: int, **fields: object) -> Event:
+        line = self.lines[at]
+        prefix = line.prefix
+        time = prefix.time if prefix.time is not None else self._time_before(at)
+        return Event(
+            log=self.log.name,
+            line=line.number,
+            shown=line.shown.rstrip(),
+            rank=prefix.rank if prefix.rank is not None else self.log.rank,
+            process=prefix.process,
+            host=prefix.host,
+            time=time,
+            level=prefix.level,
+            progress=self.progress,
+            progressed_later=self.progressed_later,
+            **fields,  # type: ignore[arg-type]  # the two callers give the remaining fields
+        )
+
+    def _time_before(self, at: int) -> float | None:
+        for line in reversed(self.lines[:at]):
+            if line.prefix.time is not None:
+                return line.prefix.time
+        return None

@@ -1,0 +1,172 @@
+"""What stands in front of a line: rank, process, host, time, level.
+
+Launchers and loggers put prefixes in front of one another (a torchrun rank, a timestamp, a level);
+`split` takes them off one by one and keeps what they say. Indentation behind a prefix is kept, as
+tracebacks need it.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+__all__ = ["Prefix", "split", "strip_ansi", "uses_bare_ranks"]
+
+
+class Prefix(NamedTuple):
+    """What the front of a line tells; None where it does not.
+
+    Attributes:
+        rank: global rank of the process.
+        process: what else tells processes apart: a pid, a pod, an actor.
+        host: the node.
+        time: seconds since the epoch (UTC is assumed where no zone is given); for a clock time
+            without a date, seconds since midnight.
+        level: DEBUG, INFO, WARNING, ERROR or FATAL.
+    """
+
+    rank: int | None = None
+    process: str | None = None
+    host: str | None = None
+    time: float | None = None
+    level: str | None = None
+
+
+NOTHING = Prefix()
+
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+
+
+def strip_ansi(text: str) -> str:
+    """``text`` without colours and other terminal escapes."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+_DATE = r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|\d{4}\d{2}\d{2})"
+_CLOCK = r"\d{1,2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?: ?[AP]M)?"
+_ZONE = r"(?:Z|[+-]\d{2}:?\d{2})?"
+_LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|FATAL|CRITICAL|EXCEPTION|SEVERE)"
+
+# Ordered: the first that fits at the front of the line is taken off, then the next is tried.
+_PREFIXES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        # torchrun --tee, torch's own excepthook, Accelerate and others
+        r"\[(?:rank|Rank|RANK|default|trainer|worker|local_rank|gpu|GPU)[ :=_]?(?P<rank>\d+)\]:? ?",
+        # Horovod and mpirun --tag-output
+        r"\[\d+,(?P<rank>\d+)\]<(?:stdout|stderr|stddiag)>:? ?",
+        # Ray: (train pid=123, ip=10.0.0.2), (pid=123), (raylet)
+        r"\((?P<process>(?:[\w.:<>\[\]()-]{1,80} )?pid=\d+(?:, ip=[\w.:-]+)?|raylet(?:, ip=[\w.:-]+)?"
+        r"|autoscaler[^)\n]{0,40}|gcs_server)\)(?: |$)",
+        # Kubernetes: kubectl logs --prefix, CRI files
+        r"\[pod/(?P<process>[\w./-]+)\] ?",
+        rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE}) (?:stdout|stderr) [FP] ?",
+        # docker compose
+        r"(?P<process>[\w.-]{1,60}-(?P<rank>\d+)) +\| ",
+        r"(?P<process>[\w.]{1,40}[_-][\w.-]{1,40}) +\| (?=\S)",
+        # pdsh and DeepSpeed: worker-3: text
+        r"(?P<host>(?:worker|node|host|gpu|ip)-?[\w-]{0,40}\d+): (?=\S)",
+        # glog and TensorFlow: E0308 10:54:51.906103 16912 file.cc:263]
+        rf"(?P<glog>[IWEF])\d{{4}}(?:\d{{4}})? (?P<time>{_CLOCK}) +(?P<process>\d+) (?=[\w./-]+:\d+\])",
+        rf"\[?(?P<time>{_DATE} {_CLOCK}): (?P<glog>[IWEF]) ",
+        rf"\[(?P<time>{_DATE} {_CLOCK}) (?P<glog>[IWEFC]) (?P<process>\d+) \d+\] ",
+        # GitHub runners and other collectors
+        rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE})(?: |$)",
+        # [2024-05-01 12:00:00,123][module][ERROR] and (2024-05-01 12:00:00)
+        rf"[\[(](?P<time>{_DATE}[ T,]{{1,2}}{_CLOCK}{_ZONE})(?P<inner>(?:,? (?P<level>{_LEVEL})\b"
+        r"|[ ,][^\]\n]{0,60})?)[\])]:?[ \t]?",
+        # 2024-05-01 12:00:00,123 - module - ERROR - text
+        rf"(?P<time>{_DATE}[ T]{_CLOCK}{_ZONE})(?:[ \t]*[-|:][ \t]|[ \t]+|$)",
+        rf"(?:[A-Z][a-z]{{2}} +\d{{1,2}}) (?P<time>{_CLOCK}) (?P<host>[\w.-]+) (?=\S+:)",
+        rf"\[?(?P<time>\d{{2}}:\d{{2}}:\d{{2}}(?:[.,]\d{{1,6}})?)\]?(?=\s)[ \t]?",
+        rf"\[(?P<level>{_LEVEL})\](?::|[ \t]-)?[ \t]?",
+        rf"(?P<level>{_LEVEL})(?:[ \t]*[|:-][ \t]+|:(?=[\w.]+:)|[ \t]+(?=[\w.]+\.\w+[:\s]))",
+    )
+)
+_MAYBE_PREFIXED = re.compile(r"[\[(0-9A-Z]|[\w.]+[_-][\w.-]+ +\| |(?:worker|node|host|gpu|ip)")
+_BARE_RANK = re.compile(r" *(\d{1,5}): ?")
+_LEVELS = {
+    "I": "INFO", "W": "WARNING", "E": "ERROR", "F": "FATAL", "C": "FATAL", "WARN": "WARNING", "ERR": "ERROR",
+    "CRITICAL": "FATAL", "EXCEPTION": "ERROR", "SEVERE": "ERROR", "NOTICE": "INFO",
+}
+_MOST_PREFIXES = 5
+
+
+def split(line: str, *, bare_ranks: bool = False) -> tuple[Prefix, str]:
+    """Takes the prefixes off a line.
+
+    Args:
+        line: one line without terminal escapes.
+        bare_ranks: the log was written by ``srun -l``, where ``3: text`` means rank 3.
+
+    Returns:
+        What the prefixes say, and the rest of the line.
+    """
+    found: dict[str, str] = {}
+    rest = line
+    if bare_ranks and (bare := _BARE_RANK.match(rest)):
+        found["rank"] = bare[1]
+        rest = rest[bare.end() :]
+    for _ in range(_MOST_PREFIXES):
+        if not _MAYBE_PREFIXED.match(rest):
+            break
+        for pattern in _PREFIXES:
+            if match := pattern.match(rest):
+                found |= {k: v for k, v in match.groupdict().items() if v is not None}
+                rest = rest[match.end() :]
+                break
+        else:
+            break
+    return (_prefix(found), rest) if found else (NOTHING, line)
+
+
+def _prefix(found: dict[str, str]) -> Prefix:
+    level = found.get("level") or found.get("glog")
+    return Prefix(
+        rank=int(found["rank"]) if "rank" in found else None,
+        process=found.get("process"),
+        host=found.get("host"),
+        time=_seconds(found["time"]) if "time" in found else None,
+        level=_LEVELS.get(level, level) if level else None,
+    )
+
+
+_NUMBERS = re.compile(r"\d+")
+
+
+def _seconds(text: str) -> float | None:
+    """A time stamp as seconds; None when it is no possible time."""
+    clock_at = text.index(":")
+    numbers = _NUMBERS.findall(text)
+    fraction = re.search(r"[.,](\d{1,9})(?!.*[.,]\d)", text[clock_at:])
+    try:
+        if len(numbers) < 6:
+            hour, minute, second = (int(n) for n in numbers[:3])
+            whole = float(hour * 3600 + minute * 60 + second)
+        else:
+            whole = _dated(text, [int(n) for n in numbers[:6]])
+    except ValueError:
+        return None
+    return whole + (float(f"0.{fraction[1]}") if fraction else 0.0)
+
+
+def _dated(text: str, numbers: list[int]) -> float:
+    first, second, third, hour, minute, sec = numbers
+    year, month, day = (first, second, third) if first > 31 else (third, first, second)
+    if month > 12:
+        month, day = day, month
+    if text.endswith("PM") and hour < 12:
+        hour += 12
+    stamp = datetime(year, month, day, hour, minute, sec, tzinfo=UTC).timestamp()
+    if zone := re.search(r"([+-])(\d{2}):?(\d{2})$", text):
+        offset = int(zone[2]) * 3600 + int(zone[3]) * 60
+        stamp -= offset if zone[1] == "+" else -offset
+    return stamp
+
+
+def uses_bare_ranks(lines: list[str]) -> bool:
+    """Whether lines look as ``srun -l`` writes them: nearly all begin with ``rank: ``."""
+    told = [line for line in lines if line.strip()]
+    bare = sum(1 for line in told if _BARE_RANK.match(line))
+    return len(told) >= 3 and bare >= 0.8 * len(told)

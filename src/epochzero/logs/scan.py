@@ -1,0 +1,376 @@
+"""The one pass over the bytes of a log.
+
+Every literal cue (``cues.toml``) and every anchor of a signature is looked for at once, in linear
+time, by Hyperscan. Lines that hold one are kept together with their neighbours as `Region` values;
+everything else is never decoded. Memory is bounded: of regions that look alike the first and the
+last are kept, and of all regions at most `KEPT_BYTES` from either end of the log.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import hyperscan
+
+from epochzero.logs.source import Block, Log
+
+__all__ = ["Hit", "Region", "Scan", "Scanner"]
+
+BEFORE_LINES = 3
+AFTER_LINES = 8
+GAP_BYTES = 4096
+"""Hits further apart than this are in different regions, whatever number of lines lies between."""
+REGION_BYTES = 1 << 18
+ALIKE = 40
+"""Of regions that look alike, so many from the start and so many from the end are kept."""
+KEPT_BYTES = 24 << 20
+PROGRESS_LINES = 8
+"""So many lines of progress after a region settle whether the job went on."""
+PROGRESS_BYTES = 1 << 16
+"""How far after a region, and into each block, progress is looked for."""
+END_BYTES = 4096
+
+
+class Hit(NamedTuple):
+    """A line that holds cues: its place in the log's bytes, and the numbers of the cues."""
+
+    start: int
+    end: int
+    cues: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Neighbouring lines of a log, some of them hits.
+
+    Attributes:
+        offset: of the first byte, in the uncompressed log.
+        line: number of the first line, from 1.
+        text: the bytes, whole lines.
+        hits: the lines with cues, in order; their places count from the start of the log.
+        progress: lines of progress soon after the region, at most `PROGRESS_LINES`.
+        progress_blocks: how many blocks had shown progress when the region ended.
+    """
+
+    offset: int
+    line: int
+    text: bytes
+    hits: tuple[Hit, ...]
+    progress: tuple[bytes, ...]
+    progress_blocks: int
+
+
+@dataclass(slots=True)
+class Scan:
+    """What one pass found.
+
+    Attributes:
+        regions: in the order of their offsets.
+        size: bytes read.
+        skipped: regions left out because many others look like them.
+        progress_blocks: blocks that show progress.
+        last_progress: offset and bytes of the last line of progress; -1 when there is none.
+        completed: offset of the last text that says the job ended well; -1 when there is none.
+        head, tail: the first and the last bytes of the log.
+    """
+
+    regions: list[Region] = field(default_factory=list)
+    size: int = 0
+    skipped: int = 0
+    progress_blocks: int = 0
+    last_progress: tuple[int, bytes] = (-1, b"")
+    completed: int = -1
+    head: bytes = b""
+    tail: bytes = b""
+
+
+class Scanner:
+    """Finds the lines of a log that say something went wrong.
+
+    Args:
+        anchors: literal texts to look for beside the general cues.
+
+    Attributes:
+        anchors: the text of each cue that is an anchor, by the cue's number.
+    """
+
+    def __init__(self, anchors: Sequence[str]) -> None:
+        cues = _cues()
+        literals = tuple(
+            dict.fromkeys((*cues["headers"], *cues["frames"], *cues["words"], *anchors))
+        )
+        wanted = frozenset(anchors)
+        self.anchors = {n: text for n, text in enumerate(literals) if text in wanted}
+        self._frames = frozenset(literals.index(text) for text in cues["frames"])
+        self._first_completion = len(literals)
+        literals += tuple(cues["completion"])
+        self._database = _compile([_escape(text) for text in literals])
+        self._progress = _compile([pattern.encode() for pattern in cues["progress"]])
+
+    def scan(self, log: Log) -> Scan:
+        """One pass over ``log``.
+
+        Raises:
+            InputError: the log cannot be read.
+        """
+        result = Scan()
+        kept = _Kept()
+        window = _Window()
+        progressing: Block | None = None
+        for block in log.blocks():
+            _note_ends(result, block)
+            hits = self._hits(block, result)
+            if self._progress_lines(block.data[:PROGRESS_BYTES], 1):
+                result.progress_blocks += 1
+                progressing = block
+            for run in window.advance(block, hits):
+                kept.add(self._region(window, run, result), self._key(window, run))
+        for run in window.finish():
+            kept.add(self._region(window, run, result), self._key(window, run))
+        if progressing is not None:
+            result.last_progress = self._last_progress(progressing)
+        result.regions = kept.regions()
+        result.skipped = kept.skipped
+        return result
+
+    def _hits(self, block: Block, result: Scan) -> list[Hit]:
+        """The lines of ``block`` with cues."""
+        found: list[tuple[int, int]] = []
+        append = found.append
+        self._database.scan(
+            block.data, match_event_handler=lambda cue, _start, end, _flags, _ctx: append((end, cue))
+        )
+        data, offset = block.data, block.offset
+        hits: list[Hit] = []
+        line_start = line_end = -1
+        cues: list[int] = []
+        for end, cue in found:
+            if cue >= self._first_completion:
+                result.completed = offset + end
+                continue
+            if end > line_end + 1 or line_end < 0:
+                if cues:
+                    hits.append(Hit(offset + line_start, offset + line_end, tuple(cues)))
+                line_start = data.rfind(b"\n", 0, end - 1) + 1
+                line_end = data.find(b"\n", end - 1)
+                if line_end < 0:
+                    line_end = len(data)
+                cues = []
+            cues.append(cue)
+        if cues:
+            hits.append(Hit(offset + line_start, offset + line_end, tuple(cues)))
+        return hits
+
+    def _region(self, window: _Window, run: list[Hit], result: Scan) -> Region:
+        start, end = window.bounds(run)
+        return Region(
+            offset=start,
+            line=window.line_number(start),
+            text=window.text(start, end),
+            hits=tuple(run),
+            progress=tuple(self._progress_lines(window.text(end, end + PROGRESS_BYTES), PROGRESS_LINES)),
+            progress_blocks=result.progress_blocks,
+        )
+
+    def _key(self, window: _Window, run: list[Hit]) -> frozenset[bytes]:
+        """What the region looks like: its telling lines without digits."""
+        return frozenset(
+            window.text(hit.start, min(hit.end, hit.start + 240)).translate(None, b"0123456789")
+            for hit in run
+            if not self._frames.issuperset(hit.cues)
+        )
+
+    def _progress_lines(self, text: bytes, limit: int) -> list[bytes]:
+        """The first ``limit`` lines of ``text`` that show progress."""
+        lines: list[bytes] = []
+        last_end = -1
+
+        def take(_cue: int, _start: int, end: int, _flags: int, _context: object) -> bool:
+            nonlocal last_end
+            if end > last_end:
+                start = text.rfind(b"\n", 0, end) + 1
+                stop = text.find(b"\n", end)
+                last_end = len(text) if stop < 0 else stop
+                lines.append(text[start : min(last_end, start + 2000)])
+            return len(lines) >= limit
+
+        # The engine reports a scan that its callback ended as an error.
+        try:
+            self._progress.scan(text, match_event_handler=take)
+        except hyperscan.ScanTerminated:
+            pass
+        return lines
+
+    def _last_progress(self, block: Block) -> tuple[int, bytes]:
+        ends: list[int] = []
+        self._progress.scan(
+            block.data, match_event_handler=lambda _cue, _start, end, _flags, _ctx: ends.append(end)
+        )
+        end = max(ends)
+        start = block.data.rfind(b"\n", 0, end) + 1
+        return block.offset + start, block.data[start:].split(b"\n", 1)[0][:2000]
+
+
+class _Window:
+    """The part of a log that is still needed: the open run of hits and a little context."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._offset = 0
+        self._pending: list[Hit] = []
+        self._counted = 0
+        self._line = 1
+
+    @property
+    def end(self) -> int:
+        return self._offset + len(self._buffer)
+
+    def text(self, start: int, end: int) -> bytes:
+        """The bytes between two offsets of the log."""
+        return self._buffer[max(0, start - self._offset) : end - self._offset]
+
+    def line_number(self, offset: int) -> int:
+        """The number of the line at ``offset``, from 1; offsets must not decrease."""
+        if offset > self._counted:
+            start, end = self._counted - self._offset, offset - self._offset
+            self._line += self._buffer.count(b"\n", start, end)
+            self._counted = offset
+        return self._line
+
+    def advance(self, block: Block, hits: list[Hit]) -> Iterator[list[Hit]]:
+        """Takes the next block in; yields the runs of hits that cannot grow any more."""
+        if not hits and not self._pending:
+            self.line_number(block.offset)
+            self._buffer, self._offset = block.data, block.offset
+            self._drop_before(self._first_needed())
+            return
+        self._drop_before(self._first_needed())
+        self._buffer += block.data
+        runs = list(self._runs(self._pending + hits))
+        last = runs[-1]
+        grows = self.end - last[-1].end < GAP_BYTES and last[-1].end - last[0].start < REGION_BYTES
+        self._pending = runs.pop() if grows else []
+        yield from runs
+
+    def finish(self) -> Iterator[list[Hit]]:
+        """The run that was still open when the log ended."""
+        if self._pending:
+            yield self._pending
+
+    def bounds(self, run: list[Hit]) -> tuple[int, int]:
+        """Where the region around a run begins and ends."""
+        start = max(0, run[0].start - self._offset)
+        end = min(len(self._buffer), run[-1].end - self._offset)
+        for _ in range(BEFORE_LINES):
+            if start == 0:
+                break
+            start = self._buffer.rfind(b"\n", max(0, start - GAP_BYTES), start - 1) + 1 or start
+        for _ in range(AFTER_LINES + 1):
+            found = self._buffer.find(b"\n", end, end + GAP_BYTES)
+            if found < 0:
+                end = min(len(self._buffer), end + GAP_BYTES)
+                break
+            end = found + 1
+        return self._offset + start, self._offset + end
+
+    def _first_needed(self) -> int:
+        """From where on the buffer is needed when a block has been taken in."""
+        if self._pending:
+            start, _ = self.bounds(self._pending)
+            return start
+        return max(self._offset, self.end - GAP_BYTES)
+
+    def _drop_before(self, offset: int) -> None:
+        self.line_number(offset)
+        self._buffer = self._buffer[offset - self._offset :]
+        self._offset = offset
+
+    def _runs(self, hits: list[Hit]) -> Iterator[list[Hit]]:
+        """Hits grouped so that within a group the lines around them touch."""
+        run = [hits[0]]
+        for hit in hits[1:]:
+            apart = self._apart(run[-1].end, hit.start)
+            if apart or hit.end - run[0].start > REGION_BYTES:
+                yield run
+                run = []
+            run.append(hit)
+        yield run
+
+    def _apart(self, end: int, start: int) -> bool:
+        if start - end > GAP_BYTES:
+            return True
+        lines = self._buffer.count(b"\n", end - self._offset, start - self._offset)
+        return lines > BEFORE_LINES + AFTER_LINES
+
+
+class _Kept:
+    """The regions that are kept: of those that look alike, the first and the last."""
+
+    def __init__(self) -> None:
+        self.skipped = 0
+        self._first: list[Region] = []
+        self._last: deque[tuple[frozenset[bytes], Region]] = deque()
+        self._first_bytes = self._last_bytes = 0
+        self._seen: dict[frozenset[bytes], int] = {}
+        self._recent: dict[frozenset[bytes], int] = {}
+
+    def add(self, region: Region, key: frozenset[bytes]) -> None:
+        seen = self._seen[key] = self._seen.get(key, 0) + 1
+        if seen <= ALIKE and self._first_bytes < KEPT_BYTES:
+            self._first.append(region)
+            self._first_bytes += len(region.text)
+            return
+        self._last.append((key, region))
+        self._last_bytes += len(region.text)
+        self._recent[key] = self._recent.get(key, 0) + 1
+        if self._last_bytes > KEPT_BYTES:
+            self._thin()
+
+    def _thin(self) -> None:
+        """Keeps of each kind the last; if that is not enough, the last of all."""
+        kept: deque[tuple[frozenset[bytes], Region]] = deque()
+        counts: dict[frozenset[bytes], int] = {}
+        size = 0
+        for key, region in reversed(self._last):
+            counts[key] = counts.get(key, 0) + 1
+            if counts[key] <= ALIKE and size < KEPT_BYTES // 2:
+                kept.appendleft((key, region))
+                size += len(region.text)
+        self.skipped += len(self._last) - len(kept)
+        self._last, self._last_bytes = kept, size
+        # Kinds beyond this number are not told apart; memory matters more.
+        if len(self._seen) > 100_000:
+            self._seen.clear()
+
+    def regions(self) -> list[Region]:
+        self._thin()
+        return self._first + [region for _, region in self._last]
+
+
+def _note_ends(result: Scan, block: Block) -> None:
+    if block.offset == 0:
+        result.head = block.data[:END_BYTES]
+    result.tail = (result.tail + block.data[-END_BYTES:])[-END_BYTES:]
+    result.size = block.offset + len(block.data)
+
+
+@cache
+def _cues() -> dict[str, list[str]]:
+    return tomllib.loads(files(__package__).joinpath("cues.toml").read_text(encoding="utf-8"))
+
+
+def _escape(text: str) -> bytes:
+    return b"".join(b"\\x%02x" % byte for byte in text.encode())
+
+
+def _compile(patterns: list[bytes]) -> hyperscan.Database:
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    numbers = list(range(len(patterns)))
+    database.compile(expressions=patterns, ids=numbers, elements=len(patterns))
+    return database

@@ -1,0 +1,391 @@
+"""Python tracebacks, read into frames and exceptions: plain, chained, exception groups, IPython,
+nested in the message of a wrapper.
+
+Input are lines without their prefixes. Many logs that people pass on have lost their indentation,
+so that is used where it is there and not relied upon. ``stacks`` reads the other languages'.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Frame", "Link", "Raised", "Traceback", "is_header", "parse"]
+
+Link = Literal["", "context", "cause", "inner", "group"]
+"""How an exception relates to the one printed before it: ``context`` was raised while that one was
+handled, ``cause`` was raised from it, ``inner`` is what that one wraps, ``group`` is one of several
+in a group."""
+
+LONGEST_TRACEBACK = 4000
+LONGEST_MESSAGE = 60
+IN_USER_CODE = "in user code:"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One call of a stack; ``line`` is 1-based, None where the trace does not say."""
+
+    file: str
+    line: int | None
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """One exception of a traceback.
+
+    Attributes:
+        type: as printed, with its module if that is printed.
+        message: without the type; may span lines.
+        at: number of the line with type and message.
+        frames: outermost call first.
+        link: relation to the exception printed before it.
+    """
+
+    type: str
+    message: str
+    at: int
+    frames: tuple[Frame, ...]
+    link: Link = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+@dataclass(frozen=True, slots=True)
+class Traceback:
+    """The exceptions of one traceback in the order of print, and the lines that it spans."""
+
+    raised: tuple[Raised, ...]
+    start: int
+    end: int
+
+
+_HEADER = re.compile(r"^\W{0,12}(?:\w+ |[\w.]+: )?Traceback \(most recent call last\):?")
+_ONE_LINE = re.compile(
+    r"Traceback \(most recent call last\): *File \"(?P<stack>.*?)"
+    r"(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)): ?(?P<message>.*)$"
+)
+_ONE_LINE_FRAME = re.compile(r'"?(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>\S+)')
+_IPYTHON_HEADER = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)\s{2,}Traceback \(most recent call last\)")
+_PYTHON_FRAME = re.compile(
+    r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d+)(?:, in ?(?P<function>.*))?$'
+)
+_IPYTHON_FRAMES = (
+    re.compile(r"^(?:Cell |Input )?In ?\[(?P<cell>\d+| )\],? (?:line (?P<line>\d+)"
+               r"|in (?P<function>[^\n]*))(?:, in (?P<inner>[^\n]*))?"),
+    re.compile(r"^File (?P<file>\S[^\n]*?):(?P<line>\d+)(?:, in (?P<function>[^\n]*))?$"),
+    re.compile(r"^(?P<file>(?:[~/.\w][^\s:]*\.pyx?|[A-Za-z]:\\[^\s:]*\.pyx?|<ipython-input-[^>]*>"
+               r"|<__array_function__ internals>)) in (?P<function>[^\n]+)$"),
+)
+_AUTOGRAPH_FRAME = re.compile(r"^\s+(?P<file>\S+\.py):(?P<line>\d+) (?P<function>\w+) +\*?")
+_ARROW = re.compile(r"^-+> (?P<line>\d+)\b")
+_EXCEPTION = re.compile(
+    r"^(?P<type>[A-Za-z_][\w.]*(?:\([\w.]+\))?(?:\[[\w., ]+\])?)(?::(?P<message>(?:\s.*)?|\S.*))?$"
+)
+_TELLING_TYPE = re.compile(
+    r"(?:Error|Exception|Exit|Interrupt|Warning|Iteration|Timeout|Fault|Failure|Abort|Refused"
+    r"|Found|Denied|Killed|Lost|Empty|Full|Invalid\w*|Unsupported\w*|Died|Expired|Conflict"
+    r"|Mismatch|NotSupported|NaN)(?:\([\w.]+\))?$"
+)
+_LINKS: dict[str, Link] = {
+    "During handling of the above exception": "context",
+    "The above exception was the direct cause": "cause",
+}
+_SKIPPED = re.compile(r'^\s*(?:\^+|[~^]+|\.\.\.|\[Previous line repeated .*|"""|\(\.\.\.\)|-{20,})\s*$')
+_GROUP_MEMBER = re.compile(r"^\s*[|+ ]*\+-+ (?:\d+|\.\.\.) -+")
+
+
+def is_header(line: str) -> bool:
+    """Whether a Python traceback begins at this line."""
+    return "Traceback (most recent call last)" in line and (
+        _HEADER.match(line) is not None or _IPYTHON_HEADER.match(line) is not None
+    )
+
+
+def parse(lines: Sequence[str], start: int, breaks: Sequence[bool] | None = None) -> Traceback | None:
+    """Reads the Python traceback whose header is line ``start``.
+
+    Args:
+        lines: one process's lines in order, without prefixes.
+        start: number of the header line.
+        breaks: for each line whether a new log record begins there; a message ends before it.
+
+    Returns:
+        The traceback with all exceptions chained to it; None when nothing can be read from it.
+    """
+    reader = _Reader(lines, breaks)
+    raised = reader.chain(start)
+    return Traceback(tuple(raised), start, reader.at) if raised else None
+
+
+class _Reader:
+    """Reads a chain of tracebacks; ``at`` is the first line not read yet."""
+
+    def __init__(self, lines: Sequence[str], breaks: Sequence[bool] | None) -> None:
+        self.lines = lines
+        self.breaks = breaks
+        self.at = 0
+
+    def chain(self, start: int) -> list[Raised]:
+        raised: list[Raised] = []
+        link: Link = ""
+        self.at = start
+        while self.at < len(self.lines) and len(raised) < 32:
+            line = self.lines[self.at]
+            if "+ Exception Group Traceback" in line:
+                raised += self._group(link)
+            elif flat := _ONE_LINE.search(line):
+                raised.append(_flat(flat, self.at, link))
+                self.at += 1
+            elif ipython := _IPYTHON_HEADER.match(line):
+                exception = self._ipython(ipython["type"], link)
+                self._append(raised, exception)
+                if exception and exception.message.endswith(IN_USER_CODE):
+                    self._append(raised, self._user_code())
+            else:
+                self._plain(raised, link)
+            next_link = self._link()
+            if next_link is None:
+                break
+            link = next_link
+        return raised
+
+    def _append(self, raised: list[Raised], exception: Raised | None) -> None:
+        if exception is not None:
+            raised.append(exception)
+
+    def _link(self) -> Link | None:
+        """Moves to the next traceback of the chain; tells how it is linked."""
+        at = self.at
+        link: Link | None = None
+        while at < min(len(self.lines), self.at + 8):
+            line = self.lines[at].strip()
+            if link is not None and is_header(line):
+                self.at = at
+                return link
+            for text, kind in _LINKS.items():
+                if line.startswith(text):
+                    link = kind
+                    break
+            else:
+                if line and line != '"""' and not line.startswith("----"):
+                    return None
+            at += 1
+        return None
+
+    def _plain(self, raised: list[Raised], link: Link) -> None:
+        header = self.lines[self.at]
+        indent = _indent(header)
+        self.at += 1
+        frames, intact = self._frames(indent)
+        if self.at >= len(self.lines):
+            return
+        found = _exception(self.lines[self.at].strip(), strict=not intact)
+        if found is None:
+            return
+        at = self.at
+        self.at += 1
+        if is_header(found[1]):
+            # The whole message is another traceback, whose header stands on this line.
+            raised.append(Raised(found[0], "", at, tuple(frames), link))
+            self.at = at
+            self._plain(raised, "inner")
+            return
+        message, nested_at = self._message(found[1], indent)
+        raised.append(Raised(found[0], message, at, tuple(frames), link))
+        if nested_at is not None:
+            self.at = nested_at
+            self._plain(raised, "inner")
+        elif message.endswith(IN_USER_CODE):
+            self._append(raised, self._user_code())
+
+    def _frames(self, indent: int) -> tuple[list[Frame], bool]:
+        """Reads frames until the exception's line; tells whether indentation is intact."""
+        frames: list[Frame] = []
+        intact = True
+        code_may_follow = False
+        first = self.at
+        while self.at < min(len(self.lines), first + LONGEST_TRACEBACK):
+            line = self.lines[self.at]
+            if frame := _PYTHON_FRAME.match(line):
+                intact = intact and _indent(line) > indent
+                function = frame["function"] or ""
+                frames.append(Frame(frame["file"], int(frame["line"]), function.strip()))
+                code_may_follow = True
+            elif self._breaks_at(self.at) and frames and not code_may_follow:
+                break
+            elif not line.strip():
+                if not self._goes_on():
+                    break
+            elif _SKIPPED.match(line):
+                pass
+            elif intact and frames and _indent(line) > indent:
+                code_may_follow = False
+            elif code_may_follow and not intact and not _looks_raised(line):
+                code_may_follow = False
+            elif is_header(line) and frames:
+                break
+            else:
+                break
+            self.at += 1
+        return frames, intact and bool(frames)
+
+    def _goes_on(self) -> bool:
+        """Whether after the blank line here a frame or an exception follows."""
+        for line in self.lines[self.at + 1 : self.at + 3]:
+            if line.strip():
+                return bool(_PYTHON_FRAME.match(line)) or _looks_raised(line)
+        return False
+
+    def _message(self, first: str, indent: int) -> tuple[str, int | None]:
+        """Reads the rest of a message; tells where a traceback nested in it begins."""
+        parts = [first]
+        begin = self.at
+        while self.at < min(len(self.lines), begin + LONGEST_MESSAGE):
+            line = self.lines[self.at]
+            if is_header(line):
+                # A nested traceback belongs to the message; a new one follows blank lines.
+                nested = _indent(line) > indent or "Original Traceback" in line
+                nested = nested or line.lstrip().startswith('"') or self.at - begin <= 1
+                return _joined(parts), self.at if nested else None
+            if '"""' in line and self.at + 1 < len(self.lines) and is_header(self.lines[self.at + 1]):
+                return _joined(parts), self.at + 1
+            if not line.strip():
+                if self.at + 1 < len(self.lines) and "Original Traceback" in self.lines[self.at + 1]:
+                    return _joined(parts), self.at + 1
+                break
+            if self._breaks_at(self.at) or any(line.lstrip().startswith(t) for t in _LINKS):
+                break
+            if _PYTHON_FRAME.match(line) and _is_remote(parts[-1]):
+                return _joined(parts[:-1]), self.at - 1
+            parts.append(line.rstrip())
+            self.at += 1
+        return _joined(parts), None
+
+    def _user_code(self) -> Raised | None:
+        """Reads what Keras and AutoGraph put below "in user code:": frames, then the exception."""
+        frames: list[Frame] = []
+        for at in range(self.at, min(len(self.lines), self.at + 200)):
+            line = self.lines[at]
+            if frame := _PYTHON_FRAME.match(line):
+                frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or ""))
+            elif frame := _AUTOGRAPH_FRAME.match(line):
+                frames.append(Frame(frame["file"], int(frame["line"]), frame["function"]))
+            elif _looks_raised(line) and (found := _exception(line.strip(), strict=True)):
+                self.at = at + 1
+                message, _ = self._message(found[1], 0)
+                return Raised(found[0], message, at, tuple(frames), "inner")
+            elif is_header(line):
+                break
+        return None
+
+    def _breaks_at(self, at: int) -> bool:
+        return self.breaks is not None and self.breaks[at]
+
+    def _ipython(self, expected: str, link: Link) -> Raised | None:
+        frames: list[Frame] = []
+        short = expected.rsplit(".", 1)[-1]
+        self.at += 1
+        first = self.at
+        while self.at < min(len(self.lines), first + LONGEST_TRACEBACK):
+            line = self.lines[self.at]
+            if frame := _ipython_frame(line):
+                frames.append(frame)
+            elif (arrow := _ARROW.match(line)) and frames and frames[-1].line is None:
+                last = frames.pop()
+                frames.append(Frame(last.file, int(arrow["line"]), last.function))
+            elif python := _PYTHON_FRAME.match(line):
+                frames.append(Frame(python["file"], int(python["line"]), python["function"] or ""))
+            elif is_header(line):
+                return None
+            else:
+                found = _EXCEPTION.match(line.rstrip())
+                if found and found["type"].rsplit(".", 1)[-1] == short:
+                    at = self.at
+                    self.at += 1
+                    message, _ = self._message((found["message"] or "").strip(), 0)
+                    return Raised(found["type"], message, at, tuple(frames), link)
+            self.at += 1
+        return None
+
+    def _group(self, link: Link) -> list[Raised]:
+        """Reads an exception group: the rails in front of its lines are taken off first."""
+        begin = self.at
+        end = begin + 1
+        while end < len(self.lines) and re.match(r"^\s*[|+]", self.lines[end]):
+            end += 1
+        inner: list[str] = []
+        members = []
+        for number, line in enumerate(self.lines[begin:end]):
+            if _GROUP_MEMBER.match(line):
+                members.append(number)
+                inner.append("")
+            else:
+                inner.append(re.sub(r"^(?:\s*[|+](?: |$))+", "", line))
+        raised: list[Raised] = []
+        for number, first in enumerate([0, *[m + 1 for m in members]]):
+            if first < len(inner) and is_header(inner[first]):
+                stop = members[number] if number < len(members) else len(inner)
+                reader = _Reader(inner[:stop], None)
+                relation: Link = "group" if number else link
+                for exception in reader.chain(first):
+                    raised.append(
+                        Raised(exception.type, exception.message, begin + exception.at,
+                               exception.frames, exception.link or relation)
+                    )
+        self.at = end
+        return raised
+
+
+def _flat(found: re.Match[str], at: int, link: Link) -> Raised:
+    """A traceback that lost its line ends."""
+    frames = tuple(
+        Frame(frame["file"], int(frame["line"]), frame["function"])
+        for frame in _ONE_LINE_FRAME.finditer(found["stack"])
+    )
+    return Raised(found["type"], found["message"].strip(), at, frames, link)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _joined(parts: list[str]) -> str:
+    return "\n".join(parts).strip()
+
+
+def _is_remote(line: str) -> bool:
+    return line.lstrip().startswith("ray::")
+
+
+def _exception(line: str, *, strict: bool) -> tuple[str, str] | None:
+    """Type and message of an exception's line.
+
+    Args:
+        line: without indentation.
+        strict: indentation does not vouch for the line, so the type must look like one.
+    """
+    found = _EXCEPTION.match(line)
+    if found is None or (strict and not _TELLING_TYPE.search(found["type"])):
+        return None
+    return found["type"], (found["message"] or "").strip()
+
+
+def _looks_raised(line: str) -> bool:
+    return _exception(line.strip(), strict=True) is not None
+
+
+def _ipython_frame(line: str) -> Frame | None:
+    for pattern in _IPYTHON_FRAMES:
+        if found := pattern.match(line):
+            groups = found.groupdict()
+            file = groups.get("file") or f"In [{groups.get('cell')}]"
+            function = groups.get("inner") or groups.get("function") or "<module>"
+            number = groups.get("line")
+            return Frame(file, int(number) if number else None, function.split("(")[0].strip())
+    return None
