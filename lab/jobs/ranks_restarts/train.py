@@ -25,9 +25,10 @@ def export(model, step):
 
 
 def main():
-    dist.init_process_group("gloo")
-    rank = dist.get_rank()
-    logging.info("attempt %s, rank %d", os.environ["TORCHELASTIC_RESTART_COUNT"], rank)
+    rank, attempt = int(os.environ["RANK"]), os.environ["TORCHELASTIC_RESTART_COUNT"]
+    dist.init_process_group("gloo", init_method=f"file://{os.getcwd()}/rendezvous{attempt}", rank=rank,
+                            world_size=int(os.environ["WORLD_SIZE"]))
+    logging.info("attempt %s, rank %d", attempt, rank)
     model = nn.parallel.DistributedDataParallel(Encoder())
     opt = torch.optim.Adam(model.parameters())
     for step in range(6):

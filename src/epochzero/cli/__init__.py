@@ -1,0 +1,58 @@
+"""The command line: each command parses, calls the library and prints; none has logic of its own.
+
+A command's module is imported when the command is used, so that ``epochzero --help`` stays fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from epochzero import __version__
+from epochzero.errors import EpochZeroError
+
+__all__ = ["main"]
+
+# Command -> its line in `epochzero --help`. The module epochzero.cli.<command> has `command`.
+_COMMANDS = {
+    "diagnose": "Find the first cause of a failed job in its logs.",
+    "explain": "Say what a category, phase or signature means.",
+    "signatures": "List and check failure signatures.",
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"epochzero.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="epochzero")
+def _epochzero() -> None:
+    """Find failures of deep-learning jobs, and what caused them."""
+
+
+def main() -> None:
+    """Runs the command line; exit code 2 for anything that the user has to correct."""
+    try:
+        _epochzero.main(prog_name="epochzero")
+    except EpochZeroError as error:
+        click.echo(f"epochzero: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone; nothing more can be said to it.
+        sys.stderr.close()
+        sys.exit(141)

@@ -22,7 +22,7 @@ _LIBRARY = re.compile(
     r"site-packages|dist-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]lib[/\\](?!.*[/\\]home[/\\])python|<frozen |<string>"
     r"|<__array_function__|^/usr/lib|[/\\]importlib[/\\]|[/\\]torch[/\\]|[/\\]tensorflow(?:_core)?[/\\]python[/\\]"
     r"|[/\\]Lib[/\\](?:threading|runpy|multiprocessing|concurrent|site-packages|importlib|subprocess|json)"
-    r"|[/\\]python\d?\.?\d?[/\\]lib[/\\]|<decorator-gen|<attrs generated|<eval_with_key|[/\\]bin[/\\]\w+$"
+    r"|[/\\]python\d?\.?\d?[/\\]lib[/\\]|<decorator-gen|<attrs generated|<eval_with_key|[/\\]bin[/\\]\w+$|^(?![/\\.]).*\.(?:pyx|pxi|pxd)$"
 )
 _VOLATILE = (
     (re.compile(r"0x[0-9a-fA-F]+"), "<hex>"),

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from epochzero.diagnose.catalog import Catalog, Match
 from epochzero.diagnose.reading import read
-from epochzero.logs.events import Event
+from epochzero.logs.events import QUIET, Event
+from epochzero.logs.scan import PROGRESS_LINES
 
 __all__ = ["Judged", "Timeline", "order"]
 
@@ -53,62 +54,94 @@ class Timeline:
     judged: tuple[Judged, ...]
 
 
-EXCEPTION, FATAL_LINE, ERROR_LINE, BARE_EXCEPTION, PLAIN_LINE, WEAK = 6, 5, 4, 3, 2, 1
+EXCEPTION, FATAL_LINE, ERROR_LINE, BARE_EXCEPTION, PLAIN_LINE, WEAK = 8, 7, 6, 5, 2, 1
+NAMELESS = 4
+"""An exception that neither a signature nor the general reading knows claims so much less."""
 
-_BARE_EXCEPTION = re.compile(
-    r"^(?:E {3,}|\W{0,6})(?:[\w.]+: )?[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)\b(?::|\(|$)"
-)
+_NO_STATEMENT = re.compile(r"^(?:\s{4,}|\s*[\"'{\[(<-]|\s*[\w.-]+\s*=)|^\s*\$|\binstall ")
+"""Lines that state nothing: code, configurations, help texts, commands."""
+
 _ERROR_LINE = re.compile(
     r"(?:^|[\s\]:|*])(?:fatal error|fatal|error|ERROR|Error|FATAL|FAILED|panic|Killed|Aborted)\b ?(?:\([^)]*\))?[:\]!]"
     r"|^(?:Segmentation fault|Aborted|Killed|Bus error|Illegal instruction)"
 )
-_QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
 
 
 def order(events: Iterable[Event], catalog: Catalog) -> Timeline:
     """Finds the first cause among the events of all logs."""
     judged = tuple(_judge(event, catalog, number) for number, event in enumerate(events))
+    judged = _without_recovered(judged)
     candidates = tuple(j for j in judged if j.role == "cause" and j.claim)
     if not candidates:
-        fallback = [j for j in judged if j.role in ("cascade", "wrapper") and j.category]
-        return Timeline(fallback[0] if fallback else None, (), judged)
+        fallback = [j for j in judged if j.role in ("cascade", "wrapper")]
+        named = [j for j in fallback if j.category]
+        return Timeline((named or fallback or [None])[0], (), judged)
     roots = [_root_of_process(stream) for stream in _by_process(candidates)]
     return Timeline(_first(roots), candidates, judged)
 
 
 def _judge(event: Event, catalog: Catalog, number: int) -> Judged:
     numbers = {n for anchor in event.anchors for n in catalog.anchors[anchor]}
-    match = next(catalog.matches(event.text, event.block, numbers), None) if numbers else None
+    match = _match(event, catalog, numbers) if numbers else None
     role = match.signature.role if match else "cause"
     category = match.signature.category if match else ""
-    if role == "cause" and _recovered(event):
-        role = "recovered"
     claim = _claim(event, match) if role == "cause" else 0
     if claim and not category:
         category = read(event.type, event.message)
-        if event.kind == "line" and not category and claim <= PLAIN_LINE:
-            claim = 0
+        if not category:
+            claim = 0 if event.kind == "line" and claim <= PLAIN_LINE else claim - NAMELESS
     return Judged(event, match, role, category, claim, number)
 
 
+def _match(event: Event, catalog: Catalog, numbers: set[int]) -> Match | None:
+    """The best signature of an event, or of the line that leads in to it.
+
+    What an exception is, its first line says: further lines of its message may be other output
+    that followed, so they can add a cause but not make the exception harmless.
+    """
+    if event.lead:
+        for match in catalog.matches(event.lead, event.lead, numbers):
+            if match.signature.role in ("benign", "teardown"):
+                return match
+    first = event.text.find("\n")
+    for match in catalog.matches(event.text, event.block, numbers):
+        if match.signature.role == "cause" or first < 0 or match.start < first:
+            return match
+    return None
+
+
+def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+    """Takes the claim from events after which their process went on.
+
+    When a launcher reports a dead process, other processes whose lines cannot be told apart may
+    have gone on for a little: then only much progress counts.
+    """
+    died = any(j.role in ("cascade", "wrapper") for j in judged)
+    needed = PROGRESS_LINES if died else 1
+    return tuple(
+        replace(j, role="recovered", claim=0)
+        if j.role == "cause" and (j.event.progress >= needed or (j.event.went_on and not died))
+        else j
+        for j in judged
+    )
+
+
 def _claim(event: Event, match: Match | None) -> int:
+    if event.handled:
+        return 0
     if event.kind == "exception":
         return ERROR_LINE if event.type == "Fatal Python error" else EXCEPTION
     if event.level == "FATAL":
         return FATAL_LINE
-    raised = _BARE_EXCEPTION.match(event.message)
-    if event.level in _QUIET:
-        return WEAK if match or raised else 0
+    if event.level in QUIET:
+        return WEAK if match or event.type else 0
     if match:
         return ERROR_LINE
-    if raised:
+    if event.type:
         return BARE_EXCEPTION
-    return PLAIN_LINE if event.level == "ERROR" or _ERROR_LINE.search(event.message) else WEAK
-
-
-def _recovered(event: Event) -> bool:
-    """Whether the job went on after the event."""
-    return event.progressed_later or len(event.progress) >= 3
+    if event.level == "ERROR" or _ERROR_LINE.search(event.message):
+        return PLAIN_LINE
+    return 0 if _NO_STATEMENT.search(event.shown) else WEAK
 
 
 def _by_process(candidates: Sequence[Judged]) -> list[list[Judged]]:
@@ -120,28 +153,43 @@ def _by_process(candidates: Sequence[Judged]) -> list[list[Judged]]:
 
 
 def _root_of_process(stream: Sequence[Judged]) -> Judged:
-    """The first failure of the last burst of the strongest kind."""
+    """The first of the strongest claims in the last burst of failures."""
+    burst = _last_burst(stream)
+    strongest = max(j.claim for j in burst)
+    first = next(j for j in burst if j.claim == strongest)
+    return _root_of_chain(first, [j for j in burst if j.event.trace == first.event.trace])
+
+
+def _last_burst(stream: Sequence[Judged]) -> list[Judged]:
+    """The failures that hang together with the last strong one: nothing normal lies between."""
     strongest = max(j.claim for j in stream)
-    strong = [j for j in stream if j.claim == strongest]
-    first = last = strong[-1]
-    for judged in reversed(strong[:-1]):
-        same_trace = judged.event.trace == last.event.trace != -1
-        if not same_trace and last.event.line - judged.event.line > BURST_LINES:
-            break
-        first = last = judged
-    return _root_of_chain(first, [j for j in strong if j.event.trace == first.event.trace])
+    last = max(n for n, j in enumerate(stream) if j.claim >= strongest - NAMELESS)
+    first = last
+    while first and _near(stream[first - 1], stream[first]):
+        first -= 1
+    while last + 1 < len(stream) and _near(stream[last], stream[last + 1]):
+        last += 1
+    return list(stream[first : last + 1])
+
+
+def _near(one: Judged, other: Judged) -> bool:
+    same_trace = one.event.trace == other.event.trace != -1
+    return same_trace or other.event.line - one.event.line <= BURST_LINES
 
 
 def _root_of_chain(first: Judged, chain: Sequence[Judged]) -> Judged:
-    """Within one traceback: the innermost of nested exceptions, else the first of the chain."""
+    """Within one traceback: what the first exception wraps, if it wraps one; else itself.
+
+    Of a group's members the first counts.
+    """
+    root = first
     if first.event.trace == -1:
-        return first
-    root = chain[0]
-    for judged in chain[1:]:
-        if judged.event.link == "inner":
-            root = judged
-        else:
+        return root
+    for judged in chain[chain.index(first) + 1 :]:
+        first_member = judged.event.link == "group" and root is first
+        if judged.event.link != "inner" and not first_member:
             break
+        root = judged
     return root
 
 

@@ -22,8 +22,9 @@ from epochzero.diagnose.model import (
     Root,
 )
 from epochzero.diagnose.phase import phase_of
-from epochzero.diagnose.timeline import EXCEPTION, Judged, Timeline
+from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, Judged, Timeline
 from epochzero.logs.events import Event
+from epochzero.logs.traceback import Frame
 
 __all__ = ["verdict"]
 
@@ -128,10 +129,9 @@ def _failed(
     signature = root.match.signature if root.match else None
     category = root.category or "internal_error"
     default = _defaults()[category]
-    own = next((frame for frame in reversed(event.frames) if is_user_frame(frame)), None)
-    phase = (signature.phase if signature else "") or phase_of(
-        event.frames, category, trained=trained
-    )
+    stack = _stack(root, timeline)
+    own = next((frame for frame in reversed(stack) if is_user_frame(frame)), None)
+    phase = (signature.phase if signature else "") or phase_of(stack, category, trained=trained)
     retry, reason = _retry(root, default)
     return Diagnosis(
         source=tuple(source),
@@ -157,6 +157,24 @@ def _failed(
         fingerprint=fingerprint(event.type or category, event.message, event.frames),
         cost=_cost(facts),
     )
+
+
+def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:
+    """The frames of the root; or, where they show none of the user's own code, of the exceptions
+    next to it: those of the same traceback, else of the nearest one of the same process."""
+    event = root.event
+    if any(is_user_frame(frame) for frame in event.frames):
+        return event.frames
+    near = [
+        other.event
+        for other in timeline.judged
+        if other.event.log == event.log
+        and other.event.rank == event.rank
+        and abs(other.event.line - event.line) <= BURST_LINES
+        and any(is_user_frame(frame) for frame in other.event.frames)
+    ]
+    near.sort(key=lambda e: (e.trace != event.trace, abs(e.line - event.line)))
+    return near[0].frames if near else event.frames
 
 
 def _dimension(category: str) -> str:

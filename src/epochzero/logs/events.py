@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from epochzero.logs import stacks
 from epochzero.logs.prefix import Prefix, split, strip_ansi, uses_bare_ranks
@@ -20,6 +20,23 @@ from epochzero.logs.traceback import Frame, Link, Traceback, is_header, parse
 __all__ = ["Event", "events_of"]
 
 BLOCK_CHARS = 20_000
+BARS = 3
+"""So many lines with a progress bar after an event show that its process went on."""
+
+QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
+"""Levels at which nothing fatal is logged."""
+
+_BARE_EXCEPTION = re.compile(
+    r"^(?:E {3,}|\W{0,6})(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|\w\.error)\b)"
+    r"(?P<message>:.*|$)"
+)
+# A step or epoch alone may be a heading or an instruction; with a measure it is progress.
+_METRIC = re.compile(
+    r"(?i)\d.*(?:loss|acc|lr\b|err|it/s|s/it|ppl|perplexity|reward|eta\b|grad|norm|time|sec|metric|score"
+    r"|f1\b|auc|map\b|bleu|tokens|samples|throughput|speed|nll|kl\b|psnr|fid\b|finished|done).*\d|\d+ ?/ ?\d+"
+)
+_CHILD = re.compile(r"\s*-- Process (\d+) terminated with the following error")
+_BAR = re.compile(r"\d%\||\d/\d+ \[[=>.]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +48,18 @@ class Event:
         line: 1-based number of the line in the log.
         shown: the line as it stands in the log, without terminal escapes.
         kind: "exception" (part of a traceback or native stack) or "line".
-        type, message: of an exception; the message of a line is its text without prefixes.
+        type, message: of an exception, also of one that a line names without a traceback; the
+            message of any other line is its text without prefixes.
         frames: outermost call first.
         trace: events of one traceback share this number; -1 for lines.
         link: relation to the exception printed before it in the same traceback.
         block: the lines around, without prefixes: the whole traceback, or the line's neighbours.
+        lead: the line before a traceback; it can tell what became of the exception.
         rank, process, host, time, level: of the line, or of the nearest line before it that tells.
+        handled: the exception was logged as less than an error.
         anchors: the anchors of signatures seen in the event's lines.
-        progress: lines of progress soon after the event's region.
-        progressed_later: whether later parts of the log show progress.
+        progress: how many lines soon after the event show that the same process went on.
+        went_on: whether later parts of the log show progress or a good end.
     """
 
     log: str
@@ -52,25 +72,34 @@ class Event:
     trace: int
     link: Link
     block: str
+    lead: str
     rank: int | None
     process: str | None
     host: str | None
     time: float | None
     level: str | None
+    handled: bool
     anchors: frozenset[str]
-    progress: tuple[str, ...]
-    progressed_later: bool
+    progress: int
+    went_on: bool
 
     @property
     def text(self) -> str:
         """What signatures are matched against."""
-        if self.kind == "line" or not self.type:
+        if not self.type:
             return self.message
         return f"{self.type}: {self.message}" if self.message else self.type
 
 
+class _Progress(NamedTuple):
+    offset: int
+    rank: int | None
+    bar: bool
+
+
 @dataclass(slots=True)
 class _Line:
+    offset: int
     number: int
     shown: str
     text: str
@@ -91,12 +120,28 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[Even
     bare_ranks = uses_bare_ranks(head)
     for region in scan.regions:
         lines = _lines(region, bare_ranks)
-        after = tuple(text.decode("utf-8", "replace") for text in region.progress)
-        later = scan.progress_blocks > region.progress_blocks
+        progress = _progress(region, bare_ranks)
+        went_on = (
+            scan.progress_blocks > region.progress_blocks or scan.completed > region.hits[-1].end
+        )
         for stream in _streams(lines):
-            reader = _StreamReader(log, stream, anchors, after, later, trace)
+            reader = _StreamReader(log, stream, anchors, progress, went_on, trace)
             yield from reader.events()
             trace = reader.trace
+
+
+def _progress(region: Region, bare_ranks: bool) -> list[_Progress]:
+    """The lines in and soon after a region that show that a process goes on.
+
+    A progress bar is drawn again when its process dies, so bars count only where several follow.
+    """
+    found = []
+    for offset, raw in region.progress:
+        prefix, text = split(strip_ansi(raw.decode("utf-8", "replace")), bare_ranks=bare_ranks)
+        bar = _BAR.search(text) is not None
+        if bar or _METRIC.search(text):
+            found.append(_Progress(offset, prefix.rank, bar))
+    return found
 
 
 def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
@@ -110,23 +155,25 @@ def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
         while hit is not None and hit.start <= end:
             cues += hit.cues
             hit = next(hits, None)
-        lines.extend(_pieces(number, raw, cues, bare_ranks))
+        lines.extend(_pieces(position, number, raw, cues, bare_ranks))
         position = end + 1
     return lines
 
 
-def _pieces(number: int, raw: bytes, cues: tuple[int, ...], bare_ranks: bool) -> Iterator[_Line]:
+def _pieces(
+    offset: int, number: int, raw: bytes, cues: tuple[int, ...], bare_ranks: bool
+) -> Iterator[_Line]:
     """A line; or, where carriage returns overwrite it, what a terminal would have shown."""
     text = strip_ansi(raw.decode("utf-8", "replace")).replace("\0", "")
     if "\r" not in text:
         prefix, rest = split(text, bare_ranks=bare_ranks)
-        yield _Line(number, text, rest, prefix, cues)
+        yield _Line(offset, number, text, rest, prefix, cues)
         return
     pieces = [piece for piece in text.split("\r") if piece.strip()]
     shown = [piece for piece in pieces if "%|" not in piece] or pieces[-1:]
     for piece in shown[:200]:
         prefix, rest = split(piece, bare_ranks=bare_ranks)
-        yield _Line(number, piece, rest, prefix, cues)
+        yield _Line(offset, number, piece, rest, prefix, cues)
 
 
 def _streams(lines: list[_Line]) -> list[list[_Line]]:
@@ -151,8 +198,8 @@ class _StreamReader:
         log: Log,
         lines: list[_Line],
         anchors: Mapping[int, str],
-        progress: tuple[str, ...],
-        progressed_later: bool,
+        progress: list[_Progress],
+        went_on: bool,
         trace: int,
     ) -> None:
         self.log = log
@@ -163,7 +210,7 @@ class _StreamReader:
         ]
         self.anchors = anchors
         self.progress = progress
-        self.progressed_later = progressed_later
+        self.went_on = went_on
         self.trace = trace
         stamped = sum(self.breaks)
         # Where (nearly) every line carries a time, a time does not start a new record.
@@ -197,11 +244,16 @@ class _StreamReader:
 
     def _exceptions(self, found: Traceback) -> Iterator[Event]:
         self.trace += 1
+        start = max(0, found.start - 1)
+        lead = self.texts[start] if start < found.start else ""
         block = "\n".join(self.texts[found.start : found.end])[:BLOCK_CHARS]
+        handled = self._handled(found)
         bounds = [raised.at for raised in found.raised][1:] + [found.end]
         for raised, stop in zip(found.raised, bounds, strict=True):
             yield self._event(
                 raised.at,
+                found.end,
+                child=self._child(found.start, raised.at),
                 kind="exception",
                 type=raised.type,
                 message=raised.message,
@@ -209,22 +261,36 @@ class _StreamReader:
                 trace=self.trace,
                 link=raised.link,
                 block=block,
-                anchors=self._anchors(raised.at, max(stop, raised.at + 1)),
+                lead=lead,
+                handled=handled,
+                anchors=self._anchors(start, start + 1)
+                | self._anchors(raised.at, max(stop, raised.at + 1)),
             )
 
     def _line_event(self, at: int) -> Event:
         near = self.texts[max(0, at - 3) : at + 4]
+        text = self.texts[at].strip()
+        bare = _BARE_EXCEPTION.match(text)
         return self._event(
             at,
+            at + 1,
             kind="line",
-            type="",
-            message=self.texts[at].strip(),
+            type=bare["type"] if bare else "",
+            message=bare["message"].strip(":*` ") if bare else text,
             frames=(),
             trace=-1,
             link="",
             block="\n".join(near)[:BLOCK_CHARS],
+            lead="",
+            handled=False,
             anchors=self._anchors(at, at + 1),
         )
+
+    def _handled(self, found: Traceback) -> bool:
+        """Whether the traceback is part of a log record that is no error, and the log goes on."""
+        record = self.lines[found.start - 1].prefix if found.start else None
+        goes_on = any(line.text.strip() for line in self.lines[found.end :])
+        return record is not None and record.level == "WARNING" and goes_on
 
     def _anchors(self, start: int, stop: int) -> frozenset[str]:
         return frozenset(
@@ -234,7 +300,14 @@ class _StreamReader:
             if cue in self.anchors
         )
 
-    def _event(self, at: int, **fields: object) -> Event:
+    def _child(self, start: int, at: int) -> int | None:
+        """The number of the spawned process whose traceback a parent passes on."""
+        for text in reversed(self.texts[start:at]):
+            if found := _CHILD.match(text):
+                return int(found[1])
+        return None
+
+    def _event(self, at: int, end: int, child: int | None = None, **fields: object) -> Event:
         line = self.lines[at]
         prefix = line.prefix
         time = prefix.time if prefix.time is not None else self._time_before(at)
@@ -242,15 +315,23 @@ class _StreamReader:
             log=self.log.name,
             line=line.number,
             shown=line.shown.rstrip(),
-            rank=prefix.rank if prefix.rank is not None else self.log.rank,
+            rank=next((r for r in (child, prefix.rank, self.log.rank) if r is not None), None),
             process=prefix.process,
             host=prefix.host,
             time=time,
             level=prefix.level,
-            progress=self.progress,
-            progressed_later=self.progressed_later,
+            progress=self._progress_after(end),
+            went_on=self.went_on,
             **fields,  # type: ignore[arg-type]  # the two callers give the remaining fields
         )
+
+    def _progress_after(self, at: int) -> int:
+        """How many lines of the same process show progress from line ``at`` on."""
+        last = self.lines[min(at, len(self.lines)) - 1]
+        after = [p for p in self.progress
+                 if p.offset > last.offset and p.rank in (None, last.prefix.rank)]
+        bars = sum(1 for p in after if p.bar)
+        return len(after) - bars + (bars if bars >= BARS else 0)
 
     def _time_before(self, at: int) -> float | None:
         for line in reversed(self.lines[:at]):

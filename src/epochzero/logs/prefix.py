@@ -52,10 +52,12 @@ _LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|FATAL|CRITICAL|EXCEPTION|
 _PREFIXES = tuple(
     re.compile(pattern)
     for pattern in (
-        # torchrun --tee, torch's own excepthook, Accelerate and others
+        # torchrun --tee puts nothing between its prefix and the line
+        r"\[(?:default|trainer|worker)(?P<rank>\d+)\]:",
+        # torch's own excepthook, Accelerate and others
         r"\[(?:rank|Rank|RANK|default|trainer|worker|local_rank|gpu|GPU)[ :=_]?(?P<rank>\d+)\]:? ?",
         # Horovod and mpirun --tag-output
-        r"\[\d+,(?P<rank>\d+)\]<(?:stdout|stderr|stddiag)>:? ?",
+        r"\[(?:\d+,)?(?P<rank>\d+)\]<(?:stdout|stderr|stddiag)>:?",
         # Ray: (train pid=123, ip=10.0.0.2), (pid=123), (raylet)
         r"\((?P<process>(?:[\w.:<>\[\]()-]{1,80} )?pid=\d+(?:, ip=[\w.:-]+)?|raylet(?:, ip=[\w.:-]+)?"
         r"|autoscaler[^)\n]{0,40}|gcs_server)\)(?: |$)",
@@ -63,27 +65,37 @@ _PREFIXES = tuple(
         r"\[pod/(?P<process>[\w./-]+)\] ?",
         rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE}) (?:stdout|stderr) [FP] ?",
         # docker compose
-        r"(?P<process>[\w.-]{1,60}-(?P<rank>\d+)) +\| ",
+        r"(?P<process>[\w.-]{1,60}[_-](?P<rank>\d+)) +\| ",
         r"(?P<process>[\w.]{1,40}[_-][\w.-]{1,40}) +\| (?=\S)",
         # pdsh and DeepSpeed: worker-3: text
-        r"(?P<host>(?:worker|node|host|gpu|ip)-?[\w-]{0,40}\d+): (?=\S)",
+        r"(?P<host>(?:worker|node|host|gpu|ip)-?[\w-]{0,40}\d+|\d{1,3}(?:\.\d{1,3}){3}):(?: |$)",
         # glog and TensorFlow: E0308 10:54:51.906103 16912 file.cc:263]
         rf"(?P<glog>[IWEF])\d{{4}}(?:\d{{4}})? (?P<time>{_CLOCK}) +(?P<process>\d+) (?=[\w./-]+:\d+\])",
+        # the same from PyTorch: [E502 10:54:51.906103000 file.cpp:263] and [E file.cpp:263]
+        rf"\[(?P<glog>[IWEFC])\d{{3,4}} (?P<time>{_CLOCK}) (?=[\w./-]+:\d+\])",
+        r"\[(?P<glog>[IWEFC]) (?=[\w./-]+\.\w+:\d+\])",
+        rf"\[(?P<glog>[IWEF])\d{{4}} (?P<time>{_CLOCK}) (?=[\w./-]+:\d+\])",
+        r"(?P<glog>[IWEF])\d{4} \d\d:\d\d:(?P<epoch>\d{10}\.\d+) +(?P<process>\d+) (?=[\w./-]+:\d+\])",
         rf"\[?(?P<time>{_DATE} {_CLOCK}): (?P<glog>[IWEF]) ",
         rf"\[(?P<time>{_DATE} {_CLOCK}) (?P<glog>[IWEFC]) (?P<process>\d+) \d+\] ",
         # GitHub runners and other collectors
         rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE})(?: |$)",
         # [2024-05-01 12:00:00,123][module][ERROR] and (2024-05-01 12:00:00)
-        rf"[\[(](?P<time>{_DATE}[ T,]{{1,2}}{_CLOCK}{_ZONE})(?P<inner>(?:,? (?P<level>{_LEVEL})\b"
-        r"|[ ,][^\]\n]{0,60})?)[\])]:?[ \t]?",
+        rf"[\[(](?P<time>{_DATE}[ T,]{{1,2}}{_CLOCK}{_ZONE})(?:[,:]? (?P<level>{_LEVEL})\b"
+        r"[^\])\n]{0,60}|[ ,:][^\]\n]{0,60})?[\])]:?[ \t]?",
         # 2024-05-01 12:00:00,123 - module - ERROR - text
         rf"(?P<time>{_DATE}[ T]{_CLOCK}{_ZONE})(?:[ \t]*[-|:][ \t]|[ \t]+|$)",
         rf"(?:[A-Z][a-z]{{2}} +\d{{1,2}}) (?P<time>{_CLOCK}) (?P<host>[\w.-]+) (?=\S+:)",
         rf"\[?(?P<time>\d{{2}}:\d{{2}}:\d{{2}}(?:[.,]\d{{1,6}})?)\]?(?=\s)[ \t]?",
-        rf"\[(?P<level>{_LEVEL})\](?::|[ \t]-)?[ \t]?",
+        rf"\[(?P<level>{_LEVEL}|debug|info|warning|warn|error|fatal|critical)\](?::|[ \t]-)?[ \t]?",
+        # vLLM: ERROR 05-01 12:00:00 engine.py:12]
+        rf"(?P<level>{_LEVEL}) \d\d-\d\d (?P<time>{_CLOCK}) (?=\[?[\w./-]+:\d+\])",
         rf"(?P<level>{_LEVEL})(?:[ \t]*[|:-][ \t]+|:(?=[\w.]+:)|[ \t]+(?=[\w.]+\.\w+[:\s]))",
     )
 )
+# Only behind a time: what the logger's name and level look like there.
+_RECORD = re.compile(rf"(?:\[[\w.]+\](?=\[)|[\w./:-]+[ \t]+)?[-|]?[ \t]*\[?(?P<level>{_LEVEL})\b\]?[ \t]*[|:-]?[ \t]+")
+_WARNING = re.compile(r"\S+\.py:\d+: (?:[A-Z]\w*Warning): ")
 _MAYBE_PREFIXED = re.compile(r"[\[(0-9A-Z]|[\w.]+[_-][\w.-]+ +\| |(?:worker|node|host|gpu|ip)")
 _BARE_RANK = re.compile(r" *(\d{1,5}): ?")
 _LEVELS = {
@@ -118,6 +130,11 @@ def split(line: str, *, bare_ranks: bool = False) -> tuple[Prefix, str]:
                 break
         else:
             break
+    if "time" in found and "level" not in found and (record := _RECORD.match(rest)):
+        found["level"] = record["level"]
+        rest = rest[record.end() :]
+    if "level" not in found and "Warning: " in rest and _WARNING.match(rest):
+        found["level"] = "WARNING"
     return (_prefix(found), rest) if found else (NOTHING, line)
 
 
@@ -127,9 +144,15 @@ def _prefix(found: dict[str, str]) -> Prefix:
         rank=int(found["rank"]) if "rank" in found else None,
         process=found.get("process"),
         host=found.get("host"),
-        time=_seconds(found["time"]) if "time" in found else None,
-        level=_LEVELS.get(level, level) if level else None,
+        time=_time(found),
+        level=_LEVELS.get(level.upper(), level.upper()) if level else None,
     )
+
+
+def _time(found: dict[str, str]) -> float | None:
+    if "epoch" in found:
+        return float(found["epoch"])
+    return _seconds(found["time"]) if "time" in found else None
 
 
 _NUMBERS = re.compile(r"\d+")
@@ -158,6 +181,8 @@ def _dated(text: str, numbers: list[int]) -> float:
         month, day = day, month
     if text.endswith("PM") and hour < 12:
         hour += 12
+    elif text.endswith("AM") and hour == 12:
+        hour = 0
     stamp = datetime(year, month, day, hour, minute, sec, tzinfo=UTC).timestamp()
     if zone := re.search(r"([+-])(\d{2}):?(\d{2})$", text):
         offset = int(zone[2]) * 3600 + int(zone[3]) * 60

@@ -54,7 +54,8 @@ class Region:
         line: number of the first line, from 1.
         text: the bytes, whole lines.
         hits: the lines with cues, in order; their places count from the start of the log.
-        progress: lines of progress soon after the region, at most `PROGRESS_LINES`.
+        progress: offset and bytes of lines that show progress: all of those in the region, and the
+            first few after it, `PROGRESS_LINES` at most.
         progress_blocks: how many blocks had shown progress when the region ended.
     """
 
@@ -62,7 +63,7 @@ class Region:
     line: int
     text: bytes
     hits: tuple[Hit, ...]
-    progress: tuple[bytes, ...]
+    progress: tuple[tuple[int, bytes], ...]
     progress_blocks: int
 
 
@@ -126,7 +127,7 @@ class Scanner:
         for block in log.blocks():
             _note_ends(result, block)
             hits = self._hits(block, result)
-            if self._progress_lines(block.data[:PROGRESS_BYTES], 1):
+            if self._progress_lines(block.data[:PROGRESS_BYTES], 0, 1):
                 result.progress_blocks += 1
                 progressing = block
             for run in window.advance(block, hits):
@@ -174,7 +175,10 @@ class Scanner:
             line=window.line_number(start),
             text=window.text(start, end),
             hits=tuple(run),
-            progress=tuple(self._progress_lines(window.text(end, end + PROGRESS_BYTES), PROGRESS_LINES)),
+            progress=(
+                *self._progress_lines(window.text(start, end), start, REGION_BYTES),
+                *self._progress_lines(window.text(end, end + PROGRESS_BYTES), end, PROGRESS_LINES),
+            ),
             progress_blocks=result.progress_blocks,
         )
 
@@ -186,9 +190,9 @@ class Scanner:
             if not self._frames.issuperset(hit.cues)
         )
 
-    def _progress_lines(self, text: bytes, limit: int) -> list[bytes]:
-        """The first ``limit`` lines of ``text`` that show progress."""
-        lines: list[bytes] = []
+    def _progress_lines(self, text: bytes, offset: int, limit: int) -> list[tuple[int, bytes]]:
+        """The first ``limit`` lines that show progress in ``text``, which begins at ``offset``."""
+        lines: list[tuple[int, bytes]] = []
         last_end = -1
 
         def take(_cue: int, _start: int, end: int, _flags: int, _context: object) -> bool:
@@ -197,7 +201,7 @@ class Scanner:
                 start = text.rfind(b"\n", 0, end) + 1
                 stop = text.find(b"\n", end)
                 last_end = len(text) if stop < 0 else stop
-                lines.append(text[start : min(last_end, start + 2000)])
+                lines.append((offset + start, text[start : min(last_end, start + 2000)]))
             return len(lines) >= limit
 
         # The engine reports a scan that its callback ended as an error.

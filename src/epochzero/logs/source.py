@@ -175,7 +175,23 @@ def _folder_logs(folder: Path) -> list[Log]:
         named_as_log = _LOG_NAME.search(path.name) or _RANK_NAME.search(path.name)
         if named_as_log and path.is_file():
             found.append(_file_log(path, path.relative_to(folder).as_posix()))
-    return found
+    return _last_attempts(found)
+
+
+_ATTEMPT = re.compile(r"^(?P<run>.*?)(?:^|/)attempt_(?P<attempt>\d+)/")
+
+
+def _last_attempts(logs: list[Log]) -> list[Log]:
+    """Of a job that its launcher started again, the last attempt only: it decided the outcome."""
+    last: dict[str, int] = {}
+    for log in logs:
+        if found := _ATTEMPT.match(log.name):
+            last[found["run"]] = max(last.get(found["run"], 0), int(found["attempt"]))
+    return [
+        log
+        for log in logs
+        if not (found := _ATTEMPT.match(log.name)) or int(found["attempt"]) == last[found["run"]]
+    ]
 
 
 def _file_log(path: Path, name: str) -> Log:

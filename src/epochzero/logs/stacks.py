@@ -17,7 +17,7 @@ _PYTEST_ERROR = re.compile(r"^E {3,}(?P<text>\S.*)$")
 _PYTEST_FRAME = re.compile(r"^(?P<file>[^\s:]+(?::\\[^\s:]+)?\.py):(?P<line>\d+): ?(?P<rest>.*)$")
 _PYTEST_LOOKBACK = 400
 _TYPED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*): ?(?P<message>.*)$")
-_FATAL = re.compile(r"Fatal Python error: (?P<message>.+)$")
+_FATAL = re.compile(r"(?P<type>Fatal Python error|Timeout)(?:: | (?=\())(?P<message>.+)$")
 _FAULT_FRAME = re.compile(r'^\s*File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<function>.+)$')
 _TERMINATE = re.compile(r"terminate called (?:after throwing an instance of '(?P<type>[^']+)'|"
                         r"without an active exception|recursively)")
@@ -91,7 +91,9 @@ def _fatal(lines: Sequence[str], at: int) -> Traceback | None:
         elif frames:
             break
         end += 1
-    raised = Raised("Fatal Python error", found["message"], at, tuple(reversed(frames)))
+    if found["type"] == "Timeout" and not frames:
+        return None
+    raised = Raised(found["type"], found["message"], at, tuple(reversed(frames)))
     return Traceback((raised,), at, end)
 
 
@@ -167,6 +169,7 @@ def _go(lines: Sequence[str], at: int) -> Traceback | None:
 _READERS: tuple[tuple[str, Callable[[Sequence[str], int], Traceback | None]], ...] = (
     ("E   ", _pytest),
     ("Fatal Python error", _fatal),
+    ("Timeout (", _fatal),
     ("terminate called", _terminate),
     ("panicked at", _rust),
     ("panic: ", _go),

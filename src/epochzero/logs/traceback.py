@@ -65,7 +65,8 @@ class Traceback:
     end: int
 
 
-_HEADER = re.compile(r"^\W{0,12}(?:\w+ |[\w.]+: )?Traceback \(most recent call last\):?")
+HEADER = "Traceback (most recent call last):"
+_HEADER = re.compile(r"^\W{0,12}(?:\w+ |Exception Group |[\w.]+: )?Traceback \(most recent call last\):?")
 _ONE_LINE = re.compile(
     r"Traceback \(most recent call last\): *File \"(?P<stack>.*?)"
     r"(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)): ?(?P<message>.*)$"
@@ -90,12 +91,17 @@ _EXCEPTION = re.compile(
 _TELLING_TYPE = re.compile(
     r"(?:Error|Exception|Exit|Interrupt|Warning|Iteration|Timeout|Fault|Failure|Abort|Refused"
     r"|Found|Denied|Killed|Lost|Empty|Full|Invalid\w*|Unsupported\w*|Died|Expired|Conflict"
-    r"|Mismatch|NotSupported|NaN)(?:\([\w.]+\))?$"
+    r"|Mismatch|NotSupported|NaN|\w\.error)(?:\([\w.]+\))?$"
 )
 _LINKS: dict[str, Link] = {
     "During handling of the above exception": "context",
     "The above exception was the direct cause": "cause",
 }
+_ANNOUNCES = re.compile(r"(?:Exception encountered when calling [^\n]*|Graph execution error:)(?:\n|$)")
+_DETAIL = re.compile(r"\s|Detected at node|Stack trace for op definition|Node: |File \"")
+# What begins something of its own below a message.
+_NEXT = (*_LINKS, "Exception ignored in", "Process finished with exit code")
+_RAISE = re.compile(r"^\s*raise (?P<type>[\w.]+)\((?:f?[\"'](?P<message>[^\"']*)[\"'])?")
 _SKIPPED = re.compile(r'^\s*(?:\^+|[~^]+|\.\.\.|\[Previous line repeated .*|"""|\(\.\.\.\)|-{20,})\s*$')
 _GROUP_MEMBER = re.compile(r"^\s*[|+ ]*\+-+ (?:\d+|\.\.\.) -+")
 
@@ -103,7 +109,10 @@ _GROUP_MEMBER = re.compile(r"^\s*[|+ ]*\+-+ (?:\d+|\.\.\.) -+")
 def is_header(line: str) -> bool:
     """Whether a Python traceback begins at this line."""
     return "Traceback (most recent call last)" in line and (
-        _HEADER.match(line) is not None or _IPYTHON_HEADER.match(line) is not None
+        _HEADER.match(line) is not None
+        or _IPYTHON_HEADER.match(line) is not None
+        or line.rstrip().endswith(HEADER)  # printed behind other output
+        or "%|" in line  # printed into a progress bar
     )
 
 
@@ -145,8 +154,8 @@ class _Reader:
             elif ipython := _IPYTHON_HEADER.match(line):
                 exception = self._ipython(ipython["type"], link)
                 self._append(raised, exception)
-                if exception and exception.message.endswith(IN_USER_CODE):
-                    self._append(raised, self._user_code())
+                if exception is not None:
+                    self._append(raised, self._below(exception))
             else:
                 self._plain(raised, link)
             next_link = self._link()
@@ -180,13 +189,13 @@ class _Reader:
 
     def _plain(self, raised: list[Raised], link: Link) -> None:
         header = self.lines[self.at]
-        indent = _indent(header)
+        indent = _indent(header) if _HEADER.match(header) else 0
         self.at += 1
         frames, intact = self._frames(indent)
-        if self.at >= len(self.lines):
-            return
-        found = _exception(self.lines[self.at].strip(), strict=not intact)
+        headline = self.lines[self.at].strip() if self.at < len(self.lines) else ""
+        found = _exception(headline, strict=not intact)
         if found is None:
+            self._append(raised, self._raise_statement(frames, link))
             return
         at = self.at
         self.at += 1
@@ -201,8 +210,8 @@ class _Reader:
         if nested_at is not None:
             self.at = nested_at
             self._plain(raised, "inner")
-        elif message.endswith(IN_USER_CODE):
-            self._append(raised, self._user_code())
+        else:
+            self._append(raised, self._below(raised[-1]))
 
     def _frames(self, indent: int) -> tuple[list[Frame], bool]:
         """Reads frames until the exception's line; tells whether indentation is intact."""
@@ -235,6 +244,12 @@ class _Reader:
             self.at += 1
         return frames, intact and bool(frames)
 
+    def _raise_statement(self, frames: list[Frame], link: Link) -> Raised | None:
+        """What a traceback that was cut off before its last line was about to say."""
+        at = self.at - 1
+        found = _RAISE.match(self.lines[at]) if frames and at >= 0 else None
+        return Raised(found["type"], found["message"] or "", at, tuple(frames), link) if found else None
+
     def _goes_on(self) -> bool:
         """Whether after the blank line here a frame or an exception follows."""
         for line in self.lines[self.at + 1 : self.at + 3]:
@@ -249,23 +264,46 @@ class _Reader:
         while self.at < min(len(self.lines), begin + LONGEST_MESSAGE):
             line = self.lines[self.at]
             if is_header(line):
-                # A nested traceback belongs to the message; a new one follows blank lines.
-                nested = _indent(line) > indent or "Original Traceback" in line
-                nested = nested or line.lstrip().startswith('"') or self.at - begin <= 1
+                # A nested traceback belongs to the message; another one stands on its own.
+                announced = not parts[-1].strip() or parts[-1].rstrip().endswith(":")
+                nested = announced or _indent(line) > indent or "Original Traceback" in line
                 return _joined(parts), self.at if nested else None
             if '"""' in line and self.at + 1 < len(self.lines) and is_header(self.lines[self.at + 1]):
                 return _joined(parts), self.at + 1
             if not line.strip():
-                if self.at + 1 < len(self.lines) and "Original Traceback" in self.lines[self.at + 1]:
-                    return _joined(parts), self.at + 1
-                break
-            if self._breaks_at(self.at) or any(line.lstrip().startswith(t) for t in _LINKS):
+                return _joined(parts), self._announced()
+            if self._breaks_at(self.at) or line.lstrip().startswith(_NEXT):
                 break
             if _PYTHON_FRAME.match(line) and _is_remote(parts[-1]):
                 return _joined(parts[:-1]), self.at - 1
             parts.append(line.rstrip())
             self.at += 1
         return _joined(parts), None
+
+    def _announced(self) -> int | None:
+        """Where a traceback begins that the blank line here and a line of text lead over to."""
+        for at in range(self.at + 1, min(len(self.lines), self.at + 4)):
+            line = self.lines[at]
+            if is_header(line):
+                told = self.lines[at - 1].strip()
+                return at if "Original Traceback" in line or told.startswith("-- Process") else None
+        return None
+
+    def _below(self, outer: Raised) -> Raised | None:
+        """What TensorFlow and Keras put below a message that only announces it."""
+        if outer.message.endswith(IN_USER_CODE):
+            return self._user_code()
+        if not _ANNOUNCES.match(outer.message):
+            return None
+        for at in range(self.at, min(len(self.lines), self.at + 60)):
+            line = self.lines[at]
+            if is_header(line):
+                return None
+            if line.strip() and not _DETAIL.match(line):
+                self.at = at + 1
+                message, _ = self._message(line.strip(), 0)
+                return Raised(outer.type, message, at, outer.frames, "inner")
+        return None
 
     def _user_code(self) -> Raised | None:
         """Reads what Keras and AutoGraph put below "in user code:": frames, then the exception."""

@@ -1,0 +1,233 @@
+"""What all benchmarks share: where the data lies, and how results are kept.
+
+The data are not part of the repository. ``EPOCHZERO_DATA`` names the folder that holds them; when
+it is not set, ``../shared/data`` beside the repository is taken.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import epochzero
+from epochzero.diagnose import Catalog, Diagnosis
+
+__all__ = [
+    "LAB",
+    "REPOSITORY",
+    "SEED",
+    "DataFile",
+    "LabJob",
+    "data_file",
+    "fold",
+    "jsonl",
+    "lab_jobs",
+    "line_hash",
+    "literals",
+    "rate",
+    "save",
+    "scratch",
+    "verdict_of",
+]
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+LAB = REPOSITORY / "lab"
+RESULTS = REPOSITORY / "bench" / "results"
+SEED = 20_200_627
+"""Of everything that is drawn at random."""
+
+
+class DataFile:
+    """A file of the data, with what a result file says of it.
+
+    Args:
+        name: path below the data folder.
+    """
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self.path = path
+        self.records = list(jsonl(path))
+
+    def described(self) -> Mapping[str, object]:
+        """Name, hash and number of records."""
+        digest = hashlib.sha256(self.path.read_bytes()).hexdigest()
+        return {"name": self.name, "sha256": digest, "records": len(self.records)}
+
+
+def data_file(name: str) -> DataFile:
+    """A file of the data folder; ends the program with a message when it is not there."""
+    told = os.environ.get("EPOCHZERO_DATA")
+    folder = Path(told) if told else REPOSITORY.parent / "shared" / "data"
+    path = folder / name
+    if not path.is_file():
+        where = "EPOCHZERO_DATA" if told else "the default for EPOCHZERO_DATA"
+        sys.exit(
+            f"{name}: not found in {folder} ({where}). Set EPOCHZERO_DATA to the folder that holds "
+            "the benchmark data; bench/README.md says which files it needs."
+        )
+    return DataFile(name, path)
+
+
+def jsonl(path: Path) -> Iterator[dict[str, Any]]:
+    """The records of a JSON-lines file, gzipped or not."""
+    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open()
+    with opened as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def fold(text: str) -> str:
+    """The text with every run of white space made one space."""
+    return " ".join(text.split())
+
+
+def line_hash(line: str) -> str:
+    """Names a line of a log without showing it (``bench/labels/README.md``)."""
+    return hashlib.sha256(fold(line).encode()).hexdigest()[:16]
+
+
+def verdict_of(found: Diagnosis) -> str:
+    """The category of a diagnosis, ``not_a_failure`` where it says that nothing failed."""
+    return "not_a_failure" if found.outcome == "no_failure" else found.category
+
+
+@dataclass(frozen=True, slots=True)
+class LabJob:
+    """A recorded job of the lab, and what must be found in it.
+
+    Attributes:
+        name: of its folder.
+        folder: where its logs and ``facts.json`` lie.
+        expect: the table of that name in its ``job.toml``.
+    """
+
+    name: str
+    folder: Path
+    expect: Mapping[str, Any]
+
+    @property
+    def good(self) -> bool:
+        return bool(self.expect["outcome"] == "no_failure")
+
+
+def lab_jobs() -> list[LabJob]:
+    """All jobs of the lab that have been recorded."""
+    jobs: list[LabJob] = []
+    for described in sorted(LAB.glob("jobs/*/job.toml")):
+        name = described.parent.name
+        folder = LAB / "logs" / name
+        if folder.is_dir():
+            expect = tomllib.loads(described.read_text(encoding="utf-8"))["expect"]
+            jobs.append(LabJob(name, folder, expect))
+    return jobs
+
+
+def literals(catalog: Catalog) -> list[str]:
+    """The literal texts that EpochZero's scanner looks for with this catalogue."""
+    source = Path(epochzero.__file__).with_name("logs") / "cues.toml"
+    cues: dict[str, list[str]] = tomllib.loads(source.read_text(encoding="utf-8"))
+    texts = [text for kind, group in cues.items() if kind != "progress" for text in group]
+    return list(dict.fromkeys((*texts, *catalog.anchors)))
+
+
+def scratch() -> Path:
+    """A folder outside the repository for large files; kept, so that a second run is quick."""
+    folder = Path(tempfile.gettempdir()) / "epochzero-bench"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def rate(part: float, whole: float) -> float | None:
+    """``part / whole`` to four places; None when there is nothing to divide by."""
+    return round(part / whole, 4) if whole else None
+
+
+def save(
+    name: str,
+    numbers: Mapping[str, object],
+    *,
+    data: Iterable[Mapping[str, object]] = (),
+    rivals: Mapping[str, str] | None = None,
+) -> None:
+    """Writes ``bench/results/NAME.json``.
+
+    Args:
+        name: of the benchmark.
+        numbers: what was measured.
+        data: on what (`DataFile.described`, or alike).
+        rivals: version or commit of each rival, or "not run".
+    """
+    RESULTS.mkdir(exist_ok=True)
+    record = {
+        "benchmark": name,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seed": SEED,
+        "machine": _machine(),
+        "versions": {**_versions(), **(rivals or {})},
+        "data": list(data),
+        "numbers": numbers,
+    }
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"-> {path.relative_to(REPOSITORY)}")
+
+
+def _machine() -> dict[str, object]:
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(pages * size / 2**30, 1),
+        "os": f"{platform.system()} {platform.release()}",
+    }
+
+
+def _cpu_model() -> str:
+    source = Path("/proc/cpuinfo")
+    if source.exists():
+        for line in source.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        "epochzero": epochzero.__version__,
+        "epochzero_commit": _commit(),
+        "hyperscan": importlib.metadata.version("hyperscan"),
+    }
+
+
+def _commit() -> str:
+    """The commit of this repository, marked when files of the package differ from it."""
+
+    def git(*arguments: str) -> str:
+        command = ("git", "-C", str(REPOSITORY), *arguments)
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+    head = git("rev-parse", "HEAD")
+    return (head + ("-modified" if git("status", "--porcelain", "src") else "")) or "unknown"
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which ``share`` of the values lie."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

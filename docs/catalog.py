@@ -1,0 +1,68 @@
+"""Writes ``docs/catalog``: a page for each family of signatures, made from the signatures.
+
+    python docs/catalog.py           # write the pages
+    python docs/catalog.py --check   # exit 1 if they are not up to date
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from epochzero.diagnose import Signature, builtin
+
+FOLDER = Path(__file__).resolve().parent / "catalog"
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """File name and text of every page."""
+    signatures = sorted(builtin(), key=lambda s: s.name)
+    families = [(name, list(group)) for name, group in groupby(signatures, key=_family)]
+    rows = [f"| [{name}]({name}.md) | {len(group)} |" for name, group in families]
+    yield "README.md", "\n".join([
+        "# The catalogue of signatures", "",
+        f"{len(signatures)} signatures; [what a signature is](../signatures.md).", "",
+        "| family | signatures |", "|---|---|", *rows, "",
+    ])
+    for name, group in families:
+        yield f"{name}.md", "\n".join([f"# {name}", "", *map(_entry, group)])
+
+
+def _family(signature: Signature) -> str:
+    return signature.name.split("/", 1)[0]
+
+
+def _entry(signature: Signature) -> str:
+    facts = [signature.role, signature.category, signature.root_cause, signature.phase,
+             f"retry: {signature.retry}" if signature.retry else ""]
+    lines = [f"## {signature.title}", "",
+             f"`{signature.name}` · {' · '.join(fact for fact in facts if fact)}", "",
+             signature.meaning, ""]
+    lines += [f"{number}. {fix}" for number, fix in enumerate(signature.fixes, 1)]
+    if signature.fixes:
+        lines.append("")
+    lines += ["```text", signature.examples[0].log.strip("\n"), "```", ""]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--check", action="store_true", help="only say whether pages are current")
+    check = parser.parse_args().check
+    wanted = dict(pages())
+    present = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
+    if check:
+        return 0 if wanted == present else 1
+    FOLDER.mkdir(exist_ok=True)
+    for name in present.keys() - wanted.keys():
+        (FOLDER / name).unlink()
+    for name, text in wanted.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""``epochzero diagnose``: from the logs of a failed job to its first cause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from epochzero.cli import render
+from epochzero.diagnose import (
+    Catalog,
+    Diagnoser,
+    Diagnosis,
+    Facts,
+    builtin,
+    find_facts,
+    load_folder,
+    read_facts,
+)
+from epochzero.logs.source import STDIN, find_logs
+
+__all__ = ["command"]
+
+FORMATS = ("text", "json", "jsonl", "markdown", "github")
+
+
+class _Time(click.ParamType[float]):
+    name = "time"
+
+    def convert(
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        if re.fullmatch(r"\d{9,11}(\.\d+)?", value):
+            return float(value)
+        try:
+            stamp = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a time; write 2024-05-01T12:00:00 or seconds since 1970")
+        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+
+
+@click.command(name="diagnose")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--each", is_flag=True, help="Every path given is a job of its own.")
+@click.option("-f", "--format", "form", type=click.Choice(FORMATS), default="text",
+              show_default=True, help="How to print the diagnosis.")
+@click.option("--top", type=click.IntRange(1), default=3, show_default=True,
+              help="Print at most this many fixes, and consequences by rank.")
+@click.option("--no-redact", is_flag=True, help="Show tokens, keys and passwords as they are.")
+@click.option("--signatures", "folders", multiple=True, metavar="FOLDER",
+              type=click.Path(path_type=Path, file_okay=False, exists=True),
+              help="Use your own signatures too; may be repeated.")
+@click.option("--exit-code", type=int, help="How the job ended, as its parent saw it.")
+@click.option("--signal", "signal_number", type=click.IntRange(1, 64),
+              help="Number of the signal that ended it.")
+@click.option("--state", help="What the scheduler says, such as OUT_OF_MEMORY or TIMEOUT.")
+@click.option("--start", type=_Time(), help="When the job started.")
+@click.option("--end", type=_Time(), help="When it ended.")
+@click.option("--gpus", type=click.IntRange(0), help="How many GPUs it held, for the cost.")
+@click.option("--facts", "facts_file", type=click.Path(path_type=Path, dir_okay=False),
+              help="A file with the above: facts.json, or output of sacct or kubectl.")
+def command(
+    paths: tuple[Path, ...],
+    each: bool,
+    form: str,
+    top: int,
+    no_redact: bool,
+    folders: tuple[Path, ...],
+    exit_code: int | None,
+    signal_number: int | None,
+    state: str | None,
+    start: float | None,
+    end: float | None,
+    gpus: int | None,
+    facts_file: Path | None,
+) -> None:
+    """Find the first cause of a failed job in its logs.
+
+    PATHS are log files (plain, .gz or .zst), folders of rank files, or - for standard input. All
+    of them belong to one job, unless --each is given. Exit code, scheduler state and times are
+    taken from the options, or from facts.json, sacct or kubectl output beside the logs.
+
+    \b
+    epochzero diagnose train.log
+    epochzero diagnose slurm-4242.out --exit-code 137 --gpus 8
+    epochzero diagnose logs/ --format json
+    kubectl logs trainer-0 | epochzero diagnose -
+
+    Exit code 0 when a diagnosis was made, 2 when the input cannot be used.
+    """
+    catalog = builtin()
+    for folder in folders:
+        catalog = catalog | Catalog(load_folder(folder))
+    diagnoser = Diagnoser(catalog, redact=not no_redact)
+    given = Facts(exit_code, signal_number, state, start, end, gpus)
+    if facts_file is not None:
+        given = given | read_facts(facts_file)
+    jobs = [[path] for path in paths] if each else [list(paths)]
+    render.write(_diagnoses(diagnoser, jobs, given), form, top=top, many=each)
+
+
+def _diagnoses(
+    diagnoser: Diagnoser, jobs: Iterable[list[Path]], given: Facts
+) -> Iterator[Diagnosis]:
+    for paths in jobs:
+        logs = find_logs(paths)
+        files = [path for path in paths if path != STDIN]
+        with render.progress(logs):
+            yield diagnoser.diagnose(logs, given | find_facts(files))

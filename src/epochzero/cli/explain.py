@@ -1,0 +1,98 @@
+"""``epochzero explain``: what a word of the taxonomy or a signature means."""
+
+from __future__ import annotations
+
+import click
+
+from epochzero import taxonomy
+from epochzero.errors import InputError
+
+__all__ = ["command"]
+
+
+@click.command(name="explain")
+@click.argument("word", required=False)
+def command(word: str | None) -> None:
+    """Say what WORD means: a category, dimension, root cause, phase, retry advice or signature.
+
+    Without WORD, list them all.
+
+    \b
+    epochzero explain tensor_mismatch
+    epochzero explain pytorch/cuda-out-of-memory
+    """
+    if word is None:
+        _list()
+    elif "/" in word:
+        _signature(word)
+    else:
+        _term(word)
+
+
+def _list() -> None:
+    for dimension in taxonomy.dimensions().values():
+        click.secho(dimension.title, bold=True)
+        for category in taxonomy.categories().values():
+            if category.dimension == dimension.name:
+                click.echo(f"  {category.name:<24}{category.definition}")
+    for title, vocabulary in (
+        ("Root causes", taxonomy.root_causes()),
+        ("Phases", taxonomy.phases()),
+        ("Retry", taxonomy.retries()),
+    ):
+        click.secho(title, bold=True)
+        for term in vocabulary.values():
+            click.echo(f"  {term.name:<24}{term.definition}")
+
+
+def _term(word: str) -> None:
+    try:
+        term = taxonomy.find(word)
+    except KeyError:
+        from difflib import get_close_matches
+
+        near = get_close_matches(word.replace(" ", "_").lower(), taxonomy.categories(), n=1)
+        hint = f"; did you mean {near[0]}?" if near else "; `epochzero explain` lists all words"
+        raise InputError(f"no category, cause or phase is called {word!r}{hint}") from None
+    click.secho(f"{term.title} ({term.name})", bold=True)
+    click.echo(term.definition)
+    if term.dimension:
+        click.echo(f"Dimension: {taxonomy.dimensions()[term.dimension].title}")
+    if term.example:
+        click.echo(f"Example:   {term.example}")
+    click.echo(f"Source:    {term.source}")
+    if term.name in taxonomy.categories():
+        _signatures_of(term.name)
+
+
+def _signatures_of(category: str) -> None:
+    from epochzero.diagnose import builtin
+
+    known = [s for s in builtin() if s.category == category and s.role == "cause"]
+    click.echo(f"\n{len(known)} signatures:")
+    for signature in sorted(known, key=lambda s: s.name):
+        click.echo(f"  {signature.name:<44}{signature.title}")
+
+
+def _signature(name: str) -> None:
+    from epochzero.diagnose import builtin
+
+    for signature in builtin():
+        if signature.name == name:
+            break
+    else:
+        raise InputError(f"no signature is called {name!r}; `epochzero signatures list` shows all")
+    click.secho(f"{signature.title} ({signature.name})", bold=True)
+    click.echo(signature.meaning)
+    for label, text in (
+        ("Role", signature.role),
+        ("Category", signature.category),
+        ("Root cause", signature.root_cause),
+        ("Phase", signature.phase),
+        ("Retry", f"{signature.retry}. {signature.retry_reason}" if signature.retry else ""),
+    ):
+        if text:
+            click.echo(f"{label + ':':<12}{text}")
+    for number, fix in enumerate(signature.fixes, 1):
+        click.echo(f"Fix {number}:      {fix}")
+    click.echo(f"Example:    {signature.examples[0].log}")

@@ -1,0 +1,44 @@
+"""``epochzero signatures``: list and check failure signatures."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+
+@click.group(name="signatures")
+def command() -> None:
+    """List and check failure signatures."""
+
+
+@command.command(name="list")
+@click.option("--category", help="Only those of this category.")
+@click.option("--role", help="Only those with this role (cause, cascade, wrapper, ...).")
+def list_(category: str | None, role: str | None) -> None:
+    """List the signatures that ship with the package."""
+    from epochzero.diagnose import builtin
+
+    for signature in sorted(builtin(), key=lambda s: s.name):
+        if category in (None, signature.category) and role in (None, signature.role):
+            word = signature.category or signature.role
+            click.echo(f"{signature.name:<48}{word:<24}{signature.title}")
+
+
+@command.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+def check(folder: Path) -> None:
+    """Check the signatures in FOLDER: fields, words, examples and counter-examples.
+
+    Exit code 1 when one of them is wrong.
+    """
+    from epochzero.diagnose.check import check_folder
+
+    problems, count = check_folder(folder)
+    for problem in problems:
+        click.secho(problem, fg="red", err=True)
+    click.echo(f"{count} signatures, {len(problems)} problems")
+    sys.exit(1 if problems else 0)

@@ -1,0 +1,62 @@
+"""Checks signature files: what their examples promise must hold when they are diagnosed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from epochzero.diagnose.catalog import Catalog, Signature, load_folder
+from epochzero.errors import CatalogError
+from epochzero.logs.events import events_of
+from epochzero.logs.scan import Scanner
+from epochzero.logs.source import Log
+
+__all__ = ["check_folder", "check_signature"]
+
+
+def check_folder(folder: Path) -> tuple[list[str], int]:
+    """Every problem of the signatures in a folder, and how many signatures it holds."""
+    problems: list[str] = []
+    signatures: list[Signature] = []
+    try:
+        for signature in load_folder(folder):
+            signatures.append(signature)
+    except CatalogError as error:
+        problems.append(str(error))
+    for signature in signatures:
+        problems.extend(check_signature(signature))
+    return problems, len(signatures)
+
+
+def check_signature(signature: Signature) -> Iterator[str]:
+    """Every promise of a signature's examples that does not hold.
+
+    The examples go the whole way: scan, events, match. So an anchor that is missing in an example,
+    or a line that the scan would never pick up, is found too.
+    """
+    catalog = Catalog([signature])
+    scanner = Scanner(signature.anchors)
+    for number, example in enumerate(signature.examples, 1):
+        captured = _matched(catalog, scanner, example.log)
+        if captured is None:
+            yield f"{signature.name}: example {number} does not match"
+            continue
+        for name, value in example.fields.items():
+            if captured.get(name) != value:
+                yield (
+                    f"{signature.name}: example {number} gives {name} = "
+                    f"{captured.get(name)!r} instead of {value!r}"
+                )
+    for number, text in enumerate(signature.counter_examples, 1):
+        if _matched(catalog, scanner, text) is not None:
+            yield f"{signature.name}: counter-example {number} matches"
+
+
+def _matched(catalog: Catalog, scanner: Scanner, text: str) -> dict[str, str] | None:
+    """What the signature captures from a text; None when it does not match."""
+    log = Log("example", text=text.encode())
+    for event in events_of(log, scanner.scan(log), scanner.anchors):
+        numbers = {n for anchor in event.anchors for n in catalog.anchors[anchor]}
+        for match in catalog.matches(event.text, event.block, numbers):
+            return dict(match.captured)
+    return None
