@@ -22,7 +22,7 @@ def read(repository: Path, path: str) -> bytes:
 
 def export(repository: Path, path: str, into: Path) -> Path:
     """A folder at that commit, written below ``into`` unless it is there already."""
-    target = into / f"{repository.parent.name}-{commit(repository)[:12]}"
+    target = into / f"source-{commit(repository)[:12]}"
     if not target.exists():
         archive = _git(repository, "archive", "HEAD", path)
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:

@@ -94,15 +94,11 @@ def _judge(event: Event, catalog: Catalog, number: int) -> Judged:
 
 
 def _match(event: Event, catalog: Catalog, numbers: set[int]) -> Match | None:
-    """The best signature of an event, or of the line that leads in to it.
+    """The best signature of an event.
 
     What an exception is, its first line says: further lines of its message may be other output
     that followed, so they can add a cause but not make the exception harmless.
     """
-    if event.lead:
-        for match in catalog.matches(event.lead, event.lead, numbers):
-            if match.signature.role in ("benign", "teardown"):
-                return match
     first = event.text.find("\n")
     for match in catalog.matches(event.text, event.block, numbers):
         if match.signature.role == "cause" or first < 0 or match.start < first:
@@ -130,7 +126,9 @@ def _claim(event: Event, match: Match | None) -> int:
     if event.handled:
         return 0
     if event.kind == "exception":
-        return ERROR_LINE if event.type == "Fatal Python error" else EXCEPTION
+        # An abort follows from what the native code printed before it.
+        aborted = event.type == "Fatal Python error" and event.message == "Aborted"
+        return ERROR_LINE if aborted else EXCEPTION
     if event.level == "FATAL":
         return FATAL_LINE
     if event.level in QUIET:

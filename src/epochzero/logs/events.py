@@ -54,9 +54,8 @@ class Event:
         trace: events of one traceback share this number; -1 for lines.
         link: relation to the exception printed before it in the same traceback.
         block: the lines around, without prefixes: the whole traceback, or the line's neighbours.
-        lead: the line before a traceback; it can tell what became of the exception.
         rank, process, host, time, level: of the line, or of the nearest line before it that tells.
-        handled: the exception was logged as less than an error.
+        handled: the exception was ignored, or logged as less than an error.
         anchors: the anchors of signatures seen in the event's lines.
         progress: how many lines soon after the event show that the same process went on.
         went_on: whether later parts of the log show progress or a good end.
@@ -72,7 +71,6 @@ class Event:
     trace: int
     link: Link
     block: str
-    lead: str
     rank: int | None
     process: str | None
     host: str | None
@@ -244,8 +242,6 @@ class _StreamReader:
 
     def _exceptions(self, found: Traceback) -> Iterator[Event]:
         self.trace += 1
-        start = max(0, found.start - 1)
-        lead = self.texts[start] if start < found.start else ""
         block = "\n".join(self.texts[found.start : found.end])[:BLOCK_CHARS]
         handled = self._handled(found)
         bounds = [raised.at for raised in found.raised][1:] + [found.end]
@@ -261,10 +257,8 @@ class _StreamReader:
                 trace=self.trace,
                 link=raised.link,
                 block=block,
-                lead=lead,
                 handled=handled,
-                anchors=self._anchors(start, start + 1)
-                | self._anchors(raised.at, max(stop, raised.at + 1)),
+                anchors=self._anchors(raised.at, max(stop, raised.at + 1)),
             )
 
     def _line_event(self, at: int) -> Event:
@@ -281,16 +275,23 @@ class _StreamReader:
             trace=-1,
             link="",
             block="\n".join(near)[:BLOCK_CHARS],
-            lead="",
             handled=False,
             anchors=self._anchors(at, at + 1),
         )
 
     def _handled(self, found: Traceback) -> bool:
-        """Whether the traceback is part of a log record that is no error, and the log goes on."""
-        record = self.lines[found.start - 1].prefix if found.start else None
-        goes_on = any(line.text.strip() for line in self.lines[found.end :])
-        return record is not None and record.level == "WARNING" and goes_on
+        """Whether the line before a traceback says that the exception was dealt with.
+
+        A warning that carries a traceback was logged by a program that then went on logging.
+        """
+        if not found.start:
+            return False
+        lead = self.lines[found.start - 1]
+        if lead.text.startswith("Exception ignored in"):
+            return True
+        later = self.lines[found.end :]
+        goes_on = any(line.prefix.level or line.prefix.time is not None for line in later)
+        return lead.prefix.level == "WARNING" and goes_on
 
     def _anchors(self, start: int, stop: int) -> frozenset[str]:
         return frozenset(

@@ -87,7 +87,8 @@ _PREFIXES = tuple(
         rf"(?P<time>{_DATE}[ T]{_CLOCK}{_ZONE})(?:[ \t]*[-|:][ \t]|[ \t]+|$)",
         rf"(?:[A-Z][a-z]{{2}} +\d{{1,2}}) (?P<time>{_CLOCK}) (?P<host>[\w.-]+) (?=\S+:)",
         rf"\[?(?P<time>\d{{2}}:\d{{2}}:\d{{2}}(?:[.,]\d{{1,6}})?)\]?(?=\s)[ \t]?",
-        rf"\[(?P<level>{_LEVEL}|debug|info|warning|warn|error|fatal|critical)\](?::|[ \t]-)?[ \t]?",
+        rf"\[(?P<level>{_LEVEL}|debug|info|warning|warn|error|fatal|critical) *\](?::|[ \t]-)?[ \t]?"
+        r"(?:(?:[\w.:-]+ ){1,3}- )?",
         # vLLM: ERROR 05-01 12:00:00 engine.py:12]
         rf"(?P<level>{_LEVEL}) \d\d-\d\d (?P<time>{_CLOCK}) (?=\[?[\w./-]+:\d+\])",
         rf"(?P<level>{_LEVEL})(?:[ \t]*[|:-][ \t]+|:(?=[\w.]+:)|[ \t]+(?=[\w.]+\.\w+[:\s]))",

@@ -16,6 +16,7 @@ __all__ = ["parse"]
 _PYTEST_ERROR = re.compile(r"^E {3,}(?P<text>\S.*)$")
 _PYTEST_FRAME = re.compile(r"^(?P<file>[^\s:]+(?::\\[^\s:]+)?\.py):(?P<line>\d+): ?(?P<rest>.*)$")
 _PYTEST_LOOKBACK = 400
+_RAISED = re.compile(r"(?:Error|Exception|Exit|Interrupt|Warning)$")
 _TYPED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*): ?(?P<message>.*)$")
 _FATAL = re.compile(r"(?P<type>Fatal Python error|Timeout)(?:: | (?=\())(?P<message>.+)$")
 _FAULT_FRAME = re.compile(r'^\s*File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<function>.+)$')
@@ -52,7 +53,14 @@ def _pytest(lines: Sequence[str], at: int) -> Traceback | None:
     while end < len(lines) and (more := _PYTEST_ERROR.match(lines[end])):
         parts.append(more["text"])
         end += 1
-    typed = _TYPED.match(parts[0])
+    # What was raised stands first; where its message is another traceback, last.
+    first_typed = _TYPED.match(parts[0])
+    nested = first_typed is None or "Traceback (most recent call last)" in parts[0]
+    typed = first_typed
+    for number in range(len(parts) - 1, 0, -1) if nested else ():
+        if (inner := _TYPED.match(parts[number])) and _RAISED.search(inner["type"]):
+            typed, at, parts = inner, at + number, parts[number:]
+            break
     frames = []
     for line in lines[max(0, at - _PYTEST_LOOKBACK) : at]:
         if frame := _PYTEST_FRAME.match(line):
@@ -111,8 +119,9 @@ def _terminate(lines: Sequence[str], at: int) -> Traceback | None:
                 parts.append(lines[end].rstrip())
                 end += 1
             kind = found["type"] or "terminate"
-            if not parts[0].strip() and len(parts) > 1:
+            while len(parts) > 1 and parts[0].strip() in ("", "Error:"):
                 number += 1
+                parts.pop(0)
             return Traceback((Raised(kind, "\n".join(parts).strip(), number, ()),), at, end)
     return None
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 __all__ = ["Frame", "Link", "Raised", "Traceback", "is_header", "parse"]
@@ -101,9 +102,14 @@ _ANNOUNCES = re.compile(r"(?:Exception encountered when calling [^\n]*|Graph exe
 _DETAIL = re.compile(r"\s|Detected at node|Stack trace for op definition|Node: |File \"")
 # What begins something of its own below a message.
 _NEXT = (*_LINKS, "Exception ignored in", "Process finished with exit code")
+_JAVA = re.compile(r"^: (?:[a-z_]\w*\.)+[A-Z]\w*")
 _RAISE = re.compile(r"^\s*raise (?P<type>[\w.]+)\((?:f?[\"'](?P<message>[^\"']*)[\"'])?")
 _SKIPPED = re.compile(r'^\s*(?:\^+|[~^]+|\.\.\.|\[Previous line repeated .*|"""|\(\.\.\.\)|-{20,})\s*$')
-_GROUP_MEMBER = re.compile(r"^\s*[|+ ]*\+-+ (?:\d+|\.\.\.) -+")
+_GROUP_MEMBER = re.compile(r"^\s*(?:\+-)?\+-+ (?:\d+|\.\.\.) -+")
+_GROUP_END = re.compile(r"^\s*\+-{20,}\s*$")
+_RAIL = re.compile(r"^\s*[|+](?: |$)")
+MOST_RAISED = 32
+"""Exceptions read of one traceback; a log can repeat a header without end."""
 
 
 def is_header(line: str) -> bool:
@@ -144,7 +150,7 @@ class _Reader:
         raised: list[Raised] = []
         link: Link = ""
         self.at = start
-        while self.at < len(self.lines) and len(raised) < 32:
+        while self.at < len(self.lines) and len(raised) < MOST_RAISED:
             line = self.lines[self.at]
             if "+ Exception Group Traceback" in line:
                 raised += self._group(link)
@@ -199,7 +205,7 @@ class _Reader:
             return
         at = self.at
         self.at += 1
-        if is_header(found[1]):
+        if is_header(found[1]) and len(raised) < MOST_RAISED:
             # The whole message is another traceback, whose header stands on this line.
             raised.append(Raised(found[0], "", at, tuple(frames), link))
             self.at = at
@@ -207,7 +213,7 @@ class _Reader:
             return
         message, nested_at = self._message(found[1], indent)
         raised.append(Raised(found[0], message, at, tuple(frames), link))
-        if nested_at is not None:
+        if nested_at is not None and len(raised) < MOST_RAISED:
             self.at = nested_at
             self._plain(raised, "inner")
         else:
@@ -272,7 +278,7 @@ class _Reader:
                 return _joined(parts), self.at + 1
             if not line.strip():
                 return _joined(parts), self._announced()
-            if self._breaks_at(self.at) or line.lstrip().startswith(_NEXT):
+            if self._breaks_at(self.at) or line.lstrip().startswith(_NEXT) or _JAVA.match(line):
                 break
             if _PYTHON_FRAME.match(line) and _is_remote(parts[-1]):
                 return _joined(parts[:-1]), self.at - 1
@@ -358,26 +364,37 @@ class _Reader:
         while end < len(self.lines) and re.match(r"^\s*[|+]", self.lines[end]):
             end += 1
         inner: list[str] = []
-        members = []
+        sections = [0]
         for number, line in enumerate(self.lines[begin:end]):
             if _GROUP_MEMBER.match(line):
-                members.append(number)
-                inner.append("")
-            else:
-                inner.append(re.sub(r"^(?:\s*[|+](?: |$))+", "", line))
+                sections.append(number + 1)
+            rule = sections[-1] == number + 1 or _GROUP_END.match(line)
+            inner.append("" if rule else _RAIL.sub("", line))
         raised: list[Raised] = []
-        for number, first in enumerate([0, *[m + 1 for m in members]]):
-            if first < len(inner) and is_header(inner[first]):
-                stop = members[number] if number < len(members) else len(inner)
-                reader = _Reader(inner[:stop], None)
-                relation: Link = "group" if number else link
-                for exception in reader.chain(first):
-                    raised.append(
-                        Raised(exception.type, exception.message, begin + exception.at,
-                               exception.frames, exception.link or relation)
+        for first, after in pairwise([*sections, len(inner) + 1]):
+            relation: Link = "group" if first else link
+            for exception in _Reader(inner[: after - 1], None).section(first):
+                raised.append(
+                    replace(
+                        exception, at=begin + exception.at, link=exception.link or relation
                     )
+                )
         self.at = end
-        return raised
+        return raised[:MOST_RAISED]
+
+    def section(self, start: int) -> list[Raised]:
+        """Reads a member of a group: a chain, or an exception that was never raised."""
+        if start >= len(self.lines):
+            return []
+        line = self.lines[start]
+        if is_header(line):
+            return self.chain(start)
+        found = _exception(line.strip(), strict=False)
+        if found is None:
+            return []
+        self.at = start + 1
+        message, _ = self._message(found[1], 0)
+        return [Raised(found[0], message, start, ())]
 
 
 def _flat(found: re.Match[str], at: int, link: Link) -> Raised:
