@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -31,6 +32,9 @@ class Answer:
     rank: int | None = None
 
 
+_RANK = re.compile(r"^\s*\[(?:rank|default|\d+, ?|[\w.-]*:)?(\d+)\]")
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line of one of a job's logs; numbers count from 1."""
@@ -38,7 +42,12 @@ class Line:
     file: str
     number: int
     text: str
-    rank: int | None
+
+    @property
+    def rank(self) -> int | None:
+        """From the prefix of the line, or else from the name of the file."""
+        found = _RANK.match(self.text)
+        return int(found[1]) if found else rank_of(self.file)
 
 
 class Rival(Protocol):
@@ -75,7 +84,7 @@ def text_of(log: Log) -> str:
 def lines_of(logs: Sequence[Log]) -> list[Line]:
     """All lines of a job, file after file."""
     return [
-        Line(log.name, number, text, rank_of(log.name))
+        Line(log.name, number, text)
         for log in logs
         for number, text in enumerate(text_of(log).split("\n"), 1)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from epochzero.diagnose import (
     load_folder,
     read_facts,
 )
+from epochzero.errors import InputError
 from epochzero.logs.source import STDIN, find_logs
 
 __all__ = ["command"]
@@ -100,15 +102,29 @@ def command(
     given = Facts(exit_code, signal_number, state, start, end, gpus)
     if facts_file is not None:
         given = given | read_facts(facts_file)
-    jobs = [[path] for path in paths] if each else [list(paths)]
-    render.write(_diagnoses(diagnoser, jobs, given), form, top=top, many=each)
+    if not each:
+        render.write([_diagnosis(diagnoser, list(paths), given)], form, top=top, many=False)
+        return
+    failed: list[InputError] = []
+    render.write(_each(diagnoser, paths, given, failed), form, top=top, many=True)
+    if failed:
+        sys.exit(2)
 
 
-def _diagnoses(
-    diagnoser: Diagnoser, jobs: Iterable[list[Path]], given: Facts
+def _each(
+    diagnoser: Diagnoser, paths: Iterable[Path], given: Facts, failed: list[InputError]
 ) -> Iterator[Diagnosis]:
-    for paths in jobs:
-        logs = find_logs(paths)
-        files = [path for path in paths if path != STDIN]
-        with render.progress(logs):
-            yield diagnoser.diagnose(logs, given | find_facts(files))
+    """A diagnosis for each path that can be used; one that cannot is told of and kept."""
+    for path in paths:
+        try:
+            yield _diagnosis(diagnoser, [path], given)
+        except InputError as error:
+            click.echo(f"epochzero: {error}", err=True)
+            failed.append(error)
+
+
+def _diagnosis(diagnoser: Diagnoser, paths: list[Path], given: Facts) -> Diagnosis:
+    logs = find_logs(paths)
+    files = [path for path in paths if path != STDIN]
+    with render.progress(logs):
+        return diagnoser.diagnose(logs, given | find_facts(files))

@@ -15,13 +15,17 @@ from epochzero.diagnose.facts import Facts, find_facts, read_facts
 from epochzero.diagnose.model import Diagnosis
 from epochzero.diagnose.redact import redact_all
 from epochzero.diagnose.timeline import order
-from epochzero.diagnose.verdict import verdict
+from epochzero.diagnose.verdict import Job, verdict
+from epochzero.errors import InputError
 from epochzero.logs.events import Event, events_of
 from epochzero.logs.scan import Scanner
-from epochzero.logs.source import Log, find_logs
+from epochzero.logs.source import Log, find_logs, looks_binary
 
 __all__ = ["Catalog", "Diagnoser", "Diagnosis", "Facts", "Signature", "builtin", "diagnose",
            "find_facts", "load_folder", "read_facts"]
+
+
+NO_FACTS = Facts()
 
 
 class Diagnoser:
@@ -37,7 +41,7 @@ class Diagnoser:
         self.redact = redact
         self._scanner = Scanner(tuple(self.catalog.anchors))
 
-    def diagnose(self, logs: Sequence[Log], facts: Facts = Facts()) -> Diagnosis:
+    def diagnose(self, logs: Sequence[Log], facts: Facts = NO_FACTS) -> Diagnosis:
         """The diagnosis of one job.
 
         Args:
@@ -45,15 +49,19 @@ class Diagnoser:
             facts: what is known beside them.
 
         Raises:
-            InputError: a log cannot be read.
+            InputError: a log cannot be read, or is no text.
         """
         events: list[Event] = []
-        trained = False
+        size = progress = 0
         for log in logs:
             scan = self._scanner.scan(log)
-            trained = trained or scan.progress_blocks > 0
+            if looks_binary(scan.head):
+                raise InputError(f"{log.name}: not a text log; it looks like a binary file")
+            size += scan.size
+            progress += scan.progress_blocks
             events.extend(events_of(log, scan, self._scanner.anchors))
-        found = verdict(order(events, self.catalog), facts, [l.name for l in logs], trained=trained)
+        job = Job(tuple(log.name for log in logs), facts, trained=progress > 0, empty=size == 0)
+        found = verdict(order(events, self.catalog), job)
         return _redacted(found) if self.redact else found
 
 

@@ -7,6 +7,7 @@ The engine knows no signature, and a signature needs nothing but its own file.
 from __future__ import annotations
 
 import re
+import signal
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -55,6 +56,9 @@ class Signature:
         retry_reason: why a retry helps or does not.
         fixes: concrete acts, most likely first; ``{name}`` stands for a group of the pattern, and
             a fix with a group that did not take part in the match is left out.
+        status: the exit status (128 + n for signal n) of a process whose end the text reports
+            without saying why; 0 where it does not. A pattern may capture it instead, as a group
+            ``exitcode`` or ``signal``, and the process as ``rank``.
         priority: decides between signatures that match the same event; higher wins.
     """
 
@@ -72,6 +76,7 @@ class Signature:
     retry: str = ""
     retry_reason: str = ""
     fixes: tuple[str, ...] = ()
+    status: int = 0
     priority: int = 50
     examples: tuple[Example, ...] = ()
     counter_examples: tuple[str, ...] = ()
@@ -86,10 +91,32 @@ class Match:
     start: int
     end: int
 
+    @property
+    def status(self) -> int | None:
+        """The exit status that the text reports of a process, in the shell's form."""
+        if self.signature.status:
+            return self.signature.status
+        if (code := self.captured.get("exitcode", "")).lstrip("-").isdigit() and int(code):
+            return int(code) if int(code) > 0 else 128 - int(code)
+        return _of_signal(self.captured.get("signal", ""))
+
+    @property
+    def rank(self) -> int | None:
+        """The rank that the text names."""
+        rank = self.captured.get("rank", "")
+        return int(rank) if rank.isdigit() else None
+
     def fixes(self) -> tuple[str, ...]:
         """The signature's fixes that the captured values complete."""
         return tuple(_fill(fix, self.captured) for fix in self.signature.fixes
                      if _placeholders(fix) <= self.captured.keys())
+
+
+def _of_signal(text: str) -> int | None:
+    if text.isdigit():
+        return 128 + int(text)
+    found = next((s for s in signal.Signals if s.name in (text, f"SIG{text}")), None)
+    return 128 + found if found else None
 
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -222,8 +249,9 @@ def _check_form(raw: dict[str, Any]) -> None:
         value = raw.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise CatalogError(f"field {key!r} must be a list of texts")
-    if not isinstance(raw.get("priority", 0), int):
-        raise CatalogError("field 'priority' must be a whole number")
+    for key in ("priority", "status"):
+        if not isinstance(raw.get(key, 0), int):
+            raise CatalogError(f"field {key!r} must be a whole number")
 
 
 def _check_words(raw: dict[str, Any]) -> None:

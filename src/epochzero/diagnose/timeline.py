@@ -9,6 +9,7 @@ time where times are known and by structure where not.
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from epochzero.diagnose.catalog import Catalog, Match
 from epochzero.diagnose.reading import read
 from epochzero.logs.events import QUIET, Event
 from epochzero.logs.scan import PROGRESS_LINES
+from epochzero.logs.source import ERROR_FILE
 
 __all__ = ["Judged", "Timeline", "order"]
 
@@ -73,11 +75,31 @@ def order(events: Iterable[Event], catalog: Catalog) -> Timeline:
     judged = _without_recovered(judged)
     candidates = tuple(j for j in judged if j.role == "cause" and j.claim)
     if not candidates:
-        fallback = [j for j in judged if j.role in ("cascade", "wrapper")]
-        named = [j for j in fallback if j.category]
-        return Timeline((named or fallback or [None])[0], (), judged)
+        return Timeline(_last_resort(judged), (), judged)
     roots = [_root_of_process(stream) for stream in _by_process(candidates)]
-    return Timeline(_first(roots), candidates, judged)
+    return Timeline(_in_its_log(_first(roots), candidates), candidates, judged)
+
+
+def _last_resort(judged: Sequence[Judged]) -> Judged | None:
+    """Where nothing claims to be a cause: the first report of a process that died on its own, else
+    of any death, else any consequence."""
+    told = [j for j in judged if j.role in ("cascade", "wrapper")]
+    deaths = [j for j in told if j.match and j.match.status]
+    own = [j for j in deaths if j.match and j.match.status != 128 + signal.SIGTERM]
+    named = [j for j in told if j.category]
+    return next(iter(own or deaths or named or told), None)
+
+
+def _in_its_log(root: Judged, candidates: Sequence[Judged]) -> Judged:
+    """The same failure in the log of its rank, where the root stands in a launcher's record."""
+    if not root.event.log.endswith(ERROR_FILE):
+        return root
+    for judged in candidates:
+        event = judged.event
+        same = event.rank == root.event.rank and event.type == root.event.type
+        if same and event.message == root.event.message and not event.log.endswith(ERROR_FILE):
+            return judged
+    return root
 
 
 def _judge(event: Event, catalog: Catalog, number: int) -> Judged:
@@ -195,13 +217,11 @@ def _first(roots: Sequence[Judged]) -> Judged:
     """The earliest among the roots of all processes."""
     strongest = max(j.claim for j in roots)
     strong = [j for j in roots if j.claim == strongest]
-    if all(j.event.time is not None for j in strong):
-        return min(strong, key=lambda j: (_clock(j, strong), j.order))
-    return strong[0]
-
-
-def _clock(judged: Judged, among: Sequence[Judged]) -> float:
-    """Time of an event; of day only, where some of the events lack a date."""
-    time = judged.event.time or 0.0
-    dated = all((j.event.time or 0.0) > DAY for j in among)
-    return time if dated else time % DAY
+    recorded = {j.event.rank: j.event.time for j in roots if j.event.log.endswith(ERROR_FILE)}
+    times = [j.event.time or recorded.get(j.event.rank) for j in strong]
+    if None in times:
+        return strong[0]
+    # Of day only, where some of the times lack a date.
+    dated = all((time or 0.0) > DAY for time in times)
+    clock = [(time or 0.0) if dated else (time or 0.0) % DAY for time in times]
+    return min(zip(clock, strong, strict=True), key=lambda pair: (pair[0], pair[1].order))[1]

@@ -23,7 +23,6 @@ from epochzero.diagnose.model import (
 )
 from epochzero.diagnose.phase import phase_of
 from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, Judged, Timeline
-from epochzero.logs.events import Event
 from epochzero.logs.traceback import Frame
 
 __all__ = ["verdict"]
@@ -53,100 +52,109 @@ class _Exit:
     settle: tuple[str, ...] = ()
 
 
-def verdict(timeline: Timeline, facts: Facts, source: Sequence[str], *, trained: bool) -> Diagnosis:
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a verdict needs to know of a job beside its events.
+
+    Attributes:
+        source: the names of its logs.
+        facts: what is known beside them.
+        trained: the logs show steps or epochs.
+        empty: the logs hold nothing at all.
+    """
+
+    source: tuple[str, ...]
+    facts: Facts
+    trained: bool
+    empty: bool
+
+
+def verdict(timeline: Timeline, job: Job) -> Diagnosis:
     """The diagnosis of one job.
 
     Args:
         timeline: all events of its logs, judged.
-        facts: what is known beside the logs.
-        source: what was read, for the record.
-        trained: the logs show steps or epochs before the failure.
+        job: the rest.
     """
     root = timeline.root
-    if facts.ended_well and (root is None or root.claim < EXCEPTION):
-        return _no_failure(source, facts, "The job ended with exit code 0.")
-    if root is not None and (root.role == "cause" or root.category):
-        return _failed(root, timeline, facts, source, trained=trained)
-    status = _status(timeline, facts)
-    if status or root is not None:
-        return _missing(root, timeline, facts, source, status, trained=trained)
-    return _no_failure(source, facts, "Nothing in the log says that the job failed.")
+    if job.facts.ended_well and (root is None or root.claim < EXCEPTION):
+        return _no_failure(job, "The job ended with exit code 0.")
+    told = root is not None and root.role in ("wrapper", "cascade") and root.match
+    reports_death = told and told.status
+    if root is not None and (root.role == "cause" or root.category) and not reports_death:
+        return _failed(root, timeline, job)
+    status = _status(root, job.facts)
+    if status or root is not None or job.empty:
+        return _missing(root, timeline, job, status)
+    return _no_failure(job, "Nothing in the log says that the job failed.")
 
 
-def _no_failure(source: Sequence[str], facts: Facts, meaning: str) -> Diagnosis:
+def _no_failure(job: Job, meaning: str) -> Diagnosis:
     return Diagnosis(
-        source=tuple(source),
+        source=job.source,
         outcome="no_failure",
         category="not_a_failure",
         dimension=_dimension("not_a_failure"),
-        confidence=0.95 if facts.exit_status == 0 else 0.8,
+        confidence=0.95 if job.facts.exit_status == 0 else 0.8,
         title="No failure",
         meaning=meaning,
-        cost=_cost(facts),
+        cost=_cost(job.facts),
     )
 
 
-def _missing(
-    root: Judged | None,
-    timeline: Timeline,
-    facts: Facts,
-    source: Sequence[str],
-    status: int | None,
-    *,
-    trained: bool,
-) -> Diagnosis:
+def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | None) -> Diagnosis:
     """It failed, and the logs do not say why: what the exit status means, and where to look."""
-    end = _exits().get(str(status)) or _Exit("The job failed and its logs do not say why.")
+    end = _exits().get(str(status)) or _Exit(_NOTHING_SAID)
     category = end.category or "internal_error"
-    default = _defaults()[category]
-    settle = end.settle or ("the complete standard error of every rank",)
+    settle = end.settle or ("the complete standard error of every rank", "the scheduler's record")
     return Diagnosis(
-        source=tuple(source),
+        source=job.source,
         outcome="evidence_missing",
         category=category,
         dimension=_dimension(category),
-        root_cause="unknown",
-        phase="training" if trained else "unknown",
-        retry="unknown",
+        phase="training" if job.trained else "unknown",
         retry_reason="The log does not tell whether it would fail again.",
         confidence=0.5 if end.category else 0.2,
         title=_exit_title(status),
-        meaning=end.meaning,
-        root=_root(root.event) if root else None,
+        meaning=_EMPTY if job.empty and not status else end.meaning,
+        root=_root(root) if root else None,
         evidence=_evidence(root, timeline) if root else (),
         cascade=_consequences(root, timeline),
-        fixes=(*(f"To settle it, look at {what}." for what in settle), *default.fixes[-1:]),
+        fixes=(*(f"To settle it, look at {what}." for what in settle),
+               *_defaults()[category].fixes[-1:]),
         basis="exit" if status else "nothing",
         fingerprint=fingerprint("exit", str(status or ""), ()),
-        cost=_cost(facts),
+        cost=_cost(job.facts),
     )
 
 
-def _failed(
-    root: Judged, timeline: Timeline, facts: Facts, source: Sequence[str], *, trained: bool
-) -> Diagnosis:
+_EMPTY = "The log is empty: the job ended before it wrote anything, or its output went elsewhere."
+_NOTHING_SAID = "The job failed and its logs do not say why."
+
+
+def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
     event = root.event
     signature = root.match.signature if root.match else None
     category = root.category or "internal_error"
     default = _defaults()[category]
     stack = _stack(root, timeline)
     own = next((frame for frame in reversed(stack) if is_user_frame(frame)), None)
-    phase = (signature.phase if signature else "") or phase_of(stack, category, trained=trained)
+    told = signature.phase if signature else ""
     retry, reason = _retry(root, default)
     return Diagnosis(
-        source=tuple(source),
+        source=job.source,
         outcome="failed",
         category=category,
         dimension=_dimension(category),
         root_cause=(signature.root_cause if signature else "") or default.root_cause,
-        phase=phase,
+        phase=told or phase_of(stack, category, trained=job.trained),
         retry=retry,
         retry_reason=reason,
         confidence=_confidence(root, timeline),
         also=_also(root, timeline),
         title=signature.title if signature else taxonomy.categories()[category].title,
         meaning=signature.meaning if signature else default.meaning,
-        root=_root(event),
+        root=_root(root),
         exception=ExceptionInfo(event.type, event.message) if event.type else None,
         user_frame=Place(own.file, own.line, own.function) if own else None,
         evidence=_evidence(root, timeline),
@@ -155,7 +163,7 @@ def _failed(
         signature=signature.name if signature else "",
         basis="signature" if signature else "reading" if root.category else "nothing",
         fingerprint=fingerprint(event.type or category, event.message, event.frames),
-        cost=_cost(facts),
+        cost=_cost(job.facts),
     )
 
 
@@ -181,20 +189,17 @@ def _dimension(category: str) -> str:
     return taxonomy.categories()[category].dimension
 
 
-def _root(event: Event) -> Root:
-    return Root(event.log, event.line, event.shown, event.rank, event.host, event.time)
+def _root(root: Judged) -> Root:
+    event = root.event
+    named = root.match.rank if root.match else None
+    rank = event.rank if named is None else named
+    return Root(event.log, event.line, event.shown, rank, event.host, event.time)
 
 
-def _status(timeline: Timeline, facts: Facts) -> int | None:
-    """The exit status: a fact, or what a launcher's line says of the first process that died."""
-    for judged in timeline.judged:
-        captured: Mapping[str, str] = judged.match.captured if judged.match else {}
-        code = captured.get("exitcode") or captured.get("exit_code")
-        number = captured.get("signal")
-        if code and code.lstrip("-").isdigit() and int(code):
-            return int(code) if int(code) > 0 else 128 - int(code)
-        if number and number.isdigit():
-            return 128 + int(number)
+def _status(root: Judged | None, facts: Facts) -> int | None:
+    """The exit status: what a launcher says of the process that died, or a fact."""
+    if root and root.match and root.match.status:
+        return root.match.status
     if facts.state in ("OUT_OF_MEMORY", "OOMKilled"):
         return 137
     return facts.exit_status or (1 if facts.state in ("FAILED", "Failed", "Error") else None)

@@ -311,7 +311,8 @@ class _StreamReader:
     def _event(self, at: int, end: int, child: int | None = None, **fields: object) -> Event:
         line = self.lines[at]
         prefix = line.prefix
-        time = prefix.time if prefix.time is not None else self._time_before(at)
+        times = (prefix.time, self._time_before(at), self.log.time)
+        time = next((t for t in times if t is not None), None)
         return Event(
             log=self.log.name,
             line=line.number,

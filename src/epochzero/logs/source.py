@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import re
 import sys
 import zlib
@@ -16,16 +17,20 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import zstandard
 
 from epochzero.errors import InputError
 
-__all__ = ["STDIN", "Block", "Log", "find_logs", "rank_of"]
+__all__ = ["ERROR_FILE", "STDIN", "Block", "Log", "find_logs", "looks_binary", "rank_of"]
 
 STDIN = Path("-")
+ERROR_FILE = "error.json"
+"""What torchelastic calls the file in which a rank records the exception that ended it."""
 BLOCK_BYTES = 1 << 20
+PIECE_BYTES = 1 << 14
+GZIP, ZSTD = _MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 LONGEST_LINE_BYTES = 4 << 20
 """A longer line is cut, so that one line of any size needs bounded memory."""
 
@@ -52,14 +57,28 @@ class Log:
         path: the file; None for text held in memory.
         text: the bytes of a log held in memory.
         rank: the rank that its name or folder tells.
-        modified: when the file was last written, in seconds since the epoch.
+        time: when its process failed, in seconds since the epoch, if the launcher recorded that.
     """
 
     name: str
     path: Path | None = None
     text: bytes = field(default=b"", repr=False)
     rank: int | None = None
-    modified: float | None = None
+    time: float | None = None
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the log, if that can be known without reading it."""
+        if self.path is None:
+            return len(self.text)
+        if not self.path.is_file():
+            return None
+        try:
+            with self.path.open("rb") as stream:
+                packed = stream.read(4).startswith(_MAGIC)
+            return None if packed else self.path.stat().st_size
+        except OSError:
+            return None
 
     def blocks(self) -> Iterator[Block]:
         """The log in blocks of about a mebibyte.
@@ -86,35 +105,45 @@ def _reason(error: OSError) -> str:
 @contextmanager
 def _open(path: Path) -> Iterator[BinaryIO]:
     if path == STDIN:
-        yield sys.stdin.buffer
+        yield _plain(sys.stdin.buffer)
         return
     with path.open("rb") as raw:
-        magic = raw.read(4)
-        raw.seek(0)
-        if magic[:2] == b"\x1f\x8b":
-            yield _Lenient(gzip.GzipFile(fileobj=raw))
-        elif magic == b"\x28\xb5\x2f\xfd":
-            yield _Lenient(
-                zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-            )
-        else:
-            yield raw
+        yield _plain(raw)
 
 
-class _Lenient(io.RawIOBase, BinaryIO):  # type: ignore[misc]  # both define the same protocol
+def _plain(raw: BinaryIO) -> BinaryIO:
+    """The stream without its compression; pipes cannot be rewound, so it is only peeked at."""
+    magic = raw.peek(4) if isinstance(raw, io.BufferedReader) else b""
+    if magic.startswith(GZIP):
+        return _Lenient(gzip.GzipFile(fileobj=raw))
+    if magic.startswith(ZSTD):
+        return _Lenient(zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
+    return raw
+
+
+class _Lenient(io.RawIOBase, BinaryIO):
     """A decompressing stream whose damaged or missing end is an end, not an error.
 
     A log that was still being compressed when its node died holds the most interesting lines.
     """
 
     def __init__(self, stream: object) -> None:
-        self._stream = cast(IO[bytes], stream)
+        self._stream = cast(io.BufferedIOBase, stream)
+        self._ended = False
 
     def read(self, size: int = -1) -> bytes:
-        try:
-            return self._stream.read(size)
-        except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError):
-            return b""
+        """Reads ``size`` bytes; piece by piece, so that a damage costs no more than a piece."""
+        pieces: list[bytes] = []
+        wanted = size
+        while wanted > 0 and not self._ended:
+            try:
+                piece = self._stream.read1(min(wanted, PIECE_BYTES))
+            except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError):
+                piece = b""
+            self._ended = not piece
+            pieces.append(piece)
+            wanted -= len(piece)
+        return b"".join(pieces)
 
 
 def _blocks(stream: BinaryIO) -> Iterator[Block]:
@@ -131,6 +160,20 @@ def _blocks(stream: BinaryIO) -> Iterator[Block]:
         offset += len(data)
     if carry:
         yield Block(offset, carry)
+
+
+_CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b") | {127})
+MOST_CONTROL = 0.1
+
+
+def looks_binary(head: bytes) -> bool:
+    """Whether the first bytes of a file are no text: too many control characters.
+
+    NUL bytes at the start alone are a hole that a lost node left in a file, and count for nothing.
+    """
+    text = head.lstrip(b"\0")
+    control = len(text) - len(text.translate(None, _CONTROL))
+    return control > MOST_CONTROL * len(text)
 
 
 def find_logs(paths: Iterable[Path]) -> tuple[Log, ...]:
@@ -195,11 +238,25 @@ def _last_attempts(logs: list[Log]) -> list[Log]:
 
 
 def _file_log(path: Path, name: str) -> Log:
+    rank = rank_of(name)
+    if path.name == ERROR_FILE and (recorded := _recorded_error(path)):
+        text, time = recorded
+        return Log(name=name, text=text, rank=rank, time=time)
+    return Log(name=name, path=path, rank=rank)
+
+
+def _recorded_error(path: Path) -> tuple[bytes, float | None] | None:
+    """The traceback that torchelastic wrote for a rank, and when; None for any other JSON."""
     try:
-        modified = path.stat().st_mtime
+        message = json.loads(path.read_bytes())["message"]
+        if isinstance(message, str):
+            return message.encode(), None
+        extra = message["extraInfo"]
+        return str(extra["py_callstack"]).encode(), float(extra["timestamp"])
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {_reason(error)}") from error
-    return Log(name=name, path=path, rank=rank_of(name), modified=modified)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 _RANKS = (

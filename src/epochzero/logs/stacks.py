@@ -87,18 +87,22 @@ def _fatal(lines: Sequence[str], at: int) -> Traceback | None:
     found = _FATAL.search(lines[at])
     if found is None:
         return None
-    frames: list[Frame] = []
+    threads: dict[str, list[Frame]] = {}
+    thread = ""
     end = at + 1
     while end < min(len(lines), at + 400):
         line = lines[end]
         if frame := _FAULT_FRAME.match(line):
-            # Only the first thread's stack, the current one, counts.
-            frames.append(Frame(frame["file"], int(frame["line"]), frame["function"]))
-        elif line.strip() and "most recent call first" not in line:
-            break
-        elif frames:
+            call = Frame(frame["file"], int(frame["line"]), frame["function"])
+            threads.setdefault(thread, []).append(call)
+        elif "most recent call first" in line:
+            thread = line.split("(")[0].strip()
+        elif line.strip():
             break
         end += 1
+    # The thread that failed is called the current one; others can stand above it.
+    current = next((name for name in threads if name.startswith("Current")), None)
+    frames = threads[current] if current else next(iter(threads.values()), [])
     if found["type"] == "Timeout" and not frames:
         return None
     raised = Raised(found["type"], found["message"], at, tuple(reversed(frames)))
