@@ -1,7 +1,7 @@
 """Writes ``docs/catalog``: a page for each family of signatures, made from the signatures.
 
-    python docs/catalog.py           # write the pages
-    python docs/catalog.py --check   # exit 1 if they are not up to date
+python docs/catalog.py           # write the pages
+python docs/catalog.py --check   # exit 1 if they are not up to date
 """
 
 from __future__ import annotations
@@ -22,11 +22,21 @@ def pages() -> Iterator[tuple[str, str]]:
     signatures = sorted(builtin(), key=lambda s: s.name)
     families = [(name, list(group)) for name, group in groupby(signatures, key=_family)]
     rows = [f"| [{name}]({name}.md) | {len(group)} |" for name, group in families]
-    yield "README.md", "\n".join([
-        "# The catalogue of signatures", "",
-        f"{len(signatures)} signatures; [what a signature is](../signatures.md).", "",
-        "| family | signatures |", "|---|---|", *rows, "",
-    ])
+    yield (
+        "README.md",
+        "\n".join(
+            [
+                "# The catalogue of signatures",
+                "",
+                f"{len(signatures)} signatures; [what a signature is](../signatures.md).",
+                "",
+                "| family | signatures |",
+                "|---|---|",
+                *rows,
+                "",
+            ]
+        ),
+    )
     for name, group in families:
         yield f"{name}.md", "\n".join([f"# {name}", "", *map(_entry, group)])
 
@@ -36,11 +46,21 @@ def _family(signature: Signature) -> str:
 
 
 def _entry(signature: Signature) -> str:
-    facts = [signature.role, signature.category, signature.root_cause, signature.phase,
-             f"retry: {signature.retry}" if signature.retry else ""]
-    lines = [f"## {signature.title}", "",
-             f"`{signature.name}` · {' · '.join(fact for fact in facts if fact)}", "",
-             signature.meaning, ""]
+    facts = [
+        signature.role,
+        signature.category,
+        signature.root_cause,
+        signature.phase,
+        f"retry: {signature.retry}" if signature.retry else "",
+    ]
+    lines = [
+        f"## {signature.title}",
+        "",
+        f"`{signature.name}` · {' · '.join(fact for fact in facts if fact)}",
+        "",
+        signature.meaning,
+        "",
+    ]
     lines += [f"{number}. {fix}" for number, fix in enumerate(signature.fixes, 1)]
     if signature.fixes:
         lines.append("")

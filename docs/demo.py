@@ -25,14 +25,26 @@ def main() -> None:
         folder = Path("lab", "logs", name)
         print(f"\n\033[1m# {question}\033[0m" if sys.stdout.isatty() else f"\n# {question}")
         print(f"$ epochzero diagnose {folder}\n", flush=True)
-        subprocess.run([sys.executable, "-m", "epochzero", "diagnose", str(folder)],
-                       cwd=ROOT, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "epochzero", "diagnose", str(folder)], cwd=ROOT, check=True
+        )
     everything = sorted((ROOT / "lab" / "logs").iterdir())
     started = time.perf_counter()
     lines = subprocess.run(
-        [sys.executable, "-m", "epochzero", "diagnose", "--each", "--format", "jsonl",
-         *map(str, everything)],
-        cwd=ROOT, check=True, capture_output=True, text=True,
+        [
+            sys.executable,
+            "-m",
+            "epochzero",
+            "diagnose",
+            "--each",
+            "--format",
+            "jsonl",
+            *map(str, everything),
+        ],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout.splitlines()
     seconds = time.perf_counter() - started
     print(f"\nAll {len(lines)} recorded jobs of the lab were diagnosed in {seconds:.1f} s.")

@@ -1,9 +1,9 @@
 """EpochZero finds failures of deep-learning jobs, and what caused them.
 
-    >>> import epochzero
-    >>> diagnosis = epochzero.diagnose("job/logs")          # doctest: +SKIP
-    >>> diagnosis.category, diagnosis.root.line             # doctest: +SKIP
-    ('tensor_mismatch', 148)
+>>> import epochzero
+>>> diagnosis = epochzero.diagnose("job/logs")          # doctest: +SKIP
+>>> diagnosis.category, diagnosis.root.line             # doctest: +SKIP
+('tensor_mismatch', 148)
 """
 
 from __future__ import annotations

@@ -49,23 +49,48 @@ class _Time(click.ParamType[float]):
 @click.command(name="diagnose")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--each", is_flag=True, help="Every path given is a job of its own.")
-@click.option("-f", "--format", "form", type=click.Choice(FORMATS), default="text",
-              show_default=True, help="How to print the diagnosis.")
-@click.option("--top", type=click.IntRange(1), default=3, show_default=True,
-              help="Print at most this many fixes, and consequences by rank.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="How to print the diagnosis.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Print at most this many fixes, and consequences by rank.",
+)
 @click.option("--no-redact", is_flag=True, help="Show tokens, keys and passwords as they are.")
-@click.option("--signatures", "folders", multiple=True, metavar="FOLDER",
-              type=click.Path(path_type=Path, file_okay=False, exists=True),
-              help="Use your own signatures too; may be repeated.")
+@click.option(
+    "--signatures",
+    "folders",
+    multiple=True,
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Use your own signatures too; may be repeated.",
+)
 @click.option("--exit-code", type=int, help="How the job ended, as its parent saw it.")
-@click.option("--signal", "signal_number", type=click.IntRange(1, 64),
-              help="Number of the signal that ended it.")
+@click.option(
+    "--signal",
+    "signal_number",
+    type=click.IntRange(1, 64),
+    help="Number of the signal that ended it.",
+)
 @click.option("--state", help="What the scheduler says, such as OUT_OF_MEMORY or TIMEOUT.")
 @click.option("--start", type=_Time(), help="When the job started.")
 @click.option("--end", type=_Time(), help="When it ended.")
 @click.option("--gpus", type=click.IntRange(0), help="How many GPUs it held, for the cost.")
-@click.option("--facts", "facts_file", type=click.Path(path_type=Path, dir_okay=False),
-              help="A file with the above: facts.json, or output of sacct or kubectl.")
+@click.option(
+    "--facts",
+    "facts_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file with the above: facts.json, or output of sacct or kubectl.",
+)
 def command(
     paths: tuple[Path, ...],
     each: bool,

@@ -75,8 +75,13 @@ def _text(found: Diagnosis, top: int) -> None:
         call = f" in {frame.function}" if frame.function else ""
         click.echo(_field("Your code", f"{frame.file}:{frame.line}{call}"))
     if found.outcome != "no_failure":
-        click.echo(_field("Phase", f"{_title('phases', found.phase)}; "
-                          f"cause: {_title('root_causes', found.root_cause).lower()}"))
+        click.echo(
+            _field(
+                "Phase",
+                f"{_title('phases', found.phase)}; "
+                f"cause: {_title('root_causes', found.root_cause).lower()}",
+            )
+        )
         for number, fix in enumerate(found.fixes[:top], 1):
             click.echo(_wrapped("Fix" if number == 1 else "", f"{number}. {fix}"))
         advice = _title("retries", found.retry)
@@ -85,8 +90,12 @@ def _text(found: Diagnosis, top: int) -> None:
         click.echo(_wrapped("Then" if number == 0 else "", line))
     if found.cost:
         cost = found.cost
-        click.echo(_field("Cost", f"{cost.gpus} GPUs x {_duration(cost.seconds)} = "
-                          f"{cost.gpu_hours:g} GPU hours"))
+        click.echo(
+            _field(
+                "Cost",
+                f"{cost.gpus} GPUs x {_duration(cost.seconds)} = {cost.gpu_hours:g} GPU hours",
+            )
+        )
     if found.fingerprint:
         by = found.signature or found.basis
         click.echo(_field("Identity", f"{found.fingerprint}  ({by})"))
@@ -185,8 +194,11 @@ def _markdown(found: Diagnosis, top: int) -> str:
     if found.cascade:
         lines += ["", "**Then**", ""]
         lines += [f"- {_escaped(line)}" for line in _cascade(found.cascade, top)]
-    lines += ["", f"<sub>{found.fingerprint} · {found.signature or found.basis} · "
-              f"confidence {found.confidence:.0%}</sub>"]
+    lines += [
+        "",
+        f"<sub>{found.fingerprint} · {found.signature or found.basis} · "
+        f"confidence {found.confidence:.0%}</sub>",
+    ]
     return "\n".join(lines)
 
 
@@ -201,8 +213,12 @@ def _fenced(text: str) -> str:
 def _escaped(text: str) -> str:
     """Log text for Markdown: no HTML, no links, no mentions."""
     for character in "\\`*_[]<>|#@":
-        text = text.replace(character, "\\" + character if character not in "<>@" else
-                            {"<": "&lt;", ">": "&gt;", "@": "&#64;"}[character])
+        text = text.replace(
+            character,
+            "\\" + character
+            if character not in "<>@"
+            else {"<": "&lt;", ">": "&gt;", "@": "&#64;"}[character],
+        )
     return text
 
 

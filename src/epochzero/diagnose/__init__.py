@@ -21,8 +21,18 @@ from epochzero.logs.events import Event, events_of
 from epochzero.logs.scan import Scanner
 from epochzero.logs.source import Log, find_logs, looks_binary
 
-__all__ = ["Catalog", "Diagnoser", "Diagnosis", "Facts", "Signature", "builtin", "diagnose",
-           "find_facts", "load_folder", "read_facts"]
+__all__ = [
+    "Catalog",
+    "Diagnoser",
+    "Diagnosis",
+    "Facts",
+    "Signature",
+    "builtin",
+    "diagnose",
+    "find_facts",
+    "load_folder",
+    "read_facts",
+]
 
 
 NO_FACTS = Facts()

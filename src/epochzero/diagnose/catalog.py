@@ -108,8 +108,11 @@ class Match:
 
     def fixes(self) -> tuple[str, ...]:
         """The signature's fixes that the captured values complete."""
-        return tuple(_fill(fix, self.captured) for fix in self.signature.fixes
-                     if _placeholders(fix) <= self.captured.keys())
+        return tuple(
+            _fill(fix, self.captured)
+            for fix in self.signature.fixes
+            if _placeholders(fix) <= self.captured.keys()
+        )
 
 
 def _of_signal(text: str) -> int | None:
@@ -171,7 +174,9 @@ class Catalog:
                 found.setdefault(anchor, []).append(number)
         return {anchor: tuple(numbers) for anchor, numbers in found.items()}
 
-    def matches(self, text: str, block: str, numbers: Iterable[int] | None = None) -> Iterator[Match]:
+    def matches(
+        self, text: str, block: str, numbers: Iterable[int] | None = None
+    ) -> Iterator[Match]:
         """The signatures that fit an event, best first.
 
         Args:
@@ -221,8 +226,18 @@ def _load_file(path: Path, name: str) -> Signature:
 
 _FIELDS = {f.name for f in fields(Signature)} - {"name"}
 _REQUIRED = ("title", "pattern", "anchors", "meaning", "examples")
-_TEXTS = ("title", "pattern", "meaning", "role", "within", "category", "root_cause", "phase",
-          "retry", "retry_reason")
+_TEXTS = (
+    "title",
+    "pattern",
+    "meaning",
+    "role",
+    "within",
+    "category",
+    "root_cause",
+    "phase",
+    "retry",
+    "retry_reason",
+)
 _LISTS = ("anchors", "also", "fixes", "counter_examples")
 
 
@@ -230,15 +245,20 @@ def _signature(name: str, raw: dict[str, Any]) -> Signature:
     _check_form(raw)
     _check_words(raw)
     examples = tuple(_example(example) for example in raw["examples"])
-    values = {key: tuple(value) if key in _LISTS else value for key, value in raw.items()}
-    signature = Signature(name=name, **{**values, "examples": examples})
+    values: dict[str, Any] = {
+        key: tuple(value) if key in _LISTS else value for key, value in raw.items()
+    }
+    values["examples"] = examples
+    signature = Signature(name=name, **values)
     _check_patterns(signature)
     return signature
 
 
 def _check_form(raw: dict[str, Any]) -> None:
     if unknown := raw.keys() - _FIELDS:
-        raise CatalogError(f"unknown field {min(unknown)!r}; known are {', '.join(sorted(_FIELDS))}")
+        raise CatalogError(
+            f"unknown field {min(unknown)!r}; known are {', '.join(sorted(_FIELDS))}"
+        )
     for key in _REQUIRED:
         if not raw.get(key):
             raise CatalogError(f"field {key!r} is missing or empty")
@@ -258,8 +278,10 @@ def _check_words(raw: dict[str, Any]) -> None:
     if raw.get("role", "cause") not in get_args(Role):
         raise CatalogError(f"role {raw['role']!r} is not one of {', '.join(get_args(Role))}")
     vocabularies = {
-        "category": taxonomy.categories(), "root_cause": taxonomy.root_causes(),
-        "phase": taxonomy.phases(), "retry": taxonomy.retries(),
+        "category": taxonomy.categories(),
+        "root_cause": taxonomy.root_causes(),
+        "phase": taxonomy.phases(),
+        "retry": taxonomy.retries(),
     }
     for key, vocabulary in vocabularies.items():
         if (word := raw.get(key, "")) and word not in vocabulary:
@@ -274,7 +296,9 @@ def _check_words(raw: dict[str, Any]) -> None:
 def _example(raw: object) -> Example:
     match raw:
         case {"log": str(log), **rest} if rest.keys() <= {"fields"}:
-            return Example(log, rest.get("fields", {}))
+            captured = rest.get("fields", {})
+            if isinstance(captured, dict):
+                return Example(log, captured)
     raise CatalogError("an example is a table with 'log' (a text) and, optionally, 'fields'")
 
 
@@ -287,7 +311,9 @@ def _check_patterns(signature: Signature) -> None:
             raise CatalogError(f"{key} is not a regular expression: {error}") from error
     for fix in signature.fixes:
         if missing := _placeholders(fix) - groups:
-            raise CatalogError(f"a fix names {{{min(missing)}}}, which the pattern does not capture")
+            raise CatalogError(
+                f"a fix names {{{min(missing)}}}, which the pattern does not capture"
+            )
     for anchor in signature.anchors:
         if len(anchor.strip()) < 3:
             raise CatalogError(f"anchor {anchor!r} is too short to look for")

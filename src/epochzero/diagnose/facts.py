@@ -68,8 +68,15 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-_NAMES = ("facts.json", "sacct*.txt", "*.sacct", "kubectl*.json", "kubectl*.txt", "describe*.txt",
-          "pod*.json")
+_NAMES = (
+    "facts.json",
+    "sacct*.txt",
+    "*.sacct",
+    "kubectl*.json",
+    "kubectl*.txt",
+    "describe*.txt",
+    "pod*.json",
+)
 
 
 def find_facts(paths: Iterable[Path]) -> Facts:
@@ -110,7 +117,7 @@ def read_facts(path: Path) -> Facts:
 
 
 def _from_json(raw: Any) -> Facts:
-    if "items" in raw and raw["items"]:
+    if raw.get("items"):
         raw = raw["items"][0]
     if "status" in raw or raw.get("kind") == "Pod":
         return _from_pod(raw)
@@ -152,7 +159,9 @@ def _from_describe(text: str) -> Facts:
     code = after("Exit Code")
     gpus = re.search(r"^\s*[\w.]+/gpu:\s+(\d+)", text, re.MULTILINE)
     reasons = re.findall(r"^\s*Reason:\s+(\w+)", text, re.MULTILINE)
-    told = [reason for reason in reasons if reason not in ("Error", "Completed", "CrashLoopBackOff")]
+    told = [
+        reason for reason in reasons if reason not in ("Error", "Completed", "CrashLoopBackOff")
+    ]
     return Facts(
         exit_code=int(code) if code else None,
         signal=_signal(after("Signal")),

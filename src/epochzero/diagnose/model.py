@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-__all__ = ["SCHEMA", "Consequence", "Cost", "Diagnosis", "ExceptionInfo", "Outcome", "Place", "Root"]
+__all__ = [
+    "SCHEMA",
+    "Consequence",
+    "Cost",
+    "Diagnosis",
+    "ExceptionInfo",
+    "Outcome",
+    "Place",
+    "Root",
+]
 
 SCHEMA = "epochzero.diagnosis/1"
 

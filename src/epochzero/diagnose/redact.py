@@ -13,21 +13,39 @@ HIDDEN = "[redacted]"
 _SECRETS = tuple(
     re.compile(pattern, re.IGNORECASE if ignore_case else 0)
     for pattern, ignore_case in (
-        (r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)", False),
+        (
+            r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
+            False,
+        ),
         (r"(?P<keep>://[^\s:/@]{1,200}:)[^\s:/@]{1,200}(?=@)", False),
         (r"(?P<keep>://)[A-Za-z0-9_\-]{16,200}(?=@)", False),
-        (r"(?P<keep>[?&](?:X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)"
-         r"|Signature|AWSAccessKeyId|sig|se|sv|token|access_token|key|api_key)=)[^\s&'\"<>]+", True),
-        (r"(?P<keep>\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:bearer|basic|token)\s+)?)[^\s'\",;]{6,}", True),
+        (
+            r"(?P<keep>[?&](?:X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)"
+            r"|Signature|AWSAccessKeyId|sig|se|sv|token|access_token|key|api_key)=)[^\s&'\"<>]+",
+            True,
+        ),
+        (
+            r"(?P<keep>\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:bearer|basic|token)\s+)?)[^\s'\",;]{6,}",
+            True,
+        ),
         (r"(?P<keep>\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}", True),
-        (r"(?P<keep>(?:^|[^A-Za-z])[\w-]{0,40}(?:api[_-]?key|apikey|secret|passwd|password|passphrase|private[_-]?key"
-         r"|access[_-]?key(?:[_-]?id)?|auth[_-]?token|access[_-]?token|refresh[_-]?token|_token|client[_-]?secret|credential)"
-         r"[\w-]{0,20}['\"]?\s{0,3}(?:=>|[:=])\s{0,3}['\"]?)(?!None\b|null\b|True\b|False\b|\*{3}|<|\[)[^\s'\",;)}\]]{4,}", True),
-        (r"(?P<keep>\btoken['\"]?\s{0,3}[:=]\s{0,3}['\"]?)(?=[^\s'\",;)]*\d)[A-Za-z0-9._\-]{16,}", True),
+        (
+            r"(?P<keep>(?:^|[^A-Za-z])[\w-]{0,40}(?:api[_-]?key|apikey|secret|passwd|password|passphrase|private[_-]?key"
+            r"|access[_-]?key(?:[_-]?id)?|auth[_-]?token|access[_-]?token|refresh[_-]?token|_token|client[_-]?secret|credential)"
+            r"[\w-]{0,20}['\"]?\s{0,3}(?:=>|[:=])\s{0,3}['\"]?)(?!None\b|null\b|True\b|False\b|\*{3}|<|\[)[^\s'\",;)}\]]{4,}",
+            True,
+        ),
+        (
+            r"(?P<keep>\btoken['\"]?\s{0,3}[:=]\s{0,3}['\"]?)(?=[^\s'\",;)]*\d)[A-Za-z0-9._\-]{16,}",
+            True,
+        ),
         (r"(?P<keep>--(?:password|token|api-key|secret)[ =])\S+", True),
         (r"(?P<keep>\b)(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}\b", False),
         (r"(?P<keep>\b)(?:hf|api_org)_[A-Za-z0-9]{20,}\b", False),
-        (r"(?P<keep>\b)(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|glpat-[A-Za-z0-9_\-]{18,})", False),
+        (
+            r"(?P<keep>\b)(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|glpat-[A-Za-z0-9_\-]{18,})",
+            False,
+        ),
         (r"(?P<keep>\b)(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_]{20,}\b", False),
         (r"(?P<keep>\b)xox[abposr]-[A-Za-z0-9-]{10,}", False),
         (r"(?P<keep>\b)AIza[A-Za-z0-9_\-]{30,}", False),

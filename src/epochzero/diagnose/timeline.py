@@ -82,7 +82,8 @@ def order(events: Iterable[Event], catalog: Catalog) -> Timeline:
 
 def _last_resort(judged: Sequence[Judged]) -> Judged | None:
     """Where nothing claims to be a cause: the first report of a process that died on its own, else
-    of any death, else any consequence."""
+    of any death, else any consequence.
+    """
     told = [j for j in judged if j.role in ("cascade", "wrapper")]
     deaths = [j for j in told if j.match and j.match.status]
     own = [j for j in deaths if j.match and j.match.status != 128 + signal.SIGTERM]

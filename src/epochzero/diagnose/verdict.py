@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -120,8 +120,10 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
         root=_root(root) if root else None,
         evidence=_evidence(root, timeline) if root else (),
         cascade=_consequences(root, timeline),
-        fixes=(*(f"To settle it, look at {what}." for what in settle),
-               *_defaults()[category].fixes[-1:]),
+        fixes=(
+            *(f"To settle it, look at {what}." for what in settle),
+            *_defaults()[category].fixes[-1:],
+        ),
         basis="exit" if status else "nothing",
         fingerprint=fingerprint("exit", str(status or ""), ()),
         cost=_cost(job.facts),
@@ -169,7 +171,8 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
 
 def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:
     """The frames of the root; or, where they show none of the user's own code, of the exceptions
-    next to it: those of the same traceback, else of the nearest one of the same process."""
+    next to it: those of the same traceback, else of the nearest one of the same process.
+    """
     event = root.event
     if any(is_user_frame(frame) for frame in event.frames):
         return event.frames

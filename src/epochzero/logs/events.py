@@ -244,7 +244,7 @@ class _StreamReader:
         self.trace += 1
         block = "\n".join(self.texts[found.start : found.end])[:BLOCK_CHARS]
         handled = self._handled(found)
-        bounds = [raised.at for raised in found.raised][1:] + [found.end]
+        bounds = [*(raised.at for raised in found.raised[1:]), found.end]
         for raised, stop in zip(found.raised, bounds, strict=True):
             yield self._event(
                 raised.at,
@@ -330,8 +330,11 @@ class _StreamReader:
     def _progress_after(self, at: int) -> int:
         """How many lines of the same process show progress from line ``at`` on."""
         last = self.lines[min(at, len(self.lines)) - 1]
-        after = [p for p in self.progress
-                 if p.offset > last.offset and p.rank in (None, last.prefix.rank)]
+        after = [
+            p
+            for p in self.progress
+            if p.offset > last.offset and p.rank in (None, last.prefix.rank)
+        ]
         bars = sum(1 for p in after if p.bar)
         return len(after) - bars + (bars if bars >= BARS else 0)
 

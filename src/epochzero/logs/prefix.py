@@ -86,7 +86,7 @@ _PREFIXES = tuple(
         # 2024-05-01 12:00:00,123 - module - ERROR - text
         rf"(?P<time>{_DATE}[ T]{_CLOCK}{_ZONE})(?:[ \t]*[-|:][ \t]|[ \t]+|$)",
         rf"(?:[A-Z][a-z]{{2}} +\d{{1,2}}) (?P<time>{_CLOCK}) (?P<host>[\w.-]+) (?=\S+:)",
-        rf"\[?(?P<time>\d{{2}}:\d{{2}}:\d{{2}}(?:[.,]\d{{1,6}})?)\]?(?=\s)[ \t]?",
+        r"\[?(?P<time>\d{2}:\d{2}:\d{2}(?:[.,]\d{1,6})?)\]?(?=\s)[ \t]?",
         rf"\[(?P<level>{_LEVEL}|debug|info|warning|warn|error|fatal|critical) *\](?::|[ \t]-)?[ \t]?"
         r"(?:(?:[\w.:-]+ ){1,3}- )?",
         # vLLM: ERROR 05-01 12:00:00 engine.py:12]
@@ -95,13 +95,24 @@ _PREFIXES = tuple(
     )
 )
 # Only behind a time: what the logger's name and level look like there.
-_RECORD = re.compile(rf"(?:\[[\w.]+\](?=\[)|[\w./:-]+[ \t]+)?[-|]?[ \t]*\[?(?P<level>{_LEVEL})\b\]?[ \t]*[|:-]?[ \t]+")
+_RECORD = re.compile(
+    rf"(?:\[[\w.]+\](?=\[)|[\w./:-]+[ \t]+)?[-|]?[ \t]*\[?(?P<level>{_LEVEL})\b\]?[ \t]*[|:-]?[ \t]+"
+)
 _WARNING = re.compile(r"\S+\.py:\d+: (?:[A-Z]\w*Warning): ")
 _MAYBE_PREFIXED = re.compile(r"[\[(0-9A-Z]|[\w.]+[_-][\w.-]+ +\| |(?:worker|node|host|gpu|ip)")
 _BARE_RANK = re.compile(r" *(\d{1,5}): ?")
 _LEVELS = {
-    "I": "INFO", "W": "WARNING", "E": "ERROR", "F": "FATAL", "C": "FATAL", "WARN": "WARNING", "ERR": "ERROR",
-    "CRITICAL": "FATAL", "EXCEPTION": "ERROR", "SEVERE": "ERROR", "NOTICE": "INFO",
+    "I": "INFO",
+    "W": "WARNING",
+    "E": "ERROR",
+    "F": "FATAL",
+    "C": "FATAL",
+    "WARN": "WARNING",
+    "ERR": "ERROR",
+    "CRITICAL": "FATAL",
+    "EXCEPTION": "ERROR",
+    "SEVERE": "ERROR",
+    "NOTICE": "INFO",
 }
 _MOST_PREFIXES = 5
 

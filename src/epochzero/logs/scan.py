@@ -151,7 +151,8 @@ class Scanner:
         found: list[tuple[int, int]] = []
         append = found.append
         self._database.scan(
-            block.data, match_event_handler=lambda cue, _start, end, _flags, _ctx: append((end, cue))
+            block.data,
+            match_event_handler=lambda cue, _start, end, _flags, _ctx: append((end, cue)),
         )
         data, offset = block.data, block.offset
         hits: list[Hit] = []
@@ -215,7 +216,8 @@ class Scanner:
 
     def _progress_lines(self, text: bytes, offset: int, end: int) -> list[tuple[int, bytes]]:
         """Lines that show progress in ``text``, which begins at ``offset``: all of them up to the
-        offset ``end``, and `PROGRESS_LINES` after it."""
+        offset ``end``, and `PROGRESS_LINES` after it.
+        """
         lines: list[tuple[int, bytes]] = []
         last_end = -1
         after = 0

@@ -128,7 +128,7 @@ class _Lenient(io.RawIOBase, BinaryIO):
     """
 
     def __init__(self, stream: object) -> None:
-        self._stream = cast(io.BufferedIOBase, stream)
+        self._stream = cast("io.BufferedIOBase", stream)
         self._ended = False
 
     def read(self, size: int = -1) -> bytes:
@@ -263,8 +263,9 @@ _RANKS = (
     re.compile(r"(?:^|[/_.\-])(?:global[-_]?)?rank[-_.=]?(\d+)(?![\d.]*\d)", re.IGNORECASE),
     re.compile(r"(?:^|/)attempt_\d+/(\d+)/"),
     re.compile(r"(?:^|/)(\d+)/(?:stdout|stderr|error)(?:\.\w+)?(?:\.\w+)?$"),
-    re.compile(r"(?:^|[/_.\-])(?:worker|proc|process|task|trainer|gpu)[-_.=]?(\d+)(?=\D|$)",
-               re.IGNORECASE),
+    re.compile(
+        r"(?:^|[/_.\-])(?:worker|proc|process|task|trainer|gpu)[-_.=]?(\d+)(?=\D|$)", re.IGNORECASE
+    ),
     re.compile(r"(?:^|/)slurm-\d+[._-](\d+)\.\w+$"),
     re.compile(r"(?:^|/)[^/]*?[._-](\d{1,3})\.(?:log|out|err|stdout|stderr)(?:\.\w+)?$"),
 )

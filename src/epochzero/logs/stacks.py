@@ -20,15 +20,19 @@ _RAISED = re.compile(r"(?:Error|Exception|Exit|Interrupt|Warning)$")
 _TYPED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*): ?(?P<message>.*)$")
 _FATAL = re.compile(r"(?P<type>Fatal Python error|Timeout)(?:: | (?=\())(?P<message>.+)$")
 _FAULT_FRAME = re.compile(r'^\s*File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<function>.+)$')
-_TERMINATE = re.compile(r"terminate called (?:after throwing an instance of '(?P<type>[^']+)'|"
-                        r"without an active exception|recursively)")
+_TERMINATE = re.compile(
+    r"terminate called (?:after throwing an instance of '(?P<type>[^']+)'|"
+    r"without an active exception|recursively)"
+)
 _WHAT = re.compile(r"^\s*what\(\): *(?P<message>.*)$")
 _JVM = re.compile(
     r"^(?:Exception in thread \"[^\"]*\" |Caused by: |.{0,80}?: )?"
     r"(?P<type>(?:[a-z_][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error|Throwable|Failure)[\w$]*)"
     r"(?:: (?P<message>.*))?$"
 )
-_JVM_FRAME = re.compile(r"^.{0,40}?\s*at (?P<function>[\w.$<>/-]+)\((?P<file>[^():]*)(?::(?P<line>\d+))?\)")
+_JVM_FRAME = re.compile(
+    r"^.{0,40}?\s*at (?P<function>[\w.$<>/-]+)\((?P<file>[^():]*)(?::(?P<line>\d+))?\)"
+)
 _JVM_CAUSE = re.compile(r"^.{0,40}?Caused by: ")
 _RUST = re.compile(r"thread '(?P<thread>[^']*)' (?:\(\d+\) )?panicked at (?P<rest>.*)$")
 _RUST_PLACE = re.compile(r"^(?:'(?P<message>.*)', )?(?P<file>[^:]+\.rs):(?P<line>\d+)")
@@ -118,7 +122,9 @@ def _terminate(lines: Sequence[str], at: int) -> Traceback | None:
             end = number + 1
             parts = [what["message"]]
             while end < len(lines) and len(parts) < 20 and lines[end].strip():
-                if lines[end].startswith(("Exception raised from", "frame #", "Stack trace", "***")):
+                if lines[end].startswith(
+                    ("Exception raised from", "frame #", "Stack trace", "***")
+                ):
                     break
                 parts.append(lines[end].rstrip())
                 end += 1
@@ -152,8 +158,15 @@ def _jvm(lines: Sequence[str], at: int) -> Traceback | None:
             number += 1
         if not frames and not raised:
             return None
-        raised.append(Raised(found["type"], "\n".join(message).strip(), headline,
-                             tuple(reversed(frames)), "inner" if raised else ""))
+        raised.append(
+            Raised(
+                found["type"],
+                "\n".join(message).strip(),
+                headline,
+                tuple(reversed(frames)),
+                "inner" if raised else "",
+            )
+        )
         if number >= len(lines) or not _JVM_CAUSE.match(lines[number]):
             break
     return Traceback(tuple(raised), at, number) if raised else None
@@ -174,7 +187,7 @@ def _rust(lines: Sequence[str], at: int) -> Traceback | None:
 
 def _go(lines: Sequence[str], at: int) -> Traceback | None:
     found = _GO.match(lines[at])
-    if found is None or not any(l.startswith("goroutine ") for l in lines[at + 1 : at + 5]):
+    if found is None or not any(line.startswith("goroutine ") for line in lines[at + 1 : at + 5]):
         return None
     return Traceback((Raised("panic", found["message"], at, ()),), at, at + 1)
 

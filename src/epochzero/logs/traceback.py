@@ -67,7 +67,9 @@ class Traceback:
 
 
 HEADER = "Traceback (most recent call last):"
-_HEADER = re.compile(r"^\W{0,12}(?:\w+ |Exception Group |[\w.]+: )?Traceback \(most recent call last\):?")
+_HEADER = re.compile(
+    r"^\W{0,12}(?:\w+ |Exception Group |[\w.]+: )?Traceback \(most recent call last\):?"
+)
 _ONE_LINE = re.compile(
     r"Traceback \(most recent call last\): *File \"(?P<stack>.*?)"
     r"(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)): ?(?P<message>.*)$"
@@ -78,11 +80,15 @@ _PYTHON_FRAME = re.compile(
     r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d+)(?:, in ?(?P<function>.*))?$'
 )
 _IPYTHON_FRAMES = (
-    re.compile(r"^(?:Cell |Input )?In ?\[(?P<cell>\d+| )\],? (?:line (?P<line>\d+)"
-               r"|in (?P<function>[^\n]*))(?:, in (?P<inner>[^\n]*))?"),
+    re.compile(
+        r"^(?:Cell |Input )?In ?\[(?P<cell>\d+| )\],? (?:line (?P<line>\d+)"
+        r"|in (?P<function>[^\n]*))(?:, in (?P<inner>[^\n]*))?"
+    ),
     re.compile(r"^File (?P<file>\S[^\n]*?):(?P<line>\d+)(?:, in (?P<function>[^\n]*))?$"),
-    re.compile(r"^(?P<file>(?:[~/.\w][^\s:]*\.pyx?|[A-Za-z]:\\[^\s:]*\.pyx?|<ipython-input-[^>]*>"
-               r"|<__array_function__ internals>)) in (?P<function>[^\n]+)$"),
+    re.compile(
+        r"^(?P<file>(?:[~/.\w][^\s:]*\.pyx?|[A-Za-z]:\\[^\s:]*\.pyx?|<ipython-input-[^>]*>"
+        r"|<__array_function__ internals>)) in (?P<function>[^\n]+)$"
+    ),
 )
 _AUTOGRAPH_FRAME = re.compile(r"^\s+(?P<file>\S+\.py):(?P<line>\d+) (?P<function>\w+) +\*?")
 _ARROW = re.compile(r"^-+> (?P<line>\d+)\b")
@@ -98,13 +104,17 @@ _LINKS: dict[str, Link] = {
     "During handling of the above exception": "context",
     "The above exception was the direct cause": "cause",
 }
-_ANNOUNCES = re.compile(r"(?:Exception encountered when calling [^\n]*|Graph execution error:)(?:\n|$)")
+_ANNOUNCES = re.compile(
+    r"(?:Exception encountered when calling [^\n]*|Graph execution error:)(?:\n|$)"
+)
 _DETAIL = re.compile(r"\s|Detected at node|Stack trace for op definition|Node: |File \"")
 # What begins something of its own below a message.
 _NEXT = (*_LINKS, "Exception ignored in", "Process finished with exit code")
 _JAVA = re.compile(r"^: (?:[a-z_]\w*\.)+[A-Z]\w*")
 _RAISE = re.compile(r"^\s*raise (?P<type>[\w.]+)\((?:f?[\"'](?P<message>[^\"']*)[\"'])?")
-_SKIPPED = re.compile(r'^\s*(?:\^+|[~^]+|\.\.\.|\[Previous line repeated .*|"""|\(\.\.\.\)|-{20,})\s*$')
+_SKIPPED = re.compile(
+    r'^\s*(?:\^+|[~^]+|\.\.\.|\[Previous line repeated .*|"""|\(\.\.\.\)|-{20,})\s*$'
+)
 _GROUP_MEMBER = re.compile(r"^\s*(?:\+-)?\+-+ (?:\d+|\.\.\.) -+")
 _GROUP_END = re.compile(r"^\s*\+-{20,}\s*$")
 _RAIL = re.compile(r"^\s*[|+](?: |$)")
@@ -122,7 +132,9 @@ def is_header(line: str) -> bool:
     )
 
 
-def parse(lines: Sequence[str], start: int, breaks: Sequence[bool] | None = None) -> Traceback | None:
+def parse(
+    lines: Sequence[str], start: int, breaks: Sequence[bool] | None = None
+) -> Traceback | None:
     """Reads the Python traceback whose header is line ``start``.
 
     Args:
@@ -239,9 +251,9 @@ class _Reader:
                     break
             elif _SKIPPED.match(line):
                 pass
-            elif intact and frames and _indent(line) > indent:
-                code_may_follow = False
-            elif code_may_follow and not intact and not _looks_raised(line):
+            elif (intact and frames and _indent(line) > indent) or (
+                code_may_follow and not intact and not _looks_raised(line)
+            ):
                 code_may_follow = False
             elif is_header(line) and frames:
                 break
@@ -254,7 +266,11 @@ class _Reader:
         """What a traceback that was cut off before its last line was about to say."""
         at = self.at - 1
         found = _RAISE.match(self.lines[at]) if frames and at >= 0 else None
-        return Raised(found["type"], found["message"] or "", at, tuple(frames), link) if found else None
+        return (
+            Raised(found["type"], found["message"] or "", at, tuple(frames), link)
+            if found
+            else None
+        )
 
     def _goes_on(self) -> bool:
         """Whether after the blank line here a frame or an exception follows."""
@@ -274,7 +290,11 @@ class _Reader:
                 announced = not parts[-1].strip() or parts[-1].rstrip().endswith(":")
                 nested = announced or _indent(line) > indent or "Original Traceback" in line
                 return _joined(parts), self.at if nested else None
-            if '"""' in line and self.at + 1 < len(self.lines) and is_header(self.lines[self.at + 1]):
+            if (
+                '"""' in line
+                and self.at + 1 < len(self.lines)
+                and is_header(self.lines[self.at + 1])
+            ):
                 return _joined(parts), self.at + 1
             if not line.strip():
                 return _joined(parts), self._announced()
@@ -375,9 +395,7 @@ class _Reader:
             relation: Link = "group" if first else link
             for exception in _Reader(inner[: after - 1], None).section(first):
                 raised.append(
-                    replace(
-                        exception, at=begin + exception.at, link=exception.link or relation
-                    )
+                    replace(exception, at=begin + exception.at, link=exception.link or relation)
                 )
         self.at = end
         return raised[:MOST_RAISED]
