@@ -38,6 +38,7 @@ __all__ = [
     "lab_jobs",
     "line_hash",
     "literals",
+    "percentile",
     "rate",
     "save",
     "scratch",

@@ -23,6 +23,8 @@ ROOT = (
     "at non-singleton dimension 1"
 )
 RESETS_PER_MEGABYTE = 8
+STEP_SECONDS = 0.8
+TIMEOUT_SECONDS = 600
 _VERSION = 1
 """Part of the files' names; to be raised when what is generated changes."""
 _START = datetime(2026, 3, 2, 10, 15, 0)
@@ -71,14 +73,14 @@ Body = Callable[[random.Random, int, int, str], str]
 
 def _lines(size: int, body: Body) -> Iterator[str]:
     draw = random.Random(SEED)
-    start, end = "".join(_head()), "".join(_end())
+    start = "".join(_head())
     yield start
-    left = size - len(start) - len(end)
+    left = size - len(start) - len("".join(_end(0)))
     until_reset = 0.0
     step = 0
     while left > 0:
         step += 1
-        stamp = _stamp(step * 0.8)
+        stamp = _stamp(step * STEP_SECONDS)
         for rank in range(RANKS):
             line = body(draw, rank, step, stamp)
             until_reset -= len(line)
@@ -87,7 +89,7 @@ def _lines(size: int, body: Body) -> Iterator[str]:
                 line += _reset(draw, rank, stamp)
             left -= len(line)
             yield line
-    yield end
+    yield from _end(step * STEP_SECONDS)
 
 
 def _stamp(seconds: float) -> str:
@@ -163,13 +165,13 @@ def _reset(draw: random.Random, rank: int, stamp: str) -> str:
     )
 
 
-def _end() -> Iterator[str]:
+def _end(seconds: float) -> Iterator[str]:
     """The failure: one rank's exception, the other ranks' watchdogs, the launcher."""
     yield from (f"[rank{ROOT_RANK}]: {line}\n" for line in _TRACEBACK)
     for rank in range(RANKS):
         if rank != ROOT_RANK:
-            yield from _watchdog(rank)
-    yield from _launcher()
+            yield from _watchdog(rank, seconds + TIMEOUT_SECONDS + rank / 100)
+    yield from _launcher(seconds + TIMEOUT_SECONDS + 5)
 
 
 _TRACEBACK = (
@@ -184,8 +186,8 @@ _TRACEBACK = (
 )
 
 
-def _watchdog(rank: int) -> Iterator[str]:
-    place = f"E302 14:25:{rank % 60:02d}.{rank:06d} ProcessGroupNCCL.cpp"
+def _watchdog(rank: int, seconds: float) -> Iterator[str]:
+    place = f"E302 {_stamp(seconds)[11:]}{rank:06d} ProcessGroupNCCL.cpp"
     timeout = (
         f"[Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=91733, "
         f"OpType=ALLREDUCE, NumelIn=16777216, NumelOut=16777216, Timeout(ms)=600000) ran for "
@@ -197,20 +199,25 @@ def _watchdog(rank: int) -> Iterator[str]:
         "Due to the asynchronous nature of CUDA kernels, subsequent GPU operations might run on "
         "corrupted/incomplete data.\n"
     )
-    yield f"[rank{rank}]:[{place}:695] [Rank {rank}] To avoid data inconsistency, we are taking "
-    yield "the entire process down.\n"
+    yield (
+        f"[rank{rank}]:[{place}:695] [Rank {rank}] To avoid data inconsistency, we are taking "
+        "the entire process down.\n"
+    )
     yield f"[rank{rank}]: terminate called after throwing an instance of 'c10::DistBackendError'\n"
-    yield f"[rank{rank}]:   what():  [PG 0 (default_pg) Rank {rank}] Process group watchdog thread "
-    yield f"terminated with exception: {timeout}\n"
+    yield (
+        f"[rank{rank}]:   what():  [PG 0 (default_pg) Rank {rank}] Process group watchdog thread "
+        f"terminated with exception: {timeout}\n"
+    )
 
 
-def _launcher() -> Iterator[str]:
+def _launcher(seconds: float) -> Iterator[str]:
     yield "Traceback (most recent call last):\n"
     yield '  File "/opt/conda/bin/torchrun", line 8, in <module>\n'
     yield "    sys.exit(main())\n"
     yield "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
     yield "=" * 60 + "\n/job/train.py FAILED\n" + "-" * 60 + "\n"
     yield "Root Cause (first observed failure):\n[0]:\n"
-    yield "  time      : 2026-03-02_14:25:00\n  host      : node00\n  rank      : 0 (local_rank: 0)\n"
+    yield f"  time      : {_stamp(seconds)[:19].replace(' ', '_')}\n  host      : node00\n"
+    yield "  rank      : 0 (local_rank: 0)\n"
     yield "  exitcode  : -6 (pid: 4000)\n  error_file: <N/A>\n"
     yield "  traceback : Signal 6 (SIGABRT) received by PID 4000\n" + "=" * 60 + "\n"

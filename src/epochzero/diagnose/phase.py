@@ -13,12 +13,13 @@ from epochzero.logs.traceback import Frame
 
 __all__ = ["phase_of"]
 
-# These happen where the interpreter first meets the code or its arguments, whatever the stack says.
+# What a failure is about, where its stack says nothing of the phase.
 _AT_START = frozenset({"library_not_found", "syntax_error"})
+_OF_DATA = frozenset({"corrupt_data", "unexpected_encoding"})
 
 
 def phase_of(frames: Sequence[Frame], category: str, *, trained: bool) -> str:
-    """The phase that a stack and the log before it point to; ``unknown`` when nothing does.
+    """The phase that a stack and the log before it point to.
 
     Args:
         frames: outermost call first.
@@ -29,22 +30,24 @@ def phase_of(frames: Sequence[Frame], category: str, *, trained: bool) -> str:
         return "initialization"
     own = [frame for frame in reversed(frames) if is_user_frame(frame)]
     other = [frame for frame in reversed(frames) if not is_user_frame(frame)]
-    for group in (own, other):
-        if phase := _by_names(group):
-            return phase
+    phase = _by_names(own) or _by_names(other)
+    if phase == "training" and not trained and not any(_LOOP.search(f.function) for f in frames):
+        # Nothing was trained yet, and no training loop is on the stack.
+        phase = ""
+    if phase:
+        return phase
     if trained:
         return "training"
-    if frames and all(frame.function in ("<module>", "") for frame in own) and own:
-        return "initialization"
-    return "unknown"
+    return "preprocessing" if category in _OF_DATA else "initialization"
+
+
+_LOOP = re.compile(r"train|fit|backward|learn|epoch|step|loss")
 
 
 def _by_names(frames: Iterable[Frame]) -> str:
     for frame in frames:
         for phase, function, file in _hints():
-            if function.search(frame.function):
-                return phase
-            if file is not None and file.search(frame.file):
+            if function.search(frame.function) or (file and file.search(frame.file)):
                 return phase
     return ""
 

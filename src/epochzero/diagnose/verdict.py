@@ -23,6 +23,7 @@ from epochzero.diagnose.model import (
 )
 from epochzero.diagnose.phase import phase_of
 from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, Judged, Timeline
+from epochzero.logs.events import Event
 from epochzero.logs.traceback import Frame
 
 __all__ = ["verdict"]
@@ -148,7 +149,7 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
         outcome="failed",
         category=category,
         dimension=_dimension(category),
-        root_cause=(signature.root_cause if signature else "") or default.root_cause,
+        root_cause=(signature.root_cause if signature else "") or _cause(event, category, default),
         phase=told or phase_of(stack, category, trained=job.trained),
         retry=retry,
         retry_reason=reason,
@@ -167,6 +168,18 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
         fingerprint=fingerprint(event.type or category, event.message, event.frames),
         cost=_cost(job.facts),
     )
+
+
+# Slips of the author: raised inside a library, they are not the caller's.
+_SLIPS = frozenset(
+    {"undefined_variable", "null_reference", "attribute_not_found", "division_by_zero", "syntax_error"}
+)
+
+
+def _cause(event: Event, category: str, default: _Default) -> str:
+    """The category's usual root cause; the library's defect where its own code slipped."""
+    in_library = event.frames and re.search(r"(?:site|dist)-packages", event.frames[-1].file)
+    return "library_defect" if in_library and category in _SLIPS else default.root_cause
 
 
 def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:

@@ -267,7 +267,10 @@ _RANKS = (
         r"(?:^|[/_.\-])(?:worker|proc|process|task|trainer|gpu)[-_.=]?(\d+)(?=\D|$)", re.IGNORECASE
     ),
     re.compile(r"(?:^|/)slurm-\d+[._-](\d+)\.\w+$"),
-    re.compile(r"(?:^|/)[^/]*?[._-](\d{1,3})\.(?:log|out|err|stdout|stderr)(?:\.\w+)?$"),
+    # ... but the last part of a date or a time is no rank
+    re.compile(
+        r"(?:^|/)[^/]*?(?<!\d\d[._-]\d\d)[._-](\d{1,3})\.(?:log|out|err|stdout|stderr)(?:\.\w+)?$"
+    ),
 )
 
 
