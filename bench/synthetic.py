@@ -25,7 +25,7 @@ ROOT = (
 RESETS_PER_MEGABYTE = 8
 STEP_SECONDS = 0.8
 TIMEOUT_SECONDS = 600
-_VERSION = 1
+_VERSION = 2
 """Part of the files' names; to be raised when what is generated changes."""
 _START = datetime(2026, 3, 2, 10, 15, 0)
 _WORDS = (
@@ -76,7 +76,7 @@ def _lines(size: int, body: Body) -> Iterator[str]:
     start = "".join(_head())
     yield start
     left = size - len(start) - len("".join(_end(0)))
-    until_reset = 0.0
+    until_reset = 1e6 / RESETS_PER_MEGABYTE
     step = 0
     while left > 0:
         step += 1

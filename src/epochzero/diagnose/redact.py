@@ -9,56 +9,77 @@ __all__ = ["redact", "redact_all"]
 
 HIDDEN = "[redacted]"
 
-# Each pattern keeps its group "keep", so that a reader sees what kind of secret stood there.
+# What a secret looks like, by a lower-case text that stands in every one of its kind: most texts
+# hold none, and are passed on after a few substring searches. The group "keep" of a pattern stays,
+# so that a reader sees what stood there.
+_NAMED = (
+    r"(?:api[_-]?key|apikey|secret|passwd|password|passphrase|private[_-]?key"
+    r"|access[_-]?key(?:[_-]?id)?|auth[_-]?token|access[_-]?token|refresh[_-]?token|_token"
+    r"|client[_-]?secret|credential)"
+)
+_ASSIGNED = (
+    rf"(?P<keep>(?:^|[^A-Za-z])[\w-]{{0,40}}{_NAMED}[\w-]{{0,20}}['\"]?\s{{0,3}}(?:=>|[:=])"
+    r"\s{0,3}['\"]?)(?!None\b|null\b|True\b|False\b|\*{3}|<|\[)[^\s'\",;)}\]]{4,}"
+)
+_QUERY = (
+    r"(?P<keep>[?&](?:X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)"
+    r"|Signature|AWSAccessKeyId|sig|se|sv|token|access_token|key|api_key)=)[^\s&'\"<>]+"
+)
 _SECRETS = tuple(
-    re.compile(pattern, re.IGNORECASE if ignore_case else 0)
-    for pattern, ignore_case in (
+    (triggers, re.compile(pattern, re.IGNORECASE if ignore_case else 0))
+    for triggers, pattern, ignore_case in (
         (
+            ("private key-----",),
             r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
             False,
         ),
-        (r"(?P<keep>://[^\s:/@]{1,200}:)[^\s:/@]{1,200}(?=@)", False),
-        (r"(?P<keep>://)[A-Za-z0-9_\-]{16,200}(?=@)", False),
+        (("://",), r"(?P<keep>://[^\s:/@]{1,200}:)[^\s:/@]{1,200}(?=@)", False),
+        (("://",), r"(?P<keep>://)[A-Za-z0-9_\-]{16,200}(?=@)", False),
+        (("?", "&"), _QUERY, True),
         (
-            r"(?P<keep>[?&](?:X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)"
-            r"|Signature|AWSAccessKeyId|sig|se|sv|token|access_token|key|api_key)=)[^\s&'\"<>]+",
+            ("authorization",),
+            r"(?P<keep>\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:bearer|basic|token)\s+)?)"
+            r"[^\s'\",;]{6,}",
             True,
         ),
+        (("bearer",), r"(?P<keep>\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}", True),
+        (("key", "secret", "pass", "token", "credential"), _ASSIGNED, True),
         (
-            r"(?P<keep>\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:bearer|basic|token)\s+)?)[^\s'\",;]{6,}",
-            True,
-        ),
-        (r"(?P<keep>\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}", True),
-        (
-            r"(?P<keep>(?:^|[^A-Za-z])[\w-]{0,40}(?:api[_-]?key|apikey|secret|passwd|password|passphrase|private[_-]?key"
-            r"|access[_-]?key(?:[_-]?id)?|auth[_-]?token|access[_-]?token|refresh[_-]?token|_token|client[_-]?secret|credential)"
-            r"[\w-]{0,20}['\"]?\s{0,3}(?:=>|[:=])\s{0,3}['\"]?)(?!None\b|null\b|True\b|False\b|\*{3}|<|\[)[^\s'\",;)}\]]{4,}",
-            True,
-        ),
-        (
+            ("token",),
             r"(?P<keep>\btoken['\"]?\s{0,3}[:=]\s{0,3}['\"]?)(?=[^\s'\",;)]*\d)[A-Za-z0-9._\-]{16,}",
             True,
         ),
-        (r"(?P<keep>--(?:password|token|api-key|secret)[ =])\S+", True),
-        (r"(?P<keep>\b)(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}\b", False),
-        (r"(?P<keep>\b)(?:hf|api_org)_[A-Za-z0-9]{20,}\b", False),
         (
-            r"(?P<keep>\b)(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|glpat-[A-Za-z0-9_\-]{18,})",
+            ("--password", "--token", "--api-key", "--secret"),
+            r"(?P<keep>--(?:password|token|api-key|secret)[ =])\S+",
+            True,
+        ),
+        (("akia", "asia", "aroa", "aida"), r"(?P<keep>\b)A(?:KI|SI|RO|ID)A[A-Z0-9]{16}\b", False),
+        (("hf_", "api_org_"), r"(?P<keep>\b)(?:hf|api_org)_[A-Za-z0-9]{20,}\b", False),
+        (
+            ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"),
+            r"(?P<keep>\b)(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}"
+            r"|glpat-[A-Za-z0-9_\-]{18,})",
             False,
         ),
-        (r"(?P<keep>\b)(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_]{20,}\b", False),
-        (r"(?P<keep>\b)xox[abposr]-[A-Za-z0-9-]{10,}", False),
-        (r"(?P<keep>\b)AIza[A-Za-z0-9_\-]{30,}", False),
-        (r"(?P<keep>\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}", False),
-        (r"(?P<keep>\b(?:wandb|neptune|comet)\S{0,40}[\s:=]+)[0-9a-f]{32,64}\b", True),
+        (
+            ("sk-", "pk-", "rk-"),
+            r"(?P<keep>\b)(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_]{20,}\b",
+            False,
+        ),
+        (("xox",), r"(?P<keep>\b)xox[abposr]-[A-Za-z0-9-]{10,}", False),
+        (("aiza",), r"(?P<keep>\b)AIza[A-Za-z0-9_\-]{30,}", False),
+        (
+            ("eyj",),
+            r"(?P<keep>\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
+            False,
+        ),
+        (
+            ("wandb", "neptune", "comet"),
+            r"(?P<keep>\b(?:wandb|neptune|comet)\S{0,40}[\s:=]+)[0-9a-f]{32,64}\b",
+            True,
+        ),
     )
-)
-
-
-_SUSPICIOUS = re.compile(
-    r"key|token|secret|pass|auth|bearer|credential|://|AKIA|ASIA|AROA|AIDA|hf_|api_org|gh[pousr]_"
-    r"|github_pat|glpat|[spr]k-|xox|AIza|eyJ|wandb|neptune|comet|[?&]",
-    re.IGNORECASE,
 )
 
 
@@ -68,10 +89,10 @@ def redact(text: str) -> str:
     >>> redact("login with password=hunter2x failed")
     'login with password=[redacted] failed'
     """
-    if not _SUSPICIOUS.search(text):
-        return text
-    for pattern in _SECRETS:
-        text = pattern.sub(lambda found: f"{found['keep']}{HIDDEN}", text)
+    lowered = text.lower()
+    for triggers, pattern in _SECRETS:
+        if any(trigger in lowered for trigger in triggers):
+            text = pattern.sub(lambda found: f"{found['keep']}{HIDDEN}", text)
     return text
 
 

@@ -172,7 +172,13 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
 
 # Slips of the author: raised inside a library, they are not the caller's.
 _SLIPS = frozenset(
-    {"undefined_variable", "null_reference", "attribute_not_found", "division_by_zero", "syntax_error"}
+    {
+        "undefined_variable",
+        "null_reference",
+        "attribute_not_found",
+        "division_by_zero",
+        "syntax_error",
+    }
 )
 
 

@@ -147,31 +147,34 @@ def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
     hits = iter(region.hits)
     hit = next(hits, None)
     position = region.offset
+    plain = not any(byte in region.text for byte in (b"\r", b"\x1b", b"\0"))
     for number, raw in enumerate(region.text.split(b"\n"), region.line):
         end = position + len(raw)
         cues: tuple[int, ...] = ()
         while hit is not None and hit.start <= end:
             cues += hit.cues
             hit = next(hits, None)
-        lines.extend(_pieces(position, number, raw, cues, bare_ranks))
+        text = raw.decode("utf-8", "replace")
+        for piece in (text,) if plain else _shown(text):
+            prefix, rest = split(piece, bare_ranks=bare_ranks)
+            lines.append(_Line(position, number, piece, rest, prefix, cues))
         position = end + 1
     return lines
 
 
-def _pieces(
-    offset: int, number: int, raw: bytes, cues: tuple[int, ...], bare_ranks: bool
-) -> Iterator[_Line]:
-    """A line; or, where carriage returns overwrite it, what a terminal would have shown."""
-    text = strip_ansi(raw.decode("utf-8", "replace")).replace("\0", "")
+MOST_PIECES = 200
+
+
+def _shown(text: str) -> list[str]:
+    """What a terminal would have shown of a line: no escapes, and where carriage returns overwrite
+    it, each piece; of a progress bar the last state only.
+    """
+    text = strip_ansi(text).replace("\0", "")
     if "\r" not in text:
-        prefix, rest = split(text, bare_ranks=bare_ranks)
-        yield _Line(offset, number, text, rest, prefix, cues)
-        return
+        return [text]
     pieces = [piece for piece in text.split("\r") if piece.strip()]
-    shown = [piece for piece in pieces if "%|" not in piece] or pieces[-1:]
-    for piece in shown[:200]:
-        prefix, rest = split(piece, bare_ranks=bare_ranks)
-        yield _Line(offset, number, piece, rest, prefix, cues)
+    told = [piece for piece in pieces if "%|" not in piece] or pieces[-1:]
+    return told[-MOST_PIECES:] or [""]
 
 
 def _streams(lines: list[_Line]) -> list[list[_Line]]:

@@ -11,14 +11,12 @@ from __future__ import annotations
 import tomllib
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-import hyperscan
-
+from epochzero.logs.patterns import PatternSet, literal
 from epochzero.logs.source import Block, Log
 
 __all__ = ["Hit", "Region", "Scan", "Scanner"]
@@ -116,8 +114,8 @@ class Scanner:
         self._frames = frozenset(literals.index(text) for text in cues["frames"])
         self._first_completion = len(literals)
         literals += tuple(cues["completion"])
-        self._database = _compile([_escape(text) for text in literals])
-        self._progress = _compile([pattern.encode() for pattern in cues["progress"]])
+        self._cues = PatternSet([literal(text) for text in literals])
+        self._progress = PatternSet([pattern.encode() for pattern in cues["progress"]])
 
     def scan(self, log: Log) -> Scan:
         """One pass over ``log``.
@@ -148,17 +146,11 @@ class Scanner:
 
     def _hits(self, block: Block, result: Scan) -> list[Hit]:
         """The lines of ``block`` with cues."""
-        found: list[tuple[int, int]] = []
-        append = found.append
-        self._database.scan(
-            block.data,
-            match_event_handler=lambda cue, _start, end, _flags, _ctx: append((end, cue)),
-        )
         data, offset = block.data, block.offset
         hits: list[Hit] = []
         line_start = line_end = -1
         cues: list[int] = []
-        for end, cue in found:
+        for end, cue in self._cues.ends(data):
             if cue >= self._first_completion:
                 result.completed = offset + end
                 continue
@@ -208,11 +200,7 @@ class Scanner:
 
     def _shows_progress(self, block: Block) -> bool:
         """Whether the first part of a block shows progress."""
-        try:
-            self._progress.scan(block.data[:PROGRESS_BYTES], match_event_handler=_stop)
-        except hyperscan.ScanTerminated:
-            return True
-        return False
+        return self._progress.walk(block.data[:PROGRESS_BYTES], lambda _cue, _end: True)
 
     def _progress_lines(self, text: bytes, offset: int, end: int) -> list[tuple[int, bytes]]:
         """Lines that show progress in ``text``, which begins at ``offset``: all of them up to the
@@ -222,7 +210,7 @@ class Scanner:
         last_end = -1
         after = 0
 
-        def take(_cue: int, _start: int, at: int, _flags: int, _context: object) -> bool:
+        def take(_cue: int, at: int) -> bool:
             nonlocal last_end, after
             if at > last_end:
                 start = text.rfind(b"\n", 0, at) + 1
@@ -232,17 +220,11 @@ class Scanner:
                 after += offset + at > end
             return after >= PROGRESS_LINES
 
-        # The engine reports a scan that its callback ended as an error.
-        with suppress(hyperscan.ScanTerminated):
-            self._progress.scan(text, match_event_handler=take)
+        self._progress.walk(text, take)
         return lines
 
     def _last_progress(self, block: Block) -> tuple[int, bytes]:
-        ends: list[int] = []
-        self._progress.scan(
-            block.data, match_event_handler=lambda _cue, _start, end, _flags, _ctx: ends.append(end)
-        )
-        end = max(ends)
+        end = max(end for end, _ in self._progress.ends(block.data))
         start = block.data.rfind(b"\n", 0, end) + 1
         return block.offset + start, block.data[start:].split(b"\n", 1)[0][:2000]
 
@@ -405,10 +387,6 @@ def _newlines(data: bytes, start: int, end: int) -> int:
     return int(np.count_nonzero(np.frombuffer(data, np.uint8, end - start, start) == ord("\n")))
 
 
-def _stop(_cue: int, _start: int, _end: int, _flags: int, _context: object) -> bool:
-    return True
-
-
 def _note_ends(result: Scan, block: Block) -> None:
     if block.offset == 0:
         result.head = block.data[:END_BYTES]
@@ -419,14 +397,3 @@ def _note_ends(result: Scan, block: Block) -> None:
 @cache
 def _cues() -> dict[str, list[str]]:
     return tomllib.loads(files(__package__).joinpath("cues.toml").read_text(encoding="utf-8"))
-
-
-def _escape(text: str) -> bytes:
-    return b"".join(b"\\x%02x" % byte for byte in text.encode())
-
-
-def _compile(patterns: list[bytes]) -> hyperscan.Database:
-    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    numbers = list(range(len(patterns)))
-    database.compile(expressions=patterns, ids=numbers, elements=len(patterns))
-    return database

@@ -1,0 +1,56 @@
+"""Many patterns at once over bytes, in linear time: the one file that knows Hyperscan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import hyperscan
+
+__all__ = ["PatternSet", "literal"]
+
+OnMatch = Callable[[int, int], bool | None]
+"""Called with the number of a pattern and where its match ends; true ends the scan."""
+
+
+def literal(text: str) -> bytes:
+    """A pattern that matches just ``text``."""
+    return b"".join(b"\\x%02x" % byte for byte in text.encode())
+
+
+class PatternSet:
+    """Regular expressions that are searched together.
+
+    Args:
+        patterns: in the syntax that Hyperscan and ``re`` share: no look-around, no references.
+        once: report each pattern at most once a scan.
+    """
+
+    def __init__(self, patterns: Sequence[bytes], *, once: bool = False) -> None:
+        self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+        self._database.compile(
+            expressions=list(patterns),
+            ids=list(range(len(patterns))),
+            elements=len(patterns),
+            flags=[hyperscan.HS_FLAG_SINGLEMATCH if once else 0] * len(patterns),
+        )
+
+    def ends(self, data: bytes) -> list[tuple[int, int]]:
+        """Where each match ends, with the number of its pattern, in order."""
+        found: list[tuple[int, int]] = []
+        append = found.append
+        self._database.scan(
+            data, match_event_handler=lambda number, _start, end, _flags, _: append((end, number))
+        )
+        return found
+
+    def walk(self, data: bytes, on_match: OnMatch) -> bool:
+        """Calls ``on_match`` for each match until it answers true; tells whether it did."""
+        try:
+            self._database.scan(
+                data,
+                match_event_handler=lambda number, _start, end, _flags, _: on_match(number, end),
+            )
+        # The engine reports a scan that its callback ended as an error.
+        except hyperscan.ScanTerminated:
+            return True
+        return False
