@@ -86,10 +86,10 @@ def data_file(name: str) -> DataFile:
 
 def jsonl(path: Path) -> Iterator[dict[str, Any]]:
     """The records of a JSON-lines file, gzipped or not."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open()
-    with opened as lines:
-        for line in lines:
-            yield json.loads(line)
+    data = path.read_bytes()
+    text = gzip.decompress(data) if path.suffix == ".gz" else data
+    for line in text.splitlines():  # bytes: texts hold line ends of their own
+        yield json.loads(line)
 
 
 def fold(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from common import REPOSITORY, DataFile, data_file, fold, jsonl, line_hash, save, verdict_of
@@ -45,9 +45,9 @@ def main() -> None:
     parts = _parts(labelled, notebooks, unlabelled)
     rivals = chosen(options)
     diagnoser = Diagnoser(redact=False)
-    tools: dict[str, Tool] = {"epochzero": lambda gold: _scored(diagnoser, gold)}
+    tools: dict[str, Tool] = {"epochzero": partial(_scored, diagnoser)}
     for rival in rivals:
-        tools[rival.name] = lambda gold, rival=rival: _rival_scored(rival, gold)
+        tools[rival.name] = partial(_rival_scored, rival)
     numbers: dict[str, Any] = {"signatures": len(diagnoser.catalog)}
     for name, tool in tools.items():
         answers = {gold.id: tool(gold) for part in parts.values() for gold in part}
@@ -189,8 +189,10 @@ def _print_misses(part: str, scored: Sequence[Scored]) -> None:
         if each.exact and not root_missed:
             continue
         kinds = ("" if each.exact else " CATEGORY") + (" ROOT" if root_missed else "")
-        print(f"{part} {each.gold.id}{kinds}: {each.category}, wanted {each.gold.category} "
-              f"{list(each.gold.also)}")
+        print(
+            f"{part} {each.gold.id}{kinds}: {each.category}, wanted {each.gold.category} "
+            f"{list(each.gold.also)}"
+        )
         for line in each.gold.log.splitlines():
             if line_hash(line) in each.gold.evidence:
                 print(f"    wanted {fold(line)[:160]}")

@@ -19,6 +19,7 @@ from epochzero.diagnose import Diagnoser, Diagnosis
 from epochzero.logs.source import Log
 
 KNOWING = ("signature", "reading")
+LAST_RESORT = "internal_error"
 Cases = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
@@ -60,13 +61,18 @@ def _parts(records: Sequence[Mapping[str, Any]]) -> Cases:
 
 def _measured(found: Sequence[Diagnosis]) -> dict[str, Any]:
     basis = Counter(each.basis if each.outcome == "failed" else each.outcome for each in found)
-    covered = sum(basis[name] for name in KNOWING)
     return {
         "cases": len(found),
-        "coverage": rate(covered, len(found)),
+        "coverage": rate(sum(map(_known, found)), len(found)),
         "by_basis": {name: rate(number, len(found)) for name, number in basis.most_common()},
         "categories": dict(Counter(map(verdict_of, found)).most_common()),
     }
+
+
+def _known(found: Diagnosis) -> bool:
+    """Whether a signature or the general reading named another category than the last resort."""
+    knows = found.outcome == "failed" and found.basis in KNOWING
+    return knows and found.category != LAST_RESORT
 
 
 def _rival(rival: Rival, records: Sequence[Mapping[str, Any]]) -> Mapping[str, object]:
@@ -74,7 +80,7 @@ def _rival(rival: Rival, records: Sequence[Mapping[str, Any]]) -> Mapping[str, o
     named: Counter[str] = Counter()
     for record in records:
         named[rival.answer([Log("log", text=record["log"].encode())]).category] += 1
-    covered = len(records) - named["not_a_failure"] - named["internal_error"]
+    covered = len(records) - named["not_a_failure"] - named[LAST_RESORT]
     return {"coverage": rate(covered, len(records)), "categories": dict(named.most_common())}
 
 
@@ -87,7 +93,7 @@ def _print(part: str, measured: Mapping[str, Any]) -> None:
 
 def _print_misses(found: Mapping[str, Diagnosis]) -> None:
     for case, each in found.items():
-        if each.outcome != "failed" or each.basis not in KNOWING:
+        if not _known(each):
             told = each.root.text.strip()[:140] if each.root else ""
             print(f"  {case} {each.outcome} {each.basis} {each.category}: {told}")
 

@@ -58,9 +58,7 @@ def main() -> None:
     save("diagnosis_false_alarms", numbers, data=data, rivals=versions | not_run(options))
 
 
-def _measured(
-    jobs: Iterable[Sequence[Log]], tool: Tool, *, shown: bool
-) -> Mapping[str, object]:
+def _measured(jobs: Iterable[Sequence[Log]], tool: Tool, *, shown: bool) -> Mapping[str, object]:
     alarms: Counter[str] = Counter()
     count = 0
     seconds = 0.0

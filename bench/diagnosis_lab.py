@@ -9,6 +9,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatch
+from functools import partial
 from typing import Any, NamedTuple
 
 from common import LabJob, lab_jobs, rate, save
@@ -47,7 +48,7 @@ def main() -> None:
         ),
     }
     for rival in rivals:
-        runs[rival.name] = lambda job, rival=rival: _rival_checked(job, rival)
+        runs[rival.name] = partial(_rival_checked, rival)
     numbers: dict[str, Any] = {
         "jobs": len(jobs),
         "good_jobs": sum(job.good for job in jobs),
@@ -140,7 +141,7 @@ def _fix_checks(job: LabJob, found: Diagnosis) -> Iterator[Check]:
         yield Check(job.name, "fix_with_any_word", right, "", ", ".join(words))
 
 
-def _rival_checked(job: LabJob, rival: Rival) -> list[Check]:
+def _rival_checked(rival: Rival, job: LabJob) -> list[Check]:
     facts = json.loads((job.folder / "facts.json").read_text(encoding="utf-8"))
     code: int = facts["exit_code"]
     logs: tuple[Log, ...] = find_logs([job.folder])
@@ -165,8 +166,10 @@ def _print(name: str, totals: Mapping[str, Any]) -> None:
 def _print_misses(checks: list[Check]) -> None:
     for check in checks:
         if not check.right and check.what != "fix_with_any_word":
-            print(f"  {check.job} {check.what}\n      found  {check.found}\n"
-                  f"      wanted {check.wanted}")
+            print(
+                f"  {check.job} {check.what}\n      found  {check.found}\n"
+                f"      wanted {check.wanted}"
+            )
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -87,10 +88,12 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="of each measurement (default: 5)")
     parser.add_argument("--quick", action="store_true", help="50 MB logs, nothing is kept")
-    parser.add_argument("--mlperf", type=Path, metavar="DIR",
-                        help="clone of mlcommons/training_results_v2.1")
-    parser.add_argument("--nvrx", type=Path, metavar="DIR",
-                        help="clone of NVIDIA/nvidia-resiliency-ext")
+    parser.add_argument(
+        "--mlperf", type=Path, metavar="DIR", help="clone of mlcommons/training_results_v2.1"
+    )
+    parser.add_argument(
+        "--nvrx", type=Path, metavar="DIR", help="clone of NVIDIA/nvidia-resiliency-ext"
+    )
     return parser.parse_args()
 
 
@@ -151,9 +154,7 @@ def _runners(path: Path, catalog: Catalog, words: Path) -> Mapping[str, Run]:
 
 def _engine(catalog: Catalog) -> hyperscan.Database:
     """The engine alone, with all literal texts that EpochZero looks for."""
-    texts = [
-        b"".join(b"\\x%02x" % byte for byte in text.encode()) for text in literals(catalog)
-    ]
+    texts = [b"".join(b"\\x%02x" % byte for byte in text.encode()) for text in literals(catalog)]
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(expressions=texts, ids=list(range(len(texts))), elements=len(texts))
     return database
@@ -262,9 +263,9 @@ def _small(diagnoser: Diagnoser, repeats: int) -> Mapping[str, object]:
     taken: list[Taken] = []
     for _ in range(repeats):
         found: list[str] = []
-        taken.append(_taken(lambda: found.extend(_verdicts(diagnoser, logs))))  # noqa: B023
+        taken.append(_taken(partial(_diagnose_all, diagnoser, logs, found)))
     right = sum(said in accepted for said, accepted in zip(found, wanted, strict=True))
-    alone = [_taken(lambda log=log: diagnoser.diagnose([log])).elapsed for log in logs[:1000]]
+    alone = [_taken(partial(diagnoser.diagnose, [log])).elapsed for log in logs[:1000]]
     return {
         "logs": len(logs),
         "bytes": sum(log.path.stat().st_size for log in logs if log.path),
@@ -276,8 +277,10 @@ def _small(diagnoser: Diagnoser, repeats: int) -> Mapping[str, object]:
     }
 
 
-def _verdicts(diagnoser: Diagnoser, logs: Sequence[Log]) -> list[str]:
-    return [verdict_of(diagnoser.diagnose([log])) for log in logs]
+def _diagnose_all(diagnoser: Diagnoser, logs: Sequence[Log], found: list[str]) -> None:
+    """Appends the category of each log to ``found``."""
+    for log in logs:
+        found.append(verdict_of(diagnoser.diagnose([log])))
 
 
 def _small_logs() -> tuple[list[Log], list[tuple[str, ...]]]:
@@ -328,15 +331,17 @@ def _start_up() -> Mapping[str, object]:
     """Milliseconds that a command takes from start to end; the median."""
     with tempfile.TemporaryDirectory() as folder:
         small = Path(folder) / "small.log"
-        small.write_text("step 1 loss 2.0\nTraceback (most recent call last):\n"
-                         '  File "train.py", line 3, in <module>\n'
-                         "KeyError: 'lr'\n", encoding="utf-8")
+        small.write_text(
+            "step 1 loss 2.0\nTraceback (most recent call last):\n"
+            '  File "train.py", line 3, in <module>\n'
+            "KeyError: 'lr'\n",
+            encoding="utf-8",
+        )
         program = Path(sys.executable).with_name("epochzero")
         command = (str(program),) if program.exists() else (sys.executable, "-m", "epochzero")
         commands = {"help": ("--help",), "diagnose_small": ("diagnose", str(small))}
         runs: dict[str, Run] = {
-            name: lambda arguments=arguments: _quiet(*command, *arguments)
-            for name, arguments in commands.items()
+            name: partial(_quiet, *command, *arguments) for name, arguments in commands.items()
         }
         runs["python_alone"] = lambda: _quiet(sys.executable, "-c", "pass")
         taken = _interleaved(runs, STARTS)

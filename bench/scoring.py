@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from common import SEED, rate
 
@@ -153,7 +154,7 @@ def calibration(scored: Sequence[Scored]) -> Mapping[str, object]:
     edges = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
     bins: list[dict[str, object]] = []
     error = 0.0
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         inside = [each for each in scored if low <= each.confidence < high]
         if not inside:
             continue

@@ -28,12 +28,54 @@ TIMEOUT_SECONDS = 600
 _VERSION = 2
 """Part of the files' names; to be raised when what is generated changes."""
 _START = datetime(2026, 3, 2, 10, 15, 0)
-_WORDS = (
-    "attention backward batch bucket cache checkpoint clip data decoder embedding epoch eval "
-    "expert forward fused gather grad head kernel layer loader loss mask merge norm optimizer "
-    "output param pipeline prefetch query reduce router sample schedule shard step stream tensor "
-    "token trainer value warmup weight window worker"
-).split()
+_WORDS = [
+    "attention",
+    "backward",
+    "batch",
+    "bucket",
+    "cache",
+    "checkpoint",
+    "clip",
+    "data",
+    "decoder",
+    "embedding",
+    "epoch",
+    "eval",
+    "expert",
+    "forward",
+    "fused",
+    "gather",
+    "grad",
+    "head",
+    "kernel",
+    "layer",
+    "loader",
+    "loss",
+    "mask",
+    "merge",
+    "norm",
+    "optimizer",
+    "output",
+    "param",
+    "pipeline",
+    "prefetch",
+    "query",
+    "reduce",
+    "router",
+    "sample",
+    "schedule",
+    "shard",
+    "step",
+    "stream",
+    "tensor",
+    "token",
+    "trainer",
+    "value",
+    "warmup",
+    "weight",
+    "window",
+    "worker",
+]
 
 
 def synthetic_log(megabytes: int, *, varied: bool = False) -> Path:

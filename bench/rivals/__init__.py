@@ -20,7 +20,7 @@ class Answer:
     Attributes:
         failed: whether it says that the job failed.
         category: in our words; empty when the tool names none.
-        file, line, text: the line it names as the first cause; the text is empty when it names none.
+        file, line, text: the line it names as the first cause; empty text when it names none.
         rank: of that line, from the tool, or else from the name of the file.
     """
 

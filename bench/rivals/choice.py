@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from common import scratch
+
 from rivals import Rival
 from rivals.keywords import Keywords
 from rivals.last_exception import LastException

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 __all__ = ["available", "mine", "version"]
 
@@ -27,13 +29,12 @@ def version() -> str:
 
 def mine(path: Path) -> int:
     """The number of templates in a log."""
-    from drain3 import TemplateMiner
-    from drain3.masking import MaskingInstruction
-    from drain3.template_miner_config import TemplateMinerConfig
-
-    config = TemplateMinerConfig()
-    config.masking_instructions = [MaskingInstruction(*mask) for mask in _MASKS]
-    miner = TemplateMiner(config=config)
+    drain3: Any = importlib.import_module("drain3")
+    masking: Any = importlib.import_module("drain3.masking")
+    configuration: Any = importlib.import_module("drain3.template_miner_config")
+    config = configuration.TemplateMinerConfig()
+    config.masking_instructions = [masking.MaskingInstruction(*mask) for mask in _MASKS]
+    miner = drain3.TemplateMiner(config=config)
     with path.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             miner.add_log_message(line.rstrip())

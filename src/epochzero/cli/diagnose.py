@@ -123,7 +123,7 @@ def command(
     catalog = builtin()
     for folder in folders:
         catalog = catalog | Catalog(load_folder(folder))
-    diagnoser = Diagnoser(catalog, redact=not no_redact)
+    diagnoser = Diagnoser(catalog, redact=not no_redact, look_around=True)
     given = Facts(exit_code, signal_number, state, start, end, gpus)
     if facts_file is not None:
         given = given | read_facts(facts_file)

@@ -6,6 +6,7 @@ number of jobs; `diagnose` is the one-off form.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from epochzero.diagnose.catalog import Catalog, Signature, builtin, load_folder
 from epochzero.diagnose.facts import Facts, find_facts, read_facts
 from epochzero.diagnose.model import Diagnosis
+from epochzero.diagnose.nearest import nearest_path
 from epochzero.diagnose.redact import redact_all
 from epochzero.diagnose.timeline import order
 from epochzero.diagnose.verdict import Job, verdict
@@ -44,11 +46,16 @@ class Diagnoser:
     Args:
         catalog: the signatures; those of the package when None.
         redact: hide tokens, keys and passwords in the results.
+        look_around: when a path is missing, look for one like it on this machine. Not for a
+            service: what it finds would be told to whoever sent the log.
     """
 
-    def __init__(self, catalog: Catalog | None = None, *, redact: bool = True) -> None:
+    def __init__(
+        self, catalog: Catalog | None = None, *, redact: bool = True, look_around: bool = False
+    ) -> None:
         self.catalog = builtin() if catalog is None else catalog
         self.redact = redact
+        self.look_around = look_around
         self._scanner = Scanner(tuple(self.catalog.anchors))
 
     def diagnose(self, logs: Sequence[Log], facts: Facts = NO_FACTS) -> Diagnosis:
@@ -72,6 +79,8 @@ class Diagnoser:
             events.extend(events_of(log, scan, self._scanner.anchors))
         job = Job(tuple(log.name for log in logs), facts, trained=progress > 0, empty=size == 0)
         found = verdict(order(events, self.catalog), job)
+        if self.look_around and found.category == "path_not_found":
+            found = _with_nearest_path(found)
         return _redacted(found) if self.redact else found
 
 
@@ -93,8 +102,21 @@ def diagnose(
         InputError: a path does not exist, cannot be read, or holds no logs.
     """
     given = [Path(path) for path in paths]
-    diagnoser = Diagnoser(builtin() | Catalog(signatures), redact=redact)
+    diagnoser = Diagnoser(builtin() | Catalog(signatures), redact=redact, look_around=True)
     return diagnoser.diagnose(find_logs(given), find_facts(given) if facts is None else facts)
+
+
+_QUOTED_PATH = re.compile(r"['\"](/[^'\"\n]{2,400})['\"]|(/[^\s:'\"]{2,400})")
+
+
+def _with_nearest_path(found: Diagnosis) -> Diagnosis:
+    """The diagnosis with the path that was probably meant, as the first fix."""
+    for quoted, bare in _QUOTED_PATH.findall(found.root.text if found.root else ""):
+        if near := nearest_path(quoted or bare):
+            return replace(
+                found, fixes=(f"Use {near}, which exists; {quoted or bare} does not.", *found.fixes)
+            )
+    return found
 
 
 def _redacted(found: Diagnosis) -> Diagnosis:

@@ -19,6 +19,7 @@ __all__ = [
 
 SCHEMA = "epochzero.diagnosis/1"
 
+Basis = Literal["signature", "reading", "classifier", "exit", "nothing"]
 Outcome = Literal["failed", "no_failure", "evidence_missing"]
 
 
@@ -130,7 +131,7 @@ class Diagnosis:
     cascade: tuple[Consequence, ...] = ()
     fixes: tuple[str, ...] = ()
     signature: str = ""
-    basis: Literal["signature", "reading", "classifier", "exit", "nothing"] = "nothing"
+    basis: Basis = "nothing"
     fingerprint: str = ""
     cost: Cost | None = None
 

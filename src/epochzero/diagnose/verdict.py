@@ -11,9 +11,11 @@ from importlib.resources import files
 from typing import Any
 
 from epochzero import taxonomy
+from epochzero.diagnose.classifier import classify
 from epochzero.diagnose.facts import Facts, signal_name
 from epochzero.diagnose.fingerprint import fingerprint, is_user_frame
 from epochzero.diagnose.model import (
+    Basis,
     Consequence,
     Cost,
     Diagnosis,
@@ -138,7 +140,7 @@ _NOTHING_SAID = "The job failed and its logs do not say why."
 def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
     event = root.event
     signature = root.match.signature if root.match else None
-    category = root.category or "internal_error"
+    category, basis, confidence = _category(root, timeline)
     default = _defaults()[category]
     stack = _stack(root, timeline)
     own = next((frame for frame in reversed(stack) if is_user_frame(frame)), None)
@@ -153,7 +155,7 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
         phase=told or phase_of(stack, category, trained=job.trained),
         retry=retry,
         retry_reason=reason,
-        confidence=_confidence(root, timeline),
+        confidence=confidence,
         also=_also(root, timeline),
         title=signature.title if signature else taxonomy.categories()[category].title,
         meaning=signature.meaning if signature else default.meaning,
@@ -164,7 +166,7 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
         cascade=_consequences(root, timeline),
         fixes=_fixes(root, default),
         signature=signature.name if signature else "",
-        basis="signature" if signature else "reading" if root.category else "nothing",
+        basis=basis,
         fingerprint=fingerprint(event.type or category, event.message, event.frames),
         cost=_cost(job.facts),
     )
@@ -266,17 +268,21 @@ def _also(root: Judged, timeline: Timeline) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in named if name != root.category))[:3]
 
 
-def _confidence(root: Judged, timeline: Timeline) -> float:
-    """Estimated from how the category was found and whether other causes compete.
+def _category(root: Judged, timeline: Timeline) -> tuple[str, Basis, float]:
+    """Category, what decided it, and the estimated probability that it is right.
 
-    The values are the accuracies measured for each case on the development logs.
+    The probabilities are accuracies measured on the development logs (``bench/results``), less
+    where other causes compete.
     """
-    if root.match:
-        value = 0.95 if root.match.signature.priority >= 50 else 0.85
-    else:
-        value = 0.8 if root.category and root.event.type else 0.6 if root.category else 0.3
+    if not root.category:
+        guess, probability = classify(root.event.type, root.event.message)
+        if guess:
+            return guess, "classifier", round(min(probability, 0.5), 2)
+        return "internal_error", "nothing", 0.1
+    basis: Basis = "signature" if root.match else "reading"
+    value = {"signature": 0.95, "reading": 0.85}[basis]
     rivals = {j.category for j in timeline.candidates if j.claim == root.claim} - {root.category}
-    return round(value - (0.15 if rivals else 0.0), 2)
+    return root.category, basis, round(value - (0.15 if rivals else 0.0), 2)
 
 
 def _evidence(root: Judged, timeline: Timeline) -> tuple[str, ...]:

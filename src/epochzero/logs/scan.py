@@ -30,6 +30,8 @@ REGION_BYTES = 1 << 18
 ALIKE = 40
 """Of regions that look alike, so many from the start and so many from the end are kept."""
 KEPT_BYTES = 24 << 20
+REGION_COST, HIT_COST = 1000, 300
+"""About what a region and each of its hits take beside the text, in bytes."""
 PROGRESS_LINES = 8
 """So many lines of progress after a region settle whether the job went on."""
 TAIL_BYTES = 64 << 20
@@ -190,13 +192,14 @@ class Scanner:
             progress_blocks=result.progress_blocks,
         )
 
-    def _key(self, window: _Window, run: list[Hit]) -> frozenset[bytes]:
-        """What the region looks like: its telling lines without digits."""
-        return frozenset(
+    def _key(self, window: _Window, run: list[Hit]) -> int:
+        """What the region looks like: a hash of its telling lines without digits."""
+        lines = frozenset(
             window.text(hit.start, min(hit.end, hit.start + 240)).translate(None, b"0123456789")
             for hit in run
             if not self._frames.issuperset(hit.cues)
         )
+        return hash(lines)
 
     def _shows_progress(self, block: Block) -> bool:
         """Whether the first part of a block shows progress."""
@@ -337,35 +340,35 @@ class _Kept:
     def __init__(self) -> None:
         self.skipped = 0
         self._first: list[Region] = []
-        self._last: deque[tuple[frozenset[bytes], Region]] = deque()
+        self._last: deque[tuple[int, Region]] = deque()
         self._first_bytes = self._last_bytes = 0
-        self._seen: dict[frozenset[bytes], int] = {}
+        self._seen: dict[int, int] = {}
 
-    def seen(self, key: frozenset[bytes]) -> int:
+    def seen(self, key: int) -> int:
         """How many regions that look like ``key`` were kept."""
         return self._seen.get(key, 0)
 
-    def add(self, region: Region, key: frozenset[bytes]) -> None:
+    def add(self, region: Region, key: int) -> None:
         seen = self._seen[key] = self._seen.get(key, 0) + 1
         if seen <= ALIKE and self._first_bytes < KEPT_BYTES:
             self._first.append(region)
-            self._first_bytes += len(region.text)
+            self._first_bytes += _cost(region)
             return
         self._last.append((key, region))
-        self._last_bytes += len(region.text)
+        self._last_bytes += _cost(region)
         if self._last_bytes > KEPT_BYTES:
             self._thin()
 
     def _thin(self) -> None:
         """Keeps of each kind the last; if that is not enough, the last of all."""
-        kept: deque[tuple[frozenset[bytes], Region]] = deque()
-        counts: dict[frozenset[bytes], int] = {}
+        kept: deque[tuple[int, Region]] = deque()
+        counts: dict[int, int] = {}
         size = 0
         for key, region in reversed(self._last):
             counts[key] = counts.get(key, 0) + 1
             if counts[key] <= ALIKE and size < KEPT_BYTES // 2:
                 kept.appendleft((key, region))
-                size += len(region.text)
+                size += _cost(region)
         self.skipped += len(self._last) - len(kept)
         self._last, self._last_bytes = kept, size
         # Kinds beyond this number are not told apart; memory matters more.
@@ -374,7 +377,13 @@ class _Kept:
 
     def regions(self) -> list[Region]:
         self._thin()
-        return self._first + [region for _, region in self._last]
+        kept = self._first + [region for _, region in self._last]
+        return sorted(kept, key=lambda region: region.offset)
+
+
+def _cost(region: Region) -> int:
+    """About how much memory a region takes."""
+    return len(region.text) + REGION_COST + HIT_COST * len(region.hits)
 
 
 def _newlines(data: bytes, start: int, end: int) -> int:

@@ -1,0 +1,52 @@
+"""Runs all benchmarks with what is available, each in a process of its own.
+
+Rivals and public logs whose folders are not given are left out, and the result files say so. A
+benchmark whose data are not there says which are missing; the others run nevertheless.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+BENCHMARKS = {
+    "diagnosis_accuracy": ("openpai", "nvrx"),
+    "diagnosis_coverage": ("openpai", "nvrx"),
+    "diagnosis_lab": ("openpai", "nvrx"),
+    "diagnosis_false_alarms": ("openpai", "nvrx", "mlperf"),
+    "diagnosis_speed": ("nvrx", "mlperf"),
+}
+"""Each with the folders it can use."""
+FOLDERS = {
+    "openpai": "clone of microsoft/pai",
+    "nvrx": "clone of NVIDIA/nvidia-resiliency-ext",
+    "mlperf": "clone of mlcommons/training_results_v2.1",
+}
+
+
+def main() -> None:
+    """Runs them one after the other; exit status 1 when one of them did not end well."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, what in FOLDERS.items():
+        parser.add_argument(f"--{name}", type=Path, metavar="DIR", help=what)
+    parser.add_argument("--only", choices=BENCHMARKS, action="append", help="may be repeated")
+    options = parser.parse_args()
+    failed = [name for name in options.only or BENCHMARKS if not _ran(name, options)]
+    if failed:
+        sys.exit(f"did not end well: {', '.join(failed)}")
+
+
+def _ran(name: str, options: argparse.Namespace) -> bool:
+    """Whether the benchmark ended well."""
+    print(f"== {name}", flush=True)
+    command = [sys.executable, str(Path(__file__).with_name(f"{name}.py"))]
+    for folder in BENCHMARKS[name]:
+        if given := getattr(options, folder):
+            command += [f"--{folder}", str(given)]
+    return subprocess.run(command, check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    main()
