@@ -56,12 +56,17 @@ class Timeline:
     judged: tuple[Judged, ...]
 
 
-EXCEPTION, FATAL_LINE, ERROR_LINE, BARE_EXCEPTION, PLAIN_LINE, WEAK = 8, 7, 6, 5, 2, 1
+EXCEPTION, FATAL_LINE, ERROR_LINE, BARE_EXCEPTION, PLAIN_LINE, WEAK, FAINT = 9, 8, 7, 6, 3, 2, 1
+"""How strongly an event claims to be a cause, by what kind of line says so; a FAINT claim counts
+only when it is known that the job failed."""
 NAMELESS = 4
 """An exception that neither a signature nor the general reading knows claims so much less."""
 
 _NO_STATEMENT = re.compile(r"^(?:\s{4,}|\s*[\"'{\[(<-]|\s*[\w.-]+\s*=)|^\s*\$|\binstall ")
 """Lines that state nothing: code, configurations, help texts, commands."""
+_STATES = re.compile(r"^(?:[^\n:\]>]{0,60}(?:: |\] ?|> ?|:)){0,3}(?:error|Error|ERROR|fatal|FATAL)?:? ?$|^\W*$")
+"""What may stand before the text of a signature where a line states it rather than mentions it."""
+_QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
 
 _ERROR_LINE = re.compile(
     r"(?:^|[\s\]:|*])(?:fatal error|fatal|error|ERROR|Error|FATAL|FAILED|panic|Killed|Aborted)\b ?(?:\([^)]*\))?[:\]!]"
@@ -69,11 +74,18 @@ _ERROR_LINE = re.compile(
 )
 
 
-def order(events: Iterable[Event], catalog: Catalog) -> Timeline:
-    """Finds the first cause among the events of all logs."""
+def order(events: Iterable[Event], catalog: Catalog, *, failed: bool = False) -> Timeline:
+    """Finds the first cause among the events of all logs.
+
+    Args:
+        events: of all logs of a job.
+        catalog: the signatures to judge them by.
+        failed: it is known that the job failed, so that less will do as evidence.
+    """
     judged = tuple(_judge(event, catalog, number) for number, event in enumerate(events))
     judged = _without_recovered(judged)
-    candidates = tuple(j for j in judged if j.role == "cause" and j.claim)
+    least = FAINT if failed else WEAK
+    candidates = tuple(j for j in judged if j.role == "cause" and j.claim >= least)
     if not candidates:
         return Timeline(_last_resort(judged), (), judged)
     roots = [_root_of_process(stream) for stream in _by_process(candidates)]
@@ -110,7 +122,9 @@ def _judge(event: Event, catalog: Catalog, number: int) -> Judged:
     category = match.signature.category if match else ""
     claim = _claim(event, match) if role == "cause" else 0
     if claim and not category:
-        category = read(event.type, event.message)
+        # What a line without any mark of an error says in quotation marks it only mentions.
+        said = event.message if claim > WEAK else _QUOTED.sub("", event.message)
+        category = read(event.type, said)
         if not category:
             claim = 0 if event.kind == "line" and claim <= PLAIN_LINE else claim - NAMELESS
     return Judged(event, match, role, category, claim, number)
@@ -155,14 +169,18 @@ def _claim(event: Event, match: Match | None) -> int:
     if event.level == "FATAL":
         return FATAL_LINE
     if event.level in QUIET:
-        return WEAK if match or event.type else 0
-    if match:
+        return WEAK if match or event.type else FAINT
+    if event.message.startswith("+ "):
+        return 0  # a shell that traces its commands
+    if match and _STATES.match(event.text[: match.start]):
         return ERROR_LINE
     if event.type:
         return BARE_EXCEPTION
-    if event.level == "ERROR" or _ERROR_LINE.search(event.message):
+    if _NO_STATEMENT.search(event.shown):
+        return 0
+    if match or event.level == "ERROR" or _ERROR_LINE.search(event.message):
         return PLAIN_LINE
-    return 0 if _NO_STATEMENT.search(event.shown) else WEAK
+    return WEAK
 
 
 def _by_process(candidates: Sequence[Judged]) -> list[list[Judged]]:

@@ -80,7 +80,7 @@ def verdict(timeline: Timeline, job: Job) -> Diagnosis:
         job: the rest.
     """
     root = timeline.root
-    if job.facts.ended_well and (root is None or root.claim < EXCEPTION):
+    if job.facts.ended_well and not _tells_of_deaths(timeline):
         return _no_failure(job, "The job ended with exit code 0.")
     told = root is not None and root.role in ("wrapper", "cascade") and root.match
     reports_death = told and told.status
@@ -90,6 +90,11 @@ def verdict(timeline: Timeline, job: Job) -> Diagnosis:
     if status or root is not None or job.empty:
         return _missing(root, timeline, job, status)
     return _no_failure(job, "Nothing in the log says that the job failed.")
+
+
+def _tells_of_deaths(timeline: Timeline) -> bool:
+    """Whether a launcher reports that a process died; some launchers end with 0 all the same."""
+    return any(j.match and j.match.status for j in timeline.judged if j.role == "wrapper")
 
 
 def _no_failure(job: Job, meaning: str) -> Diagnosis:

@@ -23,6 +23,7 @@ BLOCK_CHARS = 20_000
 BARS = 3
 """So many lines with a progress bar after an event show that its process went on."""
 
+LONGEST_STATEMENT = 12
 QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
 """Levels at which nothing fatal is logged."""
 
@@ -34,7 +35,11 @@ _BARE_EXCEPTION = re.compile(
 _METRIC = re.compile(
     r"(?i)\d.*(?:loss|acc|lr\b|err|it/s|s/it|ppl|perplexity|reward|eta\b|grad|norm|time|sec|metric|score"
     r"|f1\b|auc|map\b|bleu|tokens|samples|throughput|speed|nll|kl\b|psnr|fid\b|finished|done).*\d|\d+ ?/ ?\d+"
+    r"|(?:step|epoch|iter\w*)\W{0,3}\d+\W+[a-z_]+\W{1,3}-?\d+(?:\.\d+)?(?:\W|$)"
 )
+_NAN = re.compile(r"(?i)loss\W{0,4}nan\b")
+"""A step whose loss is no number is no progress."""
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d+)$')
 _CHILD = re.compile(r"\s*-- Process (\d+) terminated with the following error")
 _BAR = re.compile(r"\d%\||\d/\d+ \[[=>.]")
 
@@ -114,8 +119,10 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[Even
         anchors: text of each cue that is an anchor, by number.
     """
     trace = 0
-    head = scan.head.decode("utf-8", "replace").splitlines()[:-1]
-    bare_ranks = uses_bare_ranks(head)
+    bare_ranks = any(
+        uses_bare_ranks(part.decode("utf-8", "replace").split("\n")[1:-1])
+        for part in (scan.head, scan.tail)
+    )
     for region in scan.regions:
         lines = _lines(region, bare_ranks)
         progress = _progress(region, bare_ranks)
@@ -137,7 +144,7 @@ def _progress(region: Region, bare_ranks: bool) -> list[_Progress]:
     for offset, raw in region.progress:
         prefix, text = split(strip_ansi(raw.decode("utf-8", "replace")), bare_ranks=bare_ranks)
         bar = _BAR.search(text) is not None
-        if bar or _METRIC.search(text):
+        if (bar or _METRIC.search(text)) and not _NAN.search(text):
             found.append(_Progress(offset, prefix.rank, bar))
     return found
 
@@ -268,19 +275,41 @@ class _StreamReader:
         near = self.texts[max(0, at - 3) : at + 4]
         text = self.texts[at].strip()
         bare = _BARE_EXCEPTION.match(text)
+        end = self._end_of_statement(at, indented=bare is None)
+        first = bare["message"].strip(":*` ") if bare else text
         return self._event(
             at,
             at + 1,
             kind="line",
             type=bare["type"] if bare else "",
-            message=bare["message"].strip(":*` ") if bare else text,
-            frames=(),
+            message="\n".join([first, *self.texts[at + 1 : end]]).strip(),
+            frames=self._place_before(at) if bare else (),
             trace=-1,
             link="",
             block="\n".join(near)[:BLOCK_CHARS],
             handled=False,
-            anchors=self._anchors(at, at + 1),
+            anchors=self._anchors(at, end),
         )
+
+    def _place_before(self, at: int) -> tuple[Frame, ...]:
+        """The place that Python prints above a syntax error, without a header."""
+        for text in reversed(self.texts[max(0, at - 5) : at]):
+            if found := _FRAME.match(text):
+                return (Frame(found["file"], int(found["line"]), ""),)
+        return ()
+
+    def _end_of_statement(self, at: int, *, indented: bool) -> int:
+        """Where the lines end that continue line ``at``: up to a blank line or a new record; of a
+        line that is no exception only ``indented`` ones."""
+        end = at + 1
+        while end < min(len(self.lines), at + LONGEST_STATEMENT):
+            text = self.texts[end]
+            if not text.strip() or self.breaks[end] or is_header(text):
+                break
+            if (indented and not text[0].isspace()) or text.lstrip().startswith(('File "', "at ")):
+                break
+            end += 1
+        return end
 
     def _handled(self, found: Traceback) -> bool:
         """Whether the line before a traceback says that the exception was dealt with.

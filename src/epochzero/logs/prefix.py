@@ -69,6 +69,8 @@ _PREFIXES = tuple(
         r"(?P<process>[\w.]{1,40}[_-][\w.-]{1,40}) +\| (?=\S)",
         # pdsh and DeepSpeed: worker-3: text
         r"(?P<host>(?:worker|node|host|gpu|ip)-?[\w-]{0,40}\d+|\d{1,3}(?:\.\d{1,3}){3}):(?: |$)",
+        # NCCL: host:pid:tid [gpu] NCCL INFO text; its name stays, as messages are known by it
+        r"(?P<host>[\w.-]+):(?P<process>\d+):\d+ \[-?\d+\] (?=NCCL (?P<level>INFO|WARN|TRACE) )",
         # glog and TensorFlow: E0308 10:54:51.906103 16912 file.cc:263]
         rf"(?P<glog>[IWEF])\d{{4}}(?:\d{{4}})? (?P<time>{_CLOCK}) +(?P<process>\d+) (?=[\w./-]+:\d+\])",
         # the same from PyTorch: [E502 10:54:51.906103000 file.cpp:263] and [E file.cpp:263]
@@ -99,7 +101,7 @@ _RECORD = re.compile(
     rf"(?:\[[\w.]+\](?=\[)|[\w./:-]+[ \t]+)?[-|]?[ \t]*\[?(?P<level>{_LEVEL})\b\]?[ \t]*[|:-]?[ \t]+"
 )
 _WARNING = re.compile(r"\S+\.py:\d+: (?:[A-Z]\w*Warning): ")
-_MAYBE_PREFIXED = re.compile(r"[\[(0-9A-Z]|[\w.]+[_-][\w.-]+ +\| |(?:worker|node|host|gpu|ip)")
+_MAYBE_PREFIXED = re.compile(r"[\[(0-9A-Z]|[\w.]+[_-][\w.-]+ +\| |[\w.-]+:\d+:\d+ \[|(?:worker|node|host|gpu|ip)")
 _BARE_RANK = re.compile(r" *(\d{1,5}): ?")
 _LEVELS = {
     "I": "INFO",
@@ -112,7 +114,7 @@ _LEVELS = {
     "CRITICAL": "FATAL",
     "EXCEPTION": "ERROR",
     "SEVERE": "ERROR",
-    "NOTICE": "INFO",
+    "NOTICE": "INFO", "TRACE": "DEBUG",
 }
 _MOST_PREFIXES = 5
 

@@ -154,7 +154,9 @@ class Scanner:
         cues: list[int] = []
         for end, cue in self._cues.ends(data):
             if cue >= self._first_completion:
-                result.completed = offset + end
+                line = data[data.rfind(b"\n", 0, end) + 1 : data.find(b"\n", end)]
+                if b" failed" not in line:
+                    result.completed = offset + end
                 continue
             if end > line_end + 1 or line_end < 0:
                 if cues:
@@ -397,8 +399,8 @@ def _newlines(data: bytes, start: int, end: int) -> int:
 
 
 def _note_ends(result: Scan, block: Block) -> None:
-    if block.offset == 0:
-        result.head = block.data[:END_BYTES]
+    if len(result.head) < END_BYTES:
+        result.head = (result.head + block.data[:END_BYTES])[:END_BYTES]
     result.tail = (result.tail + block.data[-END_BYTES:])[-END_BYTES:]
     result.size = block.offset + len(block.data)
 

@@ -321,14 +321,17 @@ class _Reader:
             return self._user_code()
         if not _ANNOUNCES.match(outer.message):
             return None
+        frames: list[Frame] = []
         for at in range(self.at, min(len(self.lines), self.at + 60)):
             line = self.lines[at]
             if is_header(line):
                 return None
-            if line.strip() and not _DETAIL.match(line):
+            if frame := _PYTHON_FRAME.match(line):
+                frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or ""))
+            elif line.strip() and not _DETAIL.match(line):
                 self.at = at + 1
                 message, _ = self._message(line.strip(), 0)
-                return Raised(outer.type, message, at, outer.frames, "inner")
+                return Raised(outer.type, message, at, tuple(frames) or outer.frames, "inner")
         return None
 
     def _user_code(self) -> Raised | None:
