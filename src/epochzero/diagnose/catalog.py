@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import signal
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
@@ -145,14 +146,9 @@ class Catalog:
 
     def __init__(self, signatures: Iterable[Signature]) -> None:
         self.signatures = tuple(sorted(signatures, key=lambda s: (-s.priority, s.name)))
-        names = [signature.name for signature in self.signatures]
-        for name in names:
-            if names.count(name) > 1:
-                raise CatalogError(f"signature {name!r} is defined twice")
-        self._patterns = tuple(re.compile(s.pattern, re.MULTILINE) for s in self.signatures)
-        self._within = tuple(
-            re.compile(s.within, re.MULTILINE) if s.within else None for s in self.signatures
-        )
+        names = Counter(signature.name for signature in self.signatures)
+        if twice := [name for name, count in names.items() if count > 1]:
+            raise CatalogError(f"signature {twice[0]!r} is defined twice")
 
     def __iter__(self) -> Iterator[Signature]:
         return iter(self.signatures)
@@ -185,24 +181,37 @@ class Catalog:
             numbers: which signatures can fit (their anchors were seen); all when None.
         """
         for number in range(len(self)) if numbers is None else sorted(numbers):
-            found = self._patterns[number].search(text)
+            signature = self.signatures[number]
+            found = _compiled(signature.pattern).search(text)
             if found is None:
                 continue
-            within = self._within[number]
-            if within is None or within.search(block):
+            if not signature.within or _compiled(signature.within).search(block):
                 captured = {k: v.strip() for k, v in found.groupdict().items() if v is not None}
-                yield Match(self.signatures[number], captured, found.start(), found.end())
+                yield Match(signature, captured, found.start(), found.end())
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when first needed: most signatures never are."""
+    return re.compile(pattern, re.MULTILINE)
+
+
+BUILTIN = Path(str(files("epochzero.diagnose").joinpath("signatures")))
+"""The folder of the signatures that ship with the package."""
 
 
 @cache
 def builtin() -> Catalog:
-    """The signatures that ship with the package."""
-    root = files("epochzero.diagnose").joinpath("signatures")
-    return Catalog(load_folder(Path(str(root))))
+    """The signatures that ship with the package; its tests have checked them."""
+    return Catalog(load_folder(BUILTIN, check=False))
 
 
-def load_folder(folder: Path) -> Iterator[Signature]:
+def load_folder(folder: Path, *, check: bool = True) -> Iterator[Signature]:
     """The signatures in a folder and the folders below it, in the order of their names.
+
+    Args:
+        folder: where the files lie.
+        check: look into every field and pattern.
 
     Raises:
         CatalogError: the folder or one of its files cannot be used.
@@ -210,16 +219,23 @@ def load_folder(folder: Path) -> Iterator[Signature]:
     if not folder.is_dir():
         raise CatalogError(f"no folder of signatures at {folder}")
     for path in sorted(folder.rglob("*.toml")):
-        yield _load_file(path, path.relative_to(folder).with_suffix("").as_posix())
+        name = path.relative_to(folder).with_suffix("").as_posix()
+        yield _load_file(path, name, check=check)
 
 
-def _load_file(path: Path, name: str) -> Signature:
+def _load_file(path: Path, name: str, *, check: bool) -> Signature:
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CatalogError(f"{path}: cannot be read: {error}") from error
     try:
-        return _signature(name, raw)
+        if check:
+            _check_form(raw)
+            _check_words(raw)
+        signature = _signature(name, raw)
+        if check:
+            _check_patterns(signature)
+        return signature
     except CatalogError as error:
         raise CatalogError(f"{path}: {error}") from error
 
@@ -242,16 +258,12 @@ _LISTS = ("anchors", "also", "fixes", "counter_examples")
 
 
 def _signature(name: str, raw: dict[str, Any]) -> Signature:
-    _check_form(raw)
-    _check_words(raw)
     examples = tuple(_example(example) for example in raw["examples"])
     values: dict[str, Any] = {
         key: tuple(value) if key in _LISTS else value for key, value in raw.items()
     }
     values["examples"] = examples
-    signature = Signature(name=name, **values)
-    _check_patterns(signature)
-    return signature
+    return Signature(name=name, **values)
 
 
 def _check_form(raw: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ Facts are given by the user or found beside the log: ``facts.json`` (our own), t
 from __future__ import annotations
 
 import json
+import math
 import re
 import signal
 from collections.abc import Iterable, Mapping
@@ -111,7 +112,7 @@ def read_facts(path: Path) -> Facts:
             return _from_sacct(text)
         if "Exit Code:" in text or "Containers:" in text:
             return _from_describe(text)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise InputError(f"{path}: not the facts of a job: {error}") from error
     raise InputError(f"{path}: not facts.json, nor output of sacct or kubectl")
 
@@ -124,7 +125,7 @@ def _from_json(raw: Any) -> Facts:
     return Facts(
         exit_code=_whole(raw.get("exit_code")),
         signal=_signal(raw.get("signal")),
-        state=raw.get("state"),
+        state=_word(raw.get("state")),
         start=_time(raw.get("start")),
         end=_time(raw.get("end")),
         gpus=_whole(raw.get("gpus")),
@@ -144,7 +145,7 @@ def _from_pod(pod: Mapping[str, Any]) -> Facts:
     return Facts(
         exit_code=_whole(ended.get("exitCode")),
         signal=_signal(ended.get("signal")),
-        state=status.get("reason") or ended.get("reason") or status.get("phase"),
+        state=_word(status.get("reason") or ended.get("reason") or status.get("phase")),
         start=_time(ended.get("startedAt")),
         end=_time(ended.get("finishedAt")),
         gpus=gpus or None,
@@ -179,7 +180,7 @@ def _from_sacct(text: str) -> Facts:
         rows = [[cell.strip() for cell in line.split("|")] for line in lines[1:]]
     else:
         # Fixed columns: the rule below the header tells where each begins and ends.
-        rule = next(i for i, line in enumerate(lines) if set(line.strip()) <= {"-", " "})
+        rule = [set(line.strip()) <= {"-", " "} for line in lines].index(True)
         spans = [found.span() for found in re.finditer(r"-+", lines[rule])]
         names = [lines[rule - 1][a:b].strip() for a, b in spans]
         rows = [[line[a:b].strip() for a, b in spans] for line in lines[rule + 1 :]]
@@ -195,7 +196,8 @@ def _from_sacct(text: str) -> Facts:
     gpus = re.search(r"gres/gpu(?::\w+)?=(\d+)", " ".join(job.values()))
     return Facts(
         exit_code=int(exit_code) if exit_code else None,
-        signal=int(number) if number and int(number) else None,
+        # 125 is no signal: Slurm writes it for the out-of-memory killer.
+        signal=int(number) if number and 0 < int(number) < 65 else None,
         state=state or None,
         start=_time(job.get("Start")),
         end=_time(job.get("End")),
@@ -205,6 +207,12 @@ def _from_sacct(text: str) -> Facts:
 
 def _whole(value: object) -> int | None:
     return None if value is None else int(str(value))
+
+
+def _word(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value or None
+    raise TypeError(f"{value!r} is no state")
 
 
 def _signal(value: object) -> int | None:
@@ -219,7 +227,7 @@ def _signal(value: object) -> int | None:
 def _time(value: object) -> float | None:
     if value is None or value in ("", "Unknown", "None"):
         return None
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) and math.isfinite(value):
         return float(value)
     text = str(value)
     for pattern in ("%a, %d %b %Y %H:%M:%S %z",):
