@@ -24,11 +24,14 @@ class _Rule:
     type: re.Pattern[str] | None
     has_message: bool
     unless: re.Pattern[str] | None
+    frame: re.Pattern[str] | None
     lines_only: bool
 
-    def fits(self, kind: str, message: str) -> bool:
+    def fits(self, kind: str, message: str, file: str) -> bool:
         """Whether what the rule says beside its message holds."""
         if self.lines_only and kind:
+            return False
+        if self.frame is not None and not self.frame.search(file):
             return False
         if self.type is not None and not (kind and self.type.search(kind)):
             return False
@@ -36,18 +39,19 @@ class _Rule:
 
 
 @lru_cache(maxsize=4096)
-def read(kind: str, message: str) -> str:
+def read(kind: str, message: str, file: str = "") -> str:
     """The category by exception class and message; empty when no rule fits.
 
     Args:
         kind: class of the exception as printed; empty for a line that is none.
         message: the exception's message, or the line.
+        file: of the innermost frame, where one is known.
     """
     short = kind.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
     rules, messages = _rules()
     said = {number for _, number in messages.ends(message.encode())}
     for number, rule in enumerate(rules):
-        if (number in said or not rule.has_message) and rule.fits(short, message):
+        if (number in said or not rule.has_message) and rule.fits(short, message, file):
             return rule.category
     return ""
 
@@ -66,6 +70,7 @@ def _rules() -> tuple[tuple[_Rule, ...], PatternSet]:
             type=re.compile(raw["type"]) if "type" in raw else None,
             has_message="message" in raw,
             unless=re.compile(raw["unless"]) if "unless" in raw else None,
+            frame=re.compile(raw["frame"]) if "frame" in raw else None,
             lines_only=raw.get("lines_only", False),
         )
         for raw in raws

@@ -14,12 +14,23 @@ HIDDEN = "[redacted]"
 # so that a reader sees what stood there.
 _NAMED = (
     r"(?:api[_-]?key|apikey|secret|passwd|password|passphrase|private[_-]?key"
-    r"|access[_-]?key(?:[_-]?id)?|auth[_-]?token|access[_-]?token|refresh[_-]?token|_token"
+    r"|access[_-]?key(?:[_-]?id)?|auth[_-]?token|access[_-]?token|refresh[_-]?token"
     r"|client[_-]?secret|credential)"
 )
+# A class such as NoCredentialsError is followed by its message.
 _ASSIGNED = (
-    rf"(?P<keep>(?:^|[^A-Za-z])[\w-]{{0,40}}{_NAMED}[\w-]{{0,20}}['\"]?\s{{0,3}}(?:=>|[:=])"
+    r"(?P<keep>(?:^|[^A-Za-z])(?![\w-]{0,60}(?:Error|Exception|NotFound|Expired|Denied):)"
+    rf"[\w-]{{0,40}}{_NAMED}[\w-]{{0,20}}['\"]?\s{{0,3}}(?:=>|[:=])"
     r"\s{0,3}['\"]?)(?!None\b|null\b|True\b|False\b|\*{3}|<|\[)[^\s'\",;)}\]]{4,}"
+)
+# In these logs most tokens are words of a text (eos_token_id=50256), so that a name alone is not
+# enough unless it is that of an environment variable.
+_TOKEN = (
+    r"(?P<keep>(?:^|[^A-Za-z])[\w-]{0,40}token['\"]?\s{0,3}(?:=>|[:=])\s{0,3}['\"]?)"
+    r"(?=[^\s'\",;)]*\d)(?=[^\s'\",;)]*[A-Za-z])[A-Za-z0-9._~+/\-]{8,}=*"
+)
+_TOKEN_VARIABLE = (
+    r"(?P<keep>\b[A-Z0-9_]{1,40}_TOKEN['\"]?\s?[:=]\s?['\"]?)(?!None\b|<|\[)[^\s'\",;)}\]]{4,}"
 )
 _QUERY = (
     r"(?P<keep>[?&](?:X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)"
@@ -30,10 +41,11 @@ _SECRETS = tuple(
     for triggers, pattern, ignore_case in (
         (
             ("private key-----",),
-            r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
+            r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----)"
+            r"(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
             False,
         ),
-        (("://",), r"(?P<keep>://[^\s:/@]{1,200}:)[^\s:/@]{1,200}(?=@)", False),
+        (("://",), r"(?P<keep>://[^\s:/@]{0,200}:)[^\s:/@]{1,200}(?=@)", False),
         (("://",), r"(?P<keep>://)[A-Za-z0-9_\-]{16,200}(?=@)", False),
         (("?", "&"), _QUERY, True),
         (
@@ -44,11 +56,8 @@ _SECRETS = tuple(
         ),
         (("bearer",), r"(?P<keep>\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}", True),
         (("key", "secret", "pass", "token", "credential"), _ASSIGNED, True),
-        (
-            ("token",),
-            r"(?P<keep>\btoken['\"]?\s{0,3}[:=]\s{0,3}['\"]?)(?=[^\s'\",;)]*\d)[A-Za-z0-9._\-]{16,}",
-            True,
-        ),
+        (("token",), _TOKEN, True),
+        (("_token",), _TOKEN_VARIABLE, False),
         (
             ("--password", "--token", "--api-key", "--secret"),
             r"(?P<keep>--(?:password|token|api-key|secret)[ =])\S+",
@@ -76,7 +85,8 @@ _SECRETS = tuple(
         ),
         (
             ("wandb", "neptune", "comet"),
-            r"(?P<keep>\b(?:wandb|neptune|comet)\S{0,40}[\s:=]+)[0-9a-f]{32,64}\b",
+            r"(?P<keep>\b(?:wandb|neptune|comet)\S{0,40}[\s:=]+(?:(?:re)?login[\s:=]+)?"
+            r"(?:with[\s:=]+)?(?:(?:api[ _-])?key[\s:=]+)?)[0-9a-f]{32,64}\b",
             True,
         ),
     )

@@ -124,7 +124,7 @@ def _judge(event: Event, catalog: Catalog, number: int) -> Judged:
     if claim and not category:
         # What a line without any mark of an error says in quotation marks it only mentions.
         said = event.message if claim > WEAK else _QUOTED.sub("", event.message)
-        category = read(event.type, said)
+        category = read(event.type, said, event.frames[-1].file if event.frames else "")
         if not category:
             claim = 0 if event.kind == "line" and claim <= PLAIN_LINE else claim - NAMELESS
     return Judged(event, match, role, category, claim, number)
