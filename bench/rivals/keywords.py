@@ -28,7 +28,7 @@ _RULES = [
         ("gpu_fault", r"CUDA error|cuda runtime error|CUDA_ERROR|cudaSuccess|Xid"),
         (
             "communication_failure",
-            r"NCCL|[Gg]loo|MPI_|ConnectionError|Connection (?:refused|reset)",
+            r"NCCL (?:error|WARN.*error)|[Gg]loo|MPI_|Connection(?:Error|.*Refused| refused| reset)",
         ),
         ("communication_failure", r"ActorDied|WorkerCrashed|UNAVAILABLE|RemoteDisconnected"),
         ("null_reference", r"'?NoneType'?|NullPointerException"),

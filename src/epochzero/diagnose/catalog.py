@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 from epochzero import taxonomy
 from epochzero.errors import CatalogError
 
-__all__ = ["Catalog", "Match", "Role", "Signature", "builtin", "load_folder"]
+__all__ = ["Catalog", "Match", "Role", "Signature", "builtin", "load_file", "load_folder"]
 
 Role = Literal["cause", "cascade", "wrapper", "teardown", "advice", "benign"]
 """What part a matching text plays in a failure.
@@ -219,11 +219,16 @@ def load_folder(folder: Path, *, check: bool = True) -> Iterator[Signature]:
     if not folder.is_dir():
         raise CatalogError(f"no folder of signatures at {folder}")
     for path in sorted(folder.rglob("*.toml")):
-        name = path.relative_to(folder).with_suffix("").as_posix()
-        yield _load_file(path, name, check=check)
+        yield load_file(path, folder, check=check)
 
 
-def _load_file(path: Path, name: str, *, check: bool) -> Signature:
+def load_file(path: Path, folder: Path, *, check: bool = True) -> Signature:
+    """The signature in one file, named by its place below ``folder``.
+
+    Raises:
+        CatalogError: the file cannot be used.
+    """
+    name = path.relative_to(folder).with_suffix("").as_posix()
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from epochzero.diagnose.catalog import Catalog, Signature, load_folder
+from epochzero.diagnose.catalog import Catalog, Signature, load_file
 from epochzero.errors import CatalogError
 from epochzero.logs.events import events_of
 from epochzero.logs.scan import Scanner
@@ -17,15 +17,14 @@ __all__ = ["check_folder", "check_signature"]
 def check_folder(folder: Path) -> tuple[list[str], int]:
     """Every problem of the signatures in a folder, and how many signatures it holds."""
     problems: list[str] = []
-    signatures: list[Signature] = []
-    try:
-        for signature in load_folder(folder):
-            signatures.append(signature)
-    except CatalogError as error:
-        problems.append(str(error))
-    for signature in signatures:
-        problems.extend(check_signature(signature))
-    return problems, len(signatures)
+    count = 0
+    for path in sorted(folder.rglob("*.toml")):
+        try:
+            problems.extend(check_signature(load_file(path, folder)))
+            count += 1
+        except CatalogError as error:
+            problems.append(str(error))
+    return problems, count
 
 
 def check_signature(signature: Signature) -> Iterator[str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from epochzero.diagnose.catalog import Catalog, Match
 from epochzero.diagnose.reading import read
-from epochzero.logs.events import QUIET, Event
+from epochzero.logs.events import LOOKED_AT, QUIET, Event
 from epochzero.logs.scan import PROGRESS_LINES
 from epochzero.logs.source import ERROR_FILE
 
@@ -64,7 +64,9 @@ NAMELESS = 4
 
 _NO_STATEMENT = re.compile(r"^(?:\s{4,}|\s*[\"'{\[(<-]|\s*[\w.-]+\s*=)|^\s*\$|\binstall ")
 """Lines that state nothing: code, configurations, help texts, commands."""
-_STATES = re.compile(r"^(?:[^\n:\]>]{0,60}(?:: |\] ?|> ?|:)){0,3}(?:error|Error|ERROR|fatal|FATAL)?:? ?$|^\W*$")
+_STATES = re.compile(
+    r"^(?:[^\n:\]>]{0,60}(?:: |\] ?|> ?|:)){0,3}(?:error|Error|ERROR|fatal|FATAL)?:? ?$|^\W*$"
+)
 """What may stand before the text of a signature where a line states it rather than mentions it."""
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
 
@@ -172,13 +174,14 @@ def _claim(event: Event, match: Match | None) -> int:
         return WEAK if match or event.type else FAINT
     if event.message.startswith("+ "):
         return 0  # a shell that traces its commands
+    said = event.message[:LOOKED_AT]
     if match and _STATES.match(event.text[: match.start]):
         return ERROR_LINE
     if event.type:
         return BARE_EXCEPTION
-    if _NO_STATEMENT.search(event.shown):
+    if _NO_STATEMENT.search(event.shown[:LOOKED_AT]):
         return 0
-    if match or event.level == "ERROR" or _ERROR_LINE.search(event.message):
+    if match or event.level == "ERROR" or _ERROR_LINE.search(said):
         return PLAIN_LINE
     return WEAK
 

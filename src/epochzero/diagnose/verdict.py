@@ -129,7 +129,7 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
         evidence=_evidence(root, timeline) if root else (),
         cascade=_consequences(root, timeline),
         fixes=(
-            *(f"To settle it, look at {what}." for what in settle),
+            *(f"To settle it: {what}." for what in settle),
             *_defaults()[category].fixes[-1:],
         ),
         basis="exit" if status else "nothing",

@@ -33,10 +33,14 @@ _BARE_EXCEPTION = re.compile(
 )
 # A step or epoch alone may be a heading or an instruction; with a measure it is progress.
 _METRIC = re.compile(
-    r"(?i)\d.*(?:loss|acc|lr\b|err|it/s|s/it|ppl|perplexity|reward|eta\b|grad|norm|time|sec|metric|score"
-    r"|f1\b|auc|map\b|bleu|tokens|samples|throughput|speed|nll|kl\b|psnr|fid\b|finished|done).*\d|\d+ ?/ ?\d+"
+    r"(?i)loss|acc|lr\b|err|it/s|s/it|ppl|perplexity|reward|eta\b|grad|norm|time|sec|metric|score"
+    r"|f1\b|auc|map\b|bleu|tokens|samples|throughput|speed|nll|kl\b|psnr|fid\b|finished|done"
     r"|(?:step|epoch|iter\w*)\W{0,3}\d+\W+[a-z_]+\W{1,3}-?\d+(?:\.\d+)?(?:\W|$)"
 )
+_COUNT = re.compile(r"\d+ ?/ ?\d+")
+_NUMBER = re.compile(r"\d+")
+LOOKED_AT = 400
+"""So many characters of a line tell whether it shows progress."""
 _NAN = re.compile(r"(?i)loss\W{0,4}nan\b")
 """A step whose loss is no number is no progress."""
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d+)$')
@@ -143,10 +147,18 @@ def _progress(region: Region, bare_ranks: bool) -> list[_Progress]:
     found = []
     for offset, raw in region.progress:
         prefix, text = split(strip_ansi(raw.decode("utf-8", "replace")), bare_ranks=bare_ranks)
+        text = text[:LOOKED_AT]
         bar = _BAR.search(text) is not None
-        if (bar or _METRIC.search(text)) and not _NAN.search(text):
+        if (bar or _measures(text)) and not _NAN.search(text):
             found.append(_Progress(offset, prefix.rank, bar))
     return found
+
+
+def _measures(text: str) -> bool:
+    """Whether a line that names a step or an epoch gives a measure, or counts up to a total."""
+    if _COUNT.search(text):
+        return True
+    return _METRIC.search(text) is not None and len(_NUMBER.findall(text)) >= 2
 
 
 def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
@@ -300,7 +312,8 @@ class _StreamReader:
 
     def _end_of_statement(self, at: int, *, indented: bool) -> int:
         """Where the lines end that continue line ``at``: up to a blank line or a new record; of a
-        line that is no exception only ``indented`` ones."""
+        line that is no exception only ``indented`` ones.
+        """
         end = at + 1
         while end < min(len(self.lines), at + LONGEST_STATEMENT):
             text = self.texts[end]

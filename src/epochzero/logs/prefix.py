@@ -8,6 +8,7 @@ tracebacks need it.
 from __future__ import annotations
 
 import re
+import string
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -49,59 +50,83 @@ _ZONE = r"(?:Z|[+-]\d{2}:?\d{2})?"
 _LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|FATAL|CRITICAL|EXCEPTION|SEVERE)"
 
 # Ordered: the first that fits at the front of the line is taken off, then the next is tried.
-_PREFIXES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        # torchrun --tee puts nothing between its prefix and the line
-        r"\[(?:default|trainer|worker)(?P<rank>\d+)\]:",
-        # torch's own excepthook, Accelerate and others
-        r"\[(?:rank|Rank|RANK|default|trainer|worker|local_rank|gpu|GPU)[ :=_]?(?P<rank>\d+)\]:? ?",
-        # Horovod and mpirun --tag-output
-        r"\[(?:\d+,)?(?P<rank>\d+)\]<(?:stdout|stderr|stddiag)>:?",
-        # Ray: (train pid=123, ip=10.0.0.2), (pid=123), (raylet)
-        r"\((?P<process>(?:[\w.:<>\[\]()-]{1,80} )?pid=\d+(?:, ip=[\w.:-]+)?|raylet(?:, ip=[\w.:-]+)?"
-        r"|autoscaler[^)\n]{0,40}|gcs_server)\)(?: |$)",
-        # Kubernetes: kubectl logs --prefix, CRI files
-        r"\[pod/(?P<process>[\w./-]+)\] ?",
-        rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE}) (?:stdout|stderr) [FP] ?",
-        # docker compose
-        r"(?P<process>[\w.-]{1,60}[_-](?P<rank>\d+)) +\| ",
-        r"(?P<process>[\w.]{1,40}[_-][\w.-]{1,40}) +\| (?=\S)",
-        # pdsh and DeepSpeed: worker-3: text
-        r"(?P<host>(?:worker|node|host|gpu|ip)-?[\w-]{0,40}\d+|\d{1,3}(?:\.\d{1,3}){3}):(?: |$)",
-        # NCCL: host:pid:tid [gpu] NCCL INFO text; its name stays, as messages are known by it
-        r"(?P<host>[\w.-]+):(?P<process>\d+):\d+ \[-?\d+\] (?=NCCL (?P<level>INFO|WARN|TRACE) )",
-        # glog and TensorFlow: E0308 10:54:51.906103 16912 file.cc:263]
-        rf"(?P<glog>[IWEF])\d{{4}}(?:\d{{4}})? (?P<time>{_CLOCK}) +(?P<process>\d+) (?=[\w./-]+:\d+\])",
-        # the same from PyTorch: [E502 10:54:51.906103000 file.cpp:263] and [E file.cpp:263]
-        rf"\[(?P<glog>[IWEFC])\d{{3,4}} (?P<time>{_CLOCK}) (?=[\w./-]+:\d+\])",
-        r"\[(?P<glog>[IWEFC]) (?=[\w./-]+\.\w+:\d+\])",
-        rf"\[(?P<glog>[IWEF])\d{{4}} (?P<time>{_CLOCK}) (?=[\w./-]+:\d+\])",
-        r"(?P<glog>[IWEF])\d{4} \d\d:\d\d:(?P<epoch>\d{10}\.\d+) +(?P<process>\d+) (?=[\w./-]+:\d+\])",
-        rf"\[?(?P<time>{_DATE} {_CLOCK}): (?P<glog>[IWEF]) ",
-        rf"\[(?P<time>{_DATE} {_CLOCK}) (?P<glog>[IWEFC]) (?P<process>\d+) \d+\] ",
-        # GitHub runners and other collectors
-        rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE})(?: |$)",
-        # [2024-05-01 12:00:00,123][module][ERROR] and (2024-05-01 12:00:00)
-        rf"[\[(](?P<time>{_DATE}[ T,]{{1,2}}{_CLOCK}{_ZONE})(?:[,:]? (?P<level>{_LEVEL})\b"
-        r"[^\])\n]{0,60}|[ ,:][^\]\n]{0,60})?[\])]:?[ \t]?",
-        # 2024-05-01 12:00:00,123 - module - ERROR - text
-        rf"(?P<time>{_DATE}[ T]{_CLOCK}{_ZONE})(?:[ \t]*[-|:][ \t]|[ \t]+|$)",
-        rf"(?:[A-Z][a-z]{{2}} +\d{{1,2}}) (?P<time>{_CLOCK}) (?P<host>[\w.-]+) (?=\S+:)",
-        r"\[?(?P<time>\d{2}:\d{2}:\d{2}(?:[.,]\d{1,6})?)\]?(?=\s)[ \t]?",
-        rf"\[(?P<level>{_LEVEL}|debug|info|warning|warn|error|fatal|critical) *\](?::|[ \t]-)?[ \t]?"
-        r"(?:(?:[\w.:-]+ ){1,3}- )?",
-        # vLLM: ERROR 05-01 12:00:00 engine.py:12]
-        rf"(?P<level>{_LEVEL}) \d\d-\d\d (?P<time>{_CLOCK}) (?=\[?[\w./-]+:\d+\])",
-        rf"(?P<level>{_LEVEL})(?:[ \t]*[|:-][ \t]+|:(?=[\w.]+:)|[ \t]+(?=[\w.]+\.\w+[:\s]))",
-    )
+_PREFIXES = (
+    # torchrun --tee puts nothing between its prefix and the line
+    r"\[(?:default|trainer|worker)(?P<rank>\d+)\]:",
+    # torch's own excepthook, Accelerate and others
+    r"\[(?:rank|Rank|RANK|default|trainer|worker|local_rank|gpu|GPU)[ :=_]?(?P<rank>\d+)\]:? ?",
+    # Horovod and mpirun --tag-output
+    r"\[(?:\d+,)?(?P<rank>\d+)\]<(?:stdout|stderr|stddiag)>:?",
+    # Ray: (train pid=123, ip=10.0.0.2), (pid=123), (raylet)
+    r"\((?P<process>(?:[\w.:<>\[\]()-]{1,80} )?pid=\d+(?:, ip=[\w.:-]+)?|raylet(?:, ip=[\w.:-]+)?"
+    r"|autoscaler[^)\n]{0,40}|gcs_server)\)(?: |$)",
+    # Kubernetes: kubectl logs --prefix, CRI files
+    r"\[pod/(?P<process>[\w./-]+)\] ?",
+    rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE}) (?:stdout|stderr) [FP] ?",
+    # docker compose
+    r"(?P<process>[\w.-]{1,60}[_-](?P<rank>\d+)) +\| ",
+    r"(?P<process>[\w.]{1,40}[_-][\w.-]{1,40}) +\| (?=\S)",
+    # pdsh and DeepSpeed: worker-3: text
+    r"(?P<host>(?:worker|node|host|gpu|ip)-?[\w-]{0,40}\d+|\d{1,3}(?:\.\d{1,3}){3}):(?: |$)",
+    # NCCL: host:pid:tid [gpu] NCCL INFO text; its name stays, as messages are known by it
+    r"(?P<host>[\w.-]+):(?P<process>\d+):\d+ \[-?\d+\] (?=NCCL (?P<level>INFO|WARN|TRACE) )",
+    # glog and TensorFlow: E0308 10:54:51.906103 16912 file.cc:263]
+    rf"(?P<glog>[IWEF])\d{{4}}(?:\d{{4}})? (?P<time>{_CLOCK}) +(?P<process>\d+) (?=[\w./-]+:\d+\])",
+    # the same from PyTorch: [E502 10:54:51.906103000 file.cpp:263] and [E file.cpp:263]
+    rf"\[(?P<glog>[IWEFC])\d{{3,4}} (?P<time>{_CLOCK}) (?=[\w./-]+:\d+\])",
+    r"\[(?P<glog>[IWEFC]) (?=[\w./-]+\.\w+:\d+\])",
+    rf"\[(?P<glog>[IWEF])\d{{4}} (?P<time>{_CLOCK}) (?=[\w./-]+:\d+\])",
+    r"(?P<glog>[IWEF])\d{4} \d\d:\d\d:(?P<epoch>\d{10}\.\d+) +(?P<process>\d+) (?=[\w./-]+:\d+\])",
+    rf"\[?(?P<time>{_DATE} {_CLOCK}): (?P<glog>[IWEF]) ",
+    rf"\[(?P<time>{_DATE} {_CLOCK}) (?P<glog>[IWEFC]) (?P<process>\d+) \d+\] ",
+    # GitHub runners and other collectors
+    rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE})(?: |$)",
+    # [2024-05-01 12:00:00,123][module][ERROR] and (2024-05-01 12:00:00)
+    rf"[\[(](?P<time>{_DATE}[ T,]{{1,2}}{_CLOCK}{_ZONE})(?:[,:]? (?P<level>{_LEVEL})\b"
+    r"[^\])\n]{0,60}|[ ,:][^\]\n]{0,60})?[\])]:?[ \t]?",
+    # 2024-05-01 12:00:00,123 - module - ERROR - text
+    rf"(?P<time>{_DATE}[ T]{_CLOCK}{_ZONE})(?:[ \t]*[-|:][ \t]|[ \t]+|$)",
+    rf"(?:[A-Z][a-z]{{2}} +\d{{1,2}}) (?P<time>{_CLOCK}) (?P<host>[\w.-]+) (?=\S+:)",
+    r"\[?(?P<time>\d{2}:\d{2}:\d{2}(?:[.,]\d{1,6})?)\]?(?=\s)[ \t]?",
+    rf"\[(?P<level>{_LEVEL}|debug|info|warning|warn|error|fatal|critical) *\](?::|[ \t]-)?[ \t]?"
+    r"(?:(?:[\w.:-]+ ){1,3}- )?",
+    # vLLM: ERROR 05-01 12:00:00 engine.py:12]
+    rf"(?P<level>{_LEVEL}) \d\d-\d\d (?P<time>{_CLOCK}) (?=\[?[\w./-]+:\d+\])",
+    rf"(?P<level>{_LEVEL})(?:[ \t]*[|:-][ \t]+|:(?=[\w.]+:)|[ \t]+(?=[\w.]+\.\w+[:\s]))",
 )
+
+
+def _by_first(patterns: tuple[str, ...]) -> dict[str, tuple[re.Pattern[str], ...]]:
+    """The patterns that can match a line, by its first character: most lines need two or three."""
+    digits, capitals = string.digits, string.ascii_uppercase
+    openings = (
+        (r"\[?", "[" + digits),
+        (r"\[", "["),
+        (r"\(", "("),
+        (r"[\[(]", "[("),
+        (r"(?P<time>", digits),
+        (r"(?P<glog>", "IWEFC"),
+        (r"(?P<level>", capitals),
+        (r"(?:[A-Z]", capitals),
+    )
+    table: dict[str, list[re.Pattern[str]]] = {}
+    for pattern in patterns:
+        every = "[(_." + digits + string.ascii_letters
+        first = next((chars for start, chars in openings if pattern.startswith(start)), every)
+        for char in first:
+            table.setdefault(char, []).append(re.compile(pattern))
+    return {char: tuple(found) for char, found in table.items()}
+
+
+_CANDIDATES = _by_first(_PREFIXES)
 # Only behind a time: what the logger's name and level look like there.
 _RECORD = re.compile(
     rf"(?:\[[\w.]+\](?=\[)|[\w./:-]+[ \t]+)?[-|]?[ \t]*\[?(?P<level>{_LEVEL})\b\]?[ \t]*[|:-]?[ \t]+"
 )
 _WARNING = re.compile(r"\S+\.py:\d+: (?:[A-Z]\w*Warning): ")
-_MAYBE_PREFIXED = re.compile(r"[\[(0-9A-Z]|[\w.]+[_-][\w.-]+ +\| |[\w.-]+:\d+:\d+ \[|(?:worker|node|host|gpu|ip)")
+_MAYBE_PREFIXED = re.compile(
+    r"[\[(0-9A-Z]|[\w.]+[_-][\w.-]+ +\| |[\w.-]+:\d+:\d+ \[|(?:worker|node|host|gpu|ip)"
+)
 _BARE_RANK = re.compile(r" *(\d{1,5}): ?")
 _LEVELS = {
     "I": "INFO",
@@ -114,7 +139,8 @@ _LEVELS = {
     "CRITICAL": "FATAL",
     "EXCEPTION": "ERROR",
     "SEVERE": "ERROR",
-    "NOTICE": "INFO", "TRACE": "DEBUG",
+    "NOTICE": "INFO",
+    "TRACE": "DEBUG",
 }
 _MOST_PREFIXES = 5
 
@@ -137,7 +163,7 @@ def split(line: str, *, bare_ranks: bool = False) -> tuple[Prefix, str]:
     for _ in range(_MOST_PREFIXES):
         if not _MAYBE_PREFIXED.match(rest):
             break
-        for pattern in _PREFIXES:
+        for pattern in _CANDIDATES.get(rest[:1], ()):
             if match := pattern.match(rest):
                 found |= {k: v for k, v in match.groupdict().items() if v is not None}
                 rest = rest[match.end() :]

@@ -27,7 +27,7 @@ GAP_BYTES = 4096
 """Hits further apart than this are in different regions, whatever number of lines lies between;
 nor does a region reach further than this before its first and behind its last hit."""
 REGION_BYTES = 1 << 18
-ALIKE = 40
+ALIKE = 24
 """Of regions that look alike, so many from the start and so many from the end are kept."""
 KEPT_BYTES = 24 << 20
 REGION_COST, HIT_COST = 1000, 300
@@ -113,6 +113,7 @@ class Scanner:
         )
         wanted = frozenset(anchors)
         self.anchors = {n: text for n, text in enumerate(literals) if text in wanted}
+        self._chatter = tuple(text.encode() for text in cues["chatter"])
         self._frames = frozenset(literals.index(text) for text in cues["frames"])
         self._first_completion = len(literals)
         literals += tuple(cues["completion"])
@@ -159,7 +160,7 @@ class Scanner:
                     result.completed = offset + end
                 continue
             if end > line_end + 1 or line_end < 0:
-                if cues:
+                if cues and not self._chats(data, line_start, line_end):
                     hits.append(Hit(offset + line_start, offset + line_end, tuple(cues)))
                 line_start = data.rfind(b"\n", 0, end - 1) + 1
                 line_end = data.find(b"\n", end - 1)
@@ -167,9 +168,12 @@ class Scanner:
                     line_end = len(data)
                 cues = []
             cues.append(cue)
-        if cues:
+        if cues and not self._chats(data, line_start, line_end):
             hits.append(Hit(offset + line_start, offset + line_end, tuple(cues)))
         return hits
+
+    def _chats(self, data: bytes, start: int, end: int) -> bool:
+        return any(data.find(text, start, end) >= 0 for text in self._chatter)
 
     def _keep(
         self, window: _Window, run: list[Hit], result: Scan, kept: _Kept, tail_from: int

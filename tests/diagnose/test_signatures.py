@@ -1,0 +1,74 @@
+"""Every signature that ships with the package keeps what its file promises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from epochzero.diagnose import Catalog, Signature, load_folder
+from epochzero.diagnose.catalog import BUILTIN
+from epochzero.diagnose.check import check_signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from epochzero.diagnose import Diagnosis
+
+# Loading them this way checks every field, which the package itself leaves to this test.
+SIGNATURES = Catalog(load_folder(BUILTIN))
+CAUSES = [signature for signature in SIGNATURES if signature.role == "cause"]
+HARMLESS = [s for s in SIGNATURES if s.role in ("advice", "benign", "teardown")]
+LEAST = 250
+
+
+def by_name(signatures: list[Signature]) -> pytest.MarkDecorator:
+    ordered = sorted(signatures, key=lambda signature: signature.name)
+    return pytest.mark.parametrize("signature", ordered, ids=lambda found: found.name)
+
+
+def test_there_are_enough() -> None:
+    assert len(SIGNATURES) >= LEAST
+
+
+@by_name([*SIGNATURES])
+def test_what_its_file_promises(signature: Signature) -> None:
+    assert list(check_signature(signature)) == []
+
+
+@by_name([*SIGNATURES])
+def test_its_texts(signature: Signature) -> None:
+    assert not signature.title.endswith(".")
+    assert len(signature.title) <= 100
+    assert signature.meaning.rstrip().endswith((".", "!", "?"))
+    assert all(fix and fix == fix.strip() for fix in signature.fixes)
+    assert signature.retry_reason or not signature.retry, "retry without a reason"
+    if signature.role == "cause":
+        assert signature.fixes, "a cause without a fix"
+
+
+@by_name(CAUSES)
+def test_it_has_a_fix_whatever_it_captured(signature: Signature) -> None:
+    catalog = Catalog([signature])
+    for example in signature.examples:
+        for match in catalog.matches(example.log, example.log):
+            assert match.fixes(), f"no fix is left for {dict(match.captured)}"
+
+
+@by_name(CAUSES)
+def test_the_whole_catalogue_agrees_on_its_first_example(
+    diagnose: Callable[..., Diagnosis], signature: Signature
+) -> None:
+    found = diagnose(signature.examples[0].log)
+    winner = found.signature or found.basis
+    assert winner == signature.name or found.category == signature.category, (
+        f"won by {winner} with {found.category}"
+    )
+
+
+@by_name(HARMLESS)
+def test_what_is_harmless_fails_no_job(
+    diagnose: Callable[..., Diagnosis], signature: Signature
+) -> None:
+    found = diagnose(signature.examples[0].log)
+    assert found.outcome != "failed", f"failed by {found.signature or found.basis}"

@@ -1,0 +1,118 @@
+"""Real failing jobs: what is found in their recorded logs must be what their job.toml demands."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from epochzero.diagnose import find_facts
+from epochzero.logs.source import find_logs
+
+if TYPE_CHECKING:
+    from epochzero.diagnose import Diagnoser, Diagnosis
+
+LAB = Path(__file__).resolve().parent.parent / "lab"
+JOBS = sorted(path.parent.name for path in (LAB / "jobs").glob("*/job.toml"))
+
+_DIAGNOSES: dict[str, Diagnosis] = {}
+
+
+@cache
+def expected(job: str) -> dict[str, Any]:
+    expect: dict[str, Any] = tomllib.loads((LAB / "jobs" / job / "job.toml").read_text())["expect"]
+    return expect
+
+
+@pytest.fixture
+def found(job: str, diagnoser: Diagnoser) -> Diagnosis:
+    """The diagnosis of a recorded job, with the facts beside its log."""
+    folder = LAB / "logs" / job
+    if not folder.is_dir():
+        pytest.skip("not recorded yet")
+    if job not in _DIAGNOSES:
+        _DIAGNOSES[job] = diagnoser.diagnose(find_logs([folder]), find_facts([folder]))
+    return _DIAGNOSES[job]
+
+
+def jobs(*fields: str) -> pytest.MarkDecorator:
+    """The jobs whose expectation has all the fields."""
+    return pytest.mark.parametrize(
+        "job", [job for job in JOBS if all(field in expected(job) for field in fields)]
+    )
+
+
+@jobs("outcome")
+def test_outcome(job: str, found: Diagnosis) -> None:
+    assert found.outcome == expected(job)["outcome"], f"{found.category}: {found.root}"
+
+
+@jobs("category")
+def test_category(job: str, found: Diagnosis) -> None:
+    allowed = [expected(job)["category"], *expected(job).get("also", [])]
+    assert found.category in allowed, f"by {found.signature or found.basis}: {found.root}"
+
+
+@jobs("root_text", "root_file")
+def test_root_line(job: str, found: Diagnosis) -> None:
+    assert found.root is not None
+    assert expected(job)["root_text"] in found.root.text
+    # What the diagnosis says of the place must lead a person to that very line.
+    (log,) = [log for log in find_logs([LAB / "logs" / job]) if log.name == found.root.file]
+    lines = b"".join(block.data for block in log.blocks()).decode("utf-8", "replace").split("\n")
+    assert found.root.line is not None
+    assert found.root.text.strip() in _plain(lines[found.root.line - 1])
+
+
+def _plain(line: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line).replace("\0", "")
+
+
+@jobs("root_text", "root_file")
+def test_root_file(job: str, found: Diagnosis) -> None:
+    """The file named, or another that repeats the line (a launcher's copy)."""
+    assert found.root is not None
+    folder = LAB / "logs" / job
+    holders = [
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and expected(job)["root_text"] in path.read_text(errors="replace")
+    ]
+    assert found.root.file in holders
+
+
+@jobs("root_rank")
+def test_root_rank(job: str, found: Diagnosis) -> None:
+    assert found.root is not None
+    assert found.root.rank == expected(job)["root_rank"]
+
+
+@jobs("user_frame")
+def test_user_frame(job: str, found: Diagnosis) -> None:
+    frame = expected(job)["user_frame"]
+    assert found.user_frame is not None
+    assert Path(found.user_frame.file).name == Path(frame["file"]).name
+    assert found.user_frame.line == frame["line"]
+    if "function" in frame:
+        assert found.user_frame.function == frame["function"]
+
+
+@jobs("retry")
+def test_retry_is_never_the_opposite(job: str, found: Diagnosis) -> None:
+    opposite = {"fails_again": "may_succeed", "may_succeed": "fails_again"}
+    assert found.retry != opposite.get(expected(job)["retry"]), found.retry_reason
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_what_failed_comes_with_advice(job: str, found: Diagnosis) -> None:
+    if found.outcome == "no_failure":
+        assert (found.root, found.fixes, found.cascade) == (None, (), ())
+    else:
+        assert found.fixes
+        assert found.meaning
+        assert 0 < found.confidence <= 1
+        assert found.fingerprint
