@@ -95,14 +95,19 @@ def order(events: Iterable[Event], catalog: Catalog, *, failed: bool = False) ->
 
 
 def _last_resort(judged: Sequence[Judged]) -> Judged | None:
-    """Where nothing claims to be a cause: the first report of a process that died on its own, else
-    of any death, else any consequence.
-    """
+    """Where nothing claims to be a cause: the first report of a process that a signal killed on its
+    own, else a consequence with a category, else any report of a death, else any consequence."""
     told = [j for j in judged if j.role in ("cascade", "wrapper")]
     deaths = [j for j in told if j.match and j.match.status]
-    own = [j for j in deaths if j.match and j.match.status != 128 + signal.SIGTERM]
+    killed = [j for j in deaths if _killed(j)]
     named = [j for j in told if j.category]
-    return next(iter(own or deaths or named or told), None)
+    return next(iter(killed or named or deaths or told), None)
+
+
+def _killed(judged: Judged) -> bool:
+    """Whether the event reports a signal other than the one that launchers end processes with."""
+    status = judged.match.status if judged.match else None
+    return status is not None and status > 128 and status != 128 + signal.SIGTERM
 
 
 def _in_its_log(root: Judged, candidates: Sequence[Judged]) -> Judged:

@@ -93,8 +93,9 @@ def verdict(timeline: Timeline, job: Job) -> Diagnosis:
 
 
 def _tells_of_deaths(timeline: Timeline) -> bool:
-    """Whether a launcher reports that a process died; some launchers end with 0 all the same."""
-    return any(j.match and j.match.status for j in timeline.judged if j.role == "wrapper")
+    """Whether a process raised and its launcher saw it die; some launchers end with 0 all the same."""
+    died = any(j.match and j.match.status for j in timeline.judged if j.role == "wrapper")
+    return died and any(j.claim >= EXCEPTION for j in timeline.candidates)
 
 
 def _no_failure(job: Job, meaning: str) -> Diagnosis:

@@ -1,0 +1,372 @@
+"""Which of many errors came first: chains, cascades, recovered faults, advice, other ranks."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from epochzero.diagnose import Diagnosis
+
+    Diagnose = Callable[..., Diagnosis]
+
+
+def text(source: str) -> str:
+    return textwrap.dedent(source).lstrip("\n")
+
+
+def prefixed(prefix: str, lines: str) -> str:
+    return "".join(f"{prefix}{line}\n" for line in lines.splitlines())
+
+
+def interleaved(*parts: str) -> str:
+    """Line by line from each of the parts in turn."""
+    queues = [part.splitlines() for part in parts]
+    merged: list[str] = []
+    while any(queues):
+        merged += [queue.pop(0) for queue in queues if queue]
+    return "\n".join(merged) + "\n"
+
+
+KEY_ERROR = text(
+    """
+    Traceback (most recent call last):
+      File "/job/train.py", line 40, in <module>
+        main()
+      File "/job/train.py", line 31, in main
+        lr = config["lr"]
+    KeyError: 'lr'
+    """
+)
+CLOSED = text(
+    """
+    Traceback (most recent call last):
+      File "/job/train.py", line 50, in <module>
+        loss.backward()
+      File "/opt/conda/lib/python3.11/site-packages/torch/autograd/__init__.py", line 347, in backward
+        _engine_run_backward(
+    RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.2]:3412
+    """
+)
+CHILD_FAILED = text(
+    """
+    E0501 12:00:09.100000 812 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 2 (pid: 815) of binary: /opt/conda/bin/python
+    Traceback (most recent call last):
+      File "/opt/conda/bin/torchrun", line 8, in <module>
+        sys.exit(main())
+      File "/opt/conda/lib/python3.11/site-packages/torch/distributed/launcher/api.py", line 264, in launch_agent
+        raise ChildFailedError(
+    torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+    ============================================================
+    train.py FAILED
+    ------------------------------------------------------------
+    Failures:
+      <NO_OTHER_FAILURES>
+    ------------------------------------------------------------
+    Root Cause (first observed failure):
+    [0]:
+      time      : 2024-05-01_12:00:09
+      host      : node01
+      rank      : 2 (local_rank: 2)
+      exitcode  : 1 (pid: 815)
+      error_file: <N/A>
+      traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html
+    ============================================================
+    """
+)
+SLURM = text(
+    """
+    srun: error: node01: task 2: Exited with exit code 1
+    slurmstepd: error: *** STEP 4242.0 ON node01 CANCELLED AT 2024-05-01T12:00:10 ***
+    srun: error: node01: tasks 0-1,3: Terminated
+    """
+)
+START = "loading data\nmodel has 12 layers\n"
+TRAINED = "Epoch 1: loss 0.9\nEpoch 2: loss 0.5\nEpoch 3: loss 0.4\n"
+
+
+def root(found: Diagnosis) -> tuple[int | None, str, int | None]:
+    assert found.root is not None, found
+    return found.root.line, found.root.text.strip(), found.root.rank
+
+
+# -- Within one traceback ----------------------------------------------------------------------
+
+
+def test_of_a_chain_the_first_exception_is_the_root(diagnose: Diagnose) -> None:
+    chain = KEY_ERROR + text(
+        """
+
+        The above exception was the direct cause of the following exception:
+
+        Traceback (most recent call last):
+          File "/job/train.py", line 44, in <module>
+            raise RuntimeError("could not configure") from error
+        RuntimeError: could not configure
+        """
+    )
+    found = diagnose(START + chain)
+    assert root(found) == (8, "KeyError: 'lr'", None)
+    assert found.exception is not None
+    assert found.exception.type == "KeyError"
+    assert found.category == "key_not_found"
+
+
+def test_of_a_wrapper_the_exception_inside_is_the_root(diagnose: Diagnose) -> None:
+    found = diagnose(
+        text(
+            """
+            Traceback (most recent call last):
+              File "train.py", line 80, in <module>
+                for batch in loader:
+              File "/opt/conda/lib/python3.11/site-packages/torch/_utils.py", line 733, in reraise
+                raise exception
+            ValueError: Caught ValueError in DataLoader worker process 1.
+            Original Traceback (most recent call last):
+              File "/opt/conda/lib/python3.11/site-packages/torch/utils/data/_utils/worker.py", line 349, in _worker_loop
+                data = fetcher.fetch(index)
+              File "train.py", line 31, in __getitem__
+                raise ValueError(f"no label for {name}")
+            ValueError: no label for img_7.jpg
+            """
+        )
+    )
+    assert root(found) == (12, "ValueError: no label for img_7.jpg", None)
+    assert found.user_frame is not None
+    assert (found.user_frame.line, found.user_frame.function) == (31, "__getitem__")
+
+
+def test_the_user_frame_is_the_innermost_of_the_users_own(diagnose: Diagnose) -> None:
+    found = diagnose(CLOSED.replace("RuntimeError: [..", "RuntimeError: mat1 and mat2 shapes ["))
+    assert found.user_frame is not None
+    assert (found.user_frame.file, found.user_frame.line) == ("/job/train.py", 50)
+
+
+def test_a_syntax_error_of_the_script_itself(diagnose: Diagnose) -> None:
+    found = diagnose(
+        '  File "/job/train.py", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax\n'
+    )
+    assert found.category == "syntax_error"
+    assert root(found)[0] == 4
+    assert found.user_frame is not None
+    assert (found.user_frame.file, found.user_frame.line) == ("/job/train.py", 3)
+
+
+# -- Several processes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prefix", ["[rank{}]: ", "[default{}]:", "[1,{}]<stderr>:", "{}: "])
+def test_the_rank_that_failed_first_is_told_from_those_that_followed(
+    diagnose: Diagnose, prefix: str
+) -> None:
+    log = "".join(prefixed(prefix.format(rank), START) for rank in range(4))
+    log += prefixed(prefix.format(0), CLOSED)
+    log += prefixed(prefix.format(2), KEY_ERROR)
+    log += prefixed(prefix.format(1), CLOSED) + prefixed(prefix.format(3), CLOSED)
+    found = diagnose(log + (SLURM if prefix == "{}: " else CHILD_FAILED))
+    assert found.category == "key_not_found"
+    line, shown, rank = root(found)
+    assert shown.endswith("KeyError: 'lr'")
+    assert rank == 2
+    assert log.splitlines()[(line or 0) - 1] == prefix.format(2) + "KeyError: 'lr'"
+    assert {one.rank for one in found.cascade} >= {0, 1, 3}
+
+
+def test_labels_of_srun_below_the_output_of_the_batch_script(diagnose: Diagnose) -> None:
+    table = "| N/A   32C    P0    52W / 400W |      0MiB / 40960MiB |      0%      Default |\n"
+    preamble = "+ module load cuda/12.1\n+ nvidia-smi\n" + table * 40
+    ranks = "".join(prefixed(f"{n}: ", START + TRAINED * 9) for n in range(4))
+    ranks += prefixed("2: ", KEY_ERROR) + prefixed("0: ", CLOSED)
+    found = diagnose(preamble + ranks + SLURM)
+    assert root(found)[1:] == ("2: KeyError: 'lr'", 2)
+
+
+def test_tracebacks_that_run_into_one_another(diagnose: Diagnose) -> None:
+    log = interleaved(
+        *(prefixed(f"[rank{n}]: ", KEY_ERROR if n == 2 else CLOSED) for n in range(4))
+    )
+    found = diagnose(log)
+    assert root(found)[1:] == ("[rank2]: KeyError: 'lr'", 2)
+    assert found.user_frame is not None
+    assert (found.user_frame.line, found.user_frame.function) == (31, "main")
+
+
+def test_rank_files(diagnose: Diagnose) -> None:
+    logs = {f"attempt_0/{n}/stderr.log": KEY_ERROR if n == 2 else CLOSED for n in range(4)}
+    found = diagnose(logs | {"stdout.log": CHILD_FAILED})
+    assert found.root is not None
+    assert (found.root.file, found.root.line, found.root.rank) == (
+        "attempt_0/2/stderr.log",
+        6,
+        2,
+    )
+    assert found.category == "key_not_found"
+
+
+def failed_at(clock: str, error: str) -> str:
+    return f"2024-05-01 {clock} - root - ERROR - training failed\n" + KEY_ERROR.replace(
+        "KeyError: 'lr'", error
+    )
+
+
+def test_equal_failures_are_ordered_by_time(diagnose: Diagnose) -> None:
+    found = diagnose(
+        {
+            "rank_0.log": failed_at("12:00:07,100", "KeyError: 'epochs'"),
+            "rank_1.log": failed_at("12:00:05,900", "KeyError: 'lr'"),
+            "rank_2.log": failed_at("12:00:06,000", "KeyError: 'batch'"),
+        }
+    )
+    assert found.root is not None
+    assert (found.root.rank, found.root.text) == (1, "KeyError: 'lr'")
+    assert found.root.time == pytest.approx(1714564805.9)
+
+
+def test_the_order_of_the_files_does_not_matter(diagnose: Diagnose) -> None:
+    logs = {
+        "rank_0.log": failed_at("12:00:07,100", "KeyError: 'epochs'"),
+        "rank_1.log": failed_at("12:00:05,900", "KeyError: 'lr'"),
+    }
+    assert diagnose(logs).root == diagnose(dict(reversed(logs.items()))).root
+
+
+@pytest.mark.parametrize("after", [CHILD_FAILED, SLURM, CHILD_FAILED + SLURM])
+def test_what_a_launcher_says_afterwards_is_no_cause(diagnose: Diagnose, after: str) -> None:
+    found = diagnose(START + KEY_ERROR + after)
+    assert root(found)[:2] == (8, "KeyError: 'lr'")
+    assert found.category == "key_not_found"
+
+
+def test_teardown_is_no_cause(diagnose: Diagnose) -> None:
+    found = diagnose(
+        START
+        + KEY_ERROR
+        + text(
+            """
+            Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f12>
+            Traceback (most recent call last):
+              File "/opt/conda/lib/python3.11/site-packages/torch/utils/data/dataloader.py", line 1479, in __del__
+                self._shutdown_workers()
+            AssertionError: can only test a child process
+            """
+        )
+    )
+    assert root(found)[1] == "KeyError: 'lr'"
+
+
+# -- What was survived -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "WARNING: could not import apex, falling back to native AMP\n",
+        "ConnectionError: [Errno 104] Connection reset by peer, retrying in 5 s (1/3)\n",
+        "2024-05-01 12:00:00,123 - data - WARNING - skipping broken image 7.jpg: UnidentifiedImageError\n",
+        "UserWarning: Error loading libjpeg: undefined symbol, image IO is off\n",
+        KEY_ERROR,
+        "Namespace(on_error='raise', log='ERROR', ignore_errors=True, retry_failed=3)\n",
+        "fail_fast: true\nerror_policy: abort\nkill_on_oom: false\n",
+        '{"on_failure": "retry", "errors": 0, "killed": false, "loglevel": "ERROR"}\n',
+        "0 errors, 0 failures\n",
+        "test error: 0.0123, validation error: 0.0456\n",
+    ],
+    ids=lambda noise: noise[:30],
+)
+def test_what_was_survived_is_no_failure(diagnose: Diagnose, noise: str) -> None:
+    found = diagnose(START + noise + TRAINED * 5 + "Training complete\n")
+    assert (found.outcome, found.category) == ("no_failure", "not_a_failure"), found.root
+    assert found.root is None
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "usage: 3 GPUs, error feedback: on, fail_fast: true\n",
+        "config: {'on_error': 'raise', 'log_level': 'ERROR'}\n",
+        "If the job is killed, set --resume. In case of an error see the wiki.\n",
+        "W tensorflow/stream_executor/dso_loader.cc:64] Could not load dynamic library 'libnvinfer'\n",
+    ],
+)
+def test_words_of_errors_alone_are_no_failure(diagnose: Diagnose, noise: str) -> None:
+    assert diagnose(START + noise).outcome == "no_failure"
+
+
+def test_a_fault_before_the_failure_is_not_its_cause(diagnose: Diagnose) -> None:
+    early = KEY_ERROR.replace("KeyError: 'lr'", "ValueError: bad magic number in shard 3")
+    found = diagnose(START + early + TRAINED * 5 + KEY_ERROR)
+    assert root(found)[1] == "KeyError: 'lr'"
+    assert root(found)[0] == 2 + 6 + 15 + 6
+
+
+@pytest.mark.parametrize(
+    "advice",
+    [
+        "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n",
+        "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
+        "NOTE: Some possible root causes are an out-of-memory error or a missing file.\n",
+    ],
+)
+def test_advice_beside_an_error_is_not_its_cause(diagnose: Diagnose, advice: str) -> None:
+    error = KEY_ERROR.replace(
+        "KeyError: 'lr'", "RuntimeError: CUDA error: device-side assert triggered"
+    )
+    found = diagnose(START + error + advice)
+    assert root(found)[1].startswith("RuntimeError: CUDA error")
+
+
+def test_a_second_attempt_that_succeeds_is_no_failure(diagnose: Diagnose) -> None:
+    found = diagnose(START + KEY_ERROR + CHILD_FAILED + START + TRAINED * 6 + "Training complete\n")
+    assert found.outcome == "no_failure"
+
+
+def test_of_two_attempts_the_last_failure_counts(diagnose: Diagnose) -> None:
+    again = KEY_ERROR.replace("'lr'", "'epochs'")
+    found = diagnose(START + KEY_ERROR + START + TRAINED * 6 + again)
+    assert root(found)[1] == "KeyError: 'epochs'"
+
+
+# -- How lines look ----------------------------------------------------------------------------
+
+
+def test_an_error_behind_a_progress_bar(diagnose: Diagnose) -> None:
+    bars = "".join(f"\r{n:3}%|{'#' * (n // 10):10}| {n}/100 [00:01<00:09]" for n in range(0, 50, 5))
+    found = diagnose(START + bars + "Traceback (most recent call last):\n" + "".join(
+        line + "\n" for line in KEY_ERROR.splitlines()[1:]
+    ))  # fmt: skip
+    assert found.category == "key_not_found"
+    assert root(found)[1] == "KeyError: 'lr'"
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "2024-05-01T12:00:00.123456789Z stderr F ",
+        "[pod/trainer-0/main] ",
+        "(train_fn pid=812, ip=10.0.0.2) ",
+        "\x1b[36m(train_fn pid=812)\x1b[0m ",
+        "trainer-1  | ",
+        "worker-3: ",
+        "2024-05-01 12:00:00,123 ERROR ",
+        "2024-05-01T12:00:00.1234567Z ",
+        "",
+    ],
+)
+def test_prefixes_do_not_hide_a_traceback(diagnose: Diagnose, prefix: str) -> None:
+    found = diagnose(prefixed(prefix, START + KEY_ERROR))
+    assert found.category == "key_not_found"
+    assert found.exception is not None
+    assert (found.exception.type, found.exception.message) == ("KeyError", "'lr'")
+    assert found.user_frame is not None
+    assert (found.user_frame.line, found.user_frame.function) == (31, "main")
+    assert root(found)[0] == 8
+
+
+def test_line_ends_of_windows(diagnose: Diagnose) -> None:
+    found = diagnose((START + KEY_ERROR).replace("\n", "\r\n"))
+    assert root(found)[:2] == (8, "KeyError: 'lr'")
+    assert found.user_frame is not None

@@ -1,0 +1,183 @@
+"""The diagnosis as a whole: exits without a message, evidence, redaction, cost."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from epochzero import taxonomy
+from epochzero.diagnose import Diagnoser, Facts
+from epochzero.logs.source import Log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from epochzero.diagnose import Diagnosis
+
+    Diagnose = Callable[..., Diagnosis]
+
+QUIET = "loading data\nEpoch 1: loss 0.9\nEpoch 2: loss 0.5\n"
+FAILED = """\
+Epoch 1: loss 0.9
+Traceback (most recent call last):
+  File "/job/train.py", line 12, in train_step
+    loss = model(batch)
+  File "/opt/conda/lib/python3.11/site-packages/torch/nn/modules/linear.py", line 125, in forward
+    return F.linear(input, self.weight, self.bias)
+RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x784 and 512x10)
+"""
+
+
+@pytest.mark.parametrize(
+    ("facts", "categories", "word"),
+    [
+        (Facts(exit_code=137), {"cpu_out_of_memory", "process_crash"}, "SIGKILL"),
+        (Facts(exit_code=-9), {"cpu_out_of_memory", "process_crash"}, "SIGKILL"),
+        (Facts(signal=9), {"cpu_out_of_memory", "process_crash"}, "SIGKILL"),
+        (Facts(exit_code=139), {"process_crash"}, "SIGSEGV"),
+        (Facts(exit_code=-7), {"process_crash", "storage_full"}, "SIGBUS"),
+        (Facts(exit_code=134), {"process_crash"}, "SIGABRT"),
+        (Facts(exit_code=143), {"interrupted", "timeout"}, "SIGTERM"),
+        (Facts(exit_code=130), {"interrupted"}, "SIGINT"),
+        (Facts(exit_code=1), None, "1"),
+        (Facts(exit_code=77), None, "77"),
+        (Facts(state="FAILED"), None, ""),
+    ],
+)
+@pytest.mark.parametrize("log", [QUIET, ""])
+def test_an_exit_without_a_message(
+    diagnose: Diagnose, facts: Facts, categories: set[str] | None, word: str, log: str
+) -> None:
+    found = diagnose(log, facts)
+    assert found.outcome == "evidence_missing"
+    assert found.root is None
+    assert categories is None or found.category in categories
+    assert word in f"{found.title} {found.meaning}"
+    assert found.fixes, "where to look"
+    assert found.confidence <= 0.7
+    assert found.retry in taxonomy.retries()
+
+
+@pytest.mark.parametrize(
+    ("facts", "categories"),
+    [
+        (Facts(exit_code=137, state="OOMKilled"), {"cpu_out_of_memory"}),
+        (Facts(exit_code=0, state="OUT_OF_MEMORY"), {"cpu_out_of_memory"}),
+        (Facts(exit_code=0, state="TIMEOUT"), {"timeout"}),
+        (Facts(state="DEADLINE"), {"timeout"}),
+        (Facts(exit_code=0, state="PREEMPTED"), {"interrupted"}),
+        (Facts(state="CANCELLED"), {"interrupted"}),
+        (
+            Facts(exit_code=143, state="Evicted"),
+            {"interrupted", "storage_full", "cpu_out_of_memory"},
+        ),
+        (Facts(state="NODE_FAIL"), {"communication_failure", "process_crash", "gpu_fault"}),
+    ],
+)
+def test_a_scheduler_s_word_on_a_silent_log(
+    diagnose: Diagnose, facts: Facts, categories: set[str]
+) -> None:
+    found = diagnose(QUIET, facts)
+    assert found.outcome in {"failed", "evidence_missing"}
+    assert found.category in categories
+
+
+def test_a_job_that_ended_well(diagnose: Diagnose) -> None:
+    found = diagnose(QUIET, Facts(exit_code=0))
+    assert (found.outcome, found.category) == ("no_failure", "not_a_failure")
+    assert found.fingerprint == ""
+    assert found.root is None
+
+
+def test_the_evidence_of_a_log_counts_more_than_an_exit_code(diagnose: Diagnose) -> None:
+    found = diagnose(FAILED, Facts(exit_code=137))
+    assert (found.outcome, found.category) == ("failed", "tensor_mismatch")
+
+
+def test_all_fields_of_a_failure(diagnose: Diagnose) -> None:
+    found = diagnose(FAILED, Facts(exit_code=1))
+    assert found.outcome == "failed"
+    assert (found.category, found.dimension) == ("tensor_mismatch", "deep_learning_specific")
+    assert found.root_cause in taxonomy.root_causes()
+    assert found.phase == "training"
+    assert found.retry == "fails_again"
+    assert found.retry_reason
+    assert found.root is not None
+    assert (found.root.file, found.root.line) == ("train.log", 7)
+    assert found.exception is not None
+    assert found.exception.type == "RuntimeError"
+    assert found.user_frame is not None
+    assert (found.user_frame.file, found.user_frame.line) == ("/job/train.py", 12)
+    assert found.evidence[0] == found.root.text.strip()
+    assert any("784" in fix or "512" in fix for fix in found.fixes), "the numbers of the log"
+    assert 0.5 <= found.confidence <= 1
+
+
+def test_the_json_form_is_complete_and_plain(diagnose: Diagnose) -> None:
+    raw = json.loads(json.dumps(diagnose(FAILED).to_dict()))
+    assert raw["schema"] == "epochzero.diagnosis/1"
+    assert raw.keys() >= {
+        "source", "outcome", "dimension", "category", "also", "root_cause", "phase", "retry",
+        "retry_reason", "confidence", "root", "exception", "user_frame", "evidence", "cascade",
+        "fixes", "signature", "fingerprint", "cost",
+    }  # fmt: skip
+    assert raw["root"].keys() >= {"file", "line", "text", "rank", "host", "time"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "gpu_hours"),
+    [
+        (Facts(exit_code=1, start=0.0, end=7200.0, gpus=8), 16.0),
+        (Facts(exit_code=1, start=7200.0, end=0.0, gpus=8), 0.0),
+        (Facts(exit_code=1, start=0.0, gpus=8), None),
+        (Facts(exit_code=1, start=0.0, end=1.0), None),
+    ],
+)
+def test_cost(diagnose: Diagnose, facts: Facts, gpu_hours: float | None) -> None:
+    cost = diagnose(FAILED, facts).cost
+    assert (cost.gpu_hours if cost else None) == gpu_hours
+
+
+SECRET = "hf_" + "AbCdEfGh1234567890IjKlMnOpQrStUvWx"
+LEAKS = [
+    f"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nValueError: bad token {SECRET}\n",
+    f"ERROR: login with {SECRET} failed: Connection refused\n",
+    f"OSError: [Errno 28] No space left on device: '/x?token={SECRET}'\n",
+    f"KeyError: '{SECRET}'\n",
+    f"FileNotFoundError: [Errno 2] No such file or directory: 'https://u:{SECRET}@h/x'\n",
+    f"[rank0]: ERROR: connecting with {SECRET} failed: Connection refused\n"
+    f"[rank1]: RuntimeError: NCCL error, key {SECRET}\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("log", LEAKS, ids=range(len(LEAKS)))
+def test_no_secret_is_shown_unless_asked_for(log: str) -> None:
+    logs = [Log("train.log", text=log.encode())]
+    hidden = Diagnoser().diagnose(logs, Facts(exit_code=1))
+    assert hidden.outcome == "failed"
+    assert SECRET not in json.dumps(hidden.to_dict())
+    assert SECRET in json.dumps(Diagnoser(redact=False).diagnose(logs).to_dict())
+
+
+def test_a_launcher_s_word_on_an_exit_code_is_read(diagnose: Diagnose) -> None:
+    log = QUIET + (
+        "E0501 12:00:09.100000 812 torch/distributed/elastic/multiprocessing/api.py:869] failed "
+        "(exitcode: -11) local_rank: 2 (pid: 815) of binary: /opt/conda/bin/python\n"
+    )
+    found = diagnose(log)
+    assert found.outcome in {"failed", "evidence_missing"}
+    assert found.category == "process_crash"
+    assert "SIGSEGV" in f"{found.title} {found.meaning}"
+
+
+def test_what_was_read_is_recorded(diagnose: Diagnose) -> None:
+    assert diagnose({"a/rank_0.log": "", "b.log": ""}).source == ("a/rank_0.log", "b.log")
+
+
+@pytest.mark.parametrize("log", ["", "\n", " ", "\0" * 100, "\x1b[0m"])
+def test_next_to_nothing(diagnose: Diagnose, log: str) -> None:
+    found = diagnose(log)
+    assert found.outcome in {"no_failure", "evidence_missing"}
+    assert found.meaning
