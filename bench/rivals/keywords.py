@@ -26,10 +26,8 @@ _RULES = [
         ("gpu_fault", r"CUDNN_STATUS|CUBLAS_STATUS|CUFFT_|CURAND_|illegal memory access"),
         ("gpu_fault", r"device-side assert|no kernel image|CUDA driver|NVIDIA driver"),
         ("gpu_fault", r"CUDA error|cuda runtime error|CUDA_ERROR|cudaSuccess|Xid"),
-        (
-            "communication_failure",
-            r"NCCL (?:error|WARN.*error)|[Gg]loo|MPI_|Connection(?:Error|.*Refused| refused| reset)",
-        ),
+        ("communication_failure", r"NCCL (?:error|WARN.*error)|[Gg]loo|MPI_"),
+        ("communication_failure", r"Connection(?:Error|.*Refused| refused| reset)"),
         ("communication_failure", r"ActorDied|WorkerCrashed|UNAVAILABLE|RemoteDisconnected"),
         ("null_reference", r"'?NoneType'?|NullPointerException"),
         ("permission_denied", r"PermissionError|[Pp]ermission denied|Access is denied"),

@@ -62,7 +62,9 @@ only when it is known that the job failed."""
 NAMELESS = 4
 """An exception that neither a signature nor the general reading knows claims so much less."""
 
-_NO_STATEMENT = re.compile(r"^(?:\s{4,}|\s*[\"'{\[(<-]|\s*[\w.-]+\s*=)|^\s*\$|\binstall ")
+_NO_STATEMENT = re.compile(
+    r"^(?:\s{4,}|\s*usage: |\s*[\"'{\[(<-]|\s*[\w.-]+\s*=)|^\s*\$|\binstall "
+)
 """Lines that state nothing: code, configurations, help texts, commands."""
 _STATES = re.compile(
     r"^(?:[^\n:\]>]{0,60}(?:: |\] ?|> ?|:)){0,3}(?:error|Error|ERROR|fatal|FATAL)?:? ?$|^\W*$"
@@ -247,7 +249,9 @@ def _first(roots: Sequence[Judged]) -> Judged:
     recorded = {j.event.rank: j.event.time for j in roots if j.event.log.endswith(ERROR_FILE)}
     times = [j.event.time or recorded.get(j.event.rank) for j in strong]
     if None in times:
-        return strong[0]
+        # Without times, the order of lines tells within a log, and that of logs between them.
+        logs = list(dict.fromkeys(j.event.log for j in strong))
+        return min(strong, key=lambda j: (logs.index(j.event.log), j.event.line))
     # Of day only, where some of the times lack a date.
     dated = all((time or 0.0) > DAY for time in times)
     clock = [(time or 0.0) if dated else (time or 0.0) % DAY for time in times]

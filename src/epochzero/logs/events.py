@@ -130,11 +130,9 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[Even
     for region in scan.regions:
         lines = _lines(region, bare_ranks)
         progress = _progress(region, bare_ranks)
-        went_on = (
-            scan.progress_blocks > region.progress_blocks or scan.completed > region.hits[-1].end
-        )
+        went_on = scan.progress_blocks > region.progress_blocks
         for stream in _streams(lines):
-            reader = _StreamReader(log, stream, anchors, progress, went_on, trace)
+            reader = _StreamReader(log, stream, anchors, progress, went_on, scan.completed, trace)
             yield from reader.events()
             trace = reader.trace
 
@@ -220,6 +218,7 @@ class _StreamReader:
         anchors: Mapping[int, str],
         progress: list[_Progress],
         went_on: bool,
+        completed: int,
         trace: int,
     ) -> None:
         self.log = log
@@ -231,6 +230,7 @@ class _StreamReader:
         self.anchors = anchors
         self.progress = progress
         self.went_on = went_on
+        self.completed = completed
         self.trace = trace
         stamped = sum(self.breaks)
         # Where (nearly) every line carries a time, a time does not start a new record.
@@ -368,7 +368,7 @@ class _StreamReader:
             time=time,
             level=prefix.level,
             progress=self._progress_after(end),
-            went_on=self.went_on,
+            went_on=self.went_on or self.completed > line.offset + len(line.shown),
             **fields,  # type: ignore[arg-type]  # the two callers give the remaining fields
         )
 

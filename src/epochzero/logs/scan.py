@@ -22,7 +22,7 @@ from epochzero.logs.source import Block, Log
 __all__ = ["Hit", "Region", "Scan", "Scanner"]
 
 BEFORE_LINES = 3
-AFTER_LINES = 8
+AFTER_LINES = 12
 GAP_BYTES = 4096
 """Hits further apart than this are in different regions, whatever number of lines lies between;
 nor does a region reach further than this before its first and behind its last hit."""

@@ -22,6 +22,7 @@ in a group."""
 
 LONGEST_TRACEBACK = 4000
 LONGEST_MESSAGE = 60
+FROM_USER_CODE = "from user code:"
 IN_USER_CODE = "in user code:"
 
 
@@ -224,7 +225,7 @@ class _Reader:
             self._plain(raised, "inner")
             return
         message, nested_at = self._message(found[1], indent)
-        raised.append(Raised(found[0], message, at, tuple(frames), link))
+        raised.append(Raised(found[0], message, at, (*frames, *self._traced()), link))
         if nested_at is not None and len(raised) < MOST_RAISED:
             self.at = nested_at
             self._plain(raised, "inner")
@@ -305,6 +306,21 @@ class _Reader:
             parts.append(line.rstrip())
             self.at += 1
         return _joined(parts), None
+
+    def _traced(self) -> tuple[Frame, ...]:
+        """The frames of the user's code that torch.compile prints below its own."""
+        frames: list[Frame] = []
+        told = False
+        for line in self.lines[self.at : self.at + 40]:
+            if line.strip() == FROM_USER_CODE:
+                told = True
+            elif frame := _PYTHON_FRAME.match(line):
+                if not told:
+                    break
+                frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or ""))
+            elif is_header(line) or (told and not line.strip() and frames):
+                break
+        return tuple(frames)
 
     def _announced(self) -> int | None:
         """Where a traceback begins that the blank line here and a line of text lead over to."""
