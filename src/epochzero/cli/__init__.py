@@ -6,6 +6,8 @@ A command's module is imported when the command is used, so that ``epochzero --h
 from __future__ import annotations
 
 import importlib
+import io
+import os
 import sys
 
 import click
@@ -47,8 +49,11 @@ def _epochzero() -> None:
 
 def main() -> None:
     """Runs the command line; exit code 2 for anything that the user has to correct."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A log may hold characters that the terminal does not have.
+        sys.stdout.reconfigure(errors="replace")
     try:
-        _epochzero.main(prog_name="epochzero")
+        _epochzero.main(prog_name="epochzero", color=False if os.environ.get("NO_COLOR") else None)
     except EpochZeroError as error:
         click.echo(f"epochzero: {error}", err=True)
         sys.exit(2)

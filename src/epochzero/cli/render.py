@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 import shutil
 import sys
 import textwrap
@@ -34,9 +34,9 @@ def write(diagnoses: Iterable[Diagnosis], form: str, *, top: int, many: bool) ->
         if form == "jsonl":
             click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
         elif form == "markdown":
-            click.echo(_markdown(found, top))
+            click.echo(_plain(_markdown(found, top)))
         elif form == "github":
-            click.echo(_github(found))
+            click.echo(_plain(_github(found)))
         else:
             if number:
                 click.echo()
@@ -57,8 +57,16 @@ def progress(logs: Sequence[Log]) -> Iterator[None]:
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def _plain(text: str) -> str:
+    """Text of a log without what a terminal would obey."""
+    return _CONTROL.sub("", text)
+
+
 def _style(text: str, **how: object) -> str:
-    return text if os.environ.get("NO_COLOR") else click.style(text, **how)  # type: ignore[arg-type]
+    return click.style(text, **how)  # type: ignore[arg-type]
 
 
 def _text(found: Diagnosis, top: int) -> None:
@@ -167,12 +175,12 @@ def _shorten(text: str, length: int) -> str:
 
 
 def _field(label: str, text: str) -> str:
-    return f"{_style(f'{label:<{LABEL_WIDTH}}', bold=True)}{text}"
+    return f"{_style(f'{label:<{LABEL_WIDTH}}', bold=True)}{_plain(text)}"
 
 
 def _wrapped(label: str, text: str, **how: object) -> str:
     width = max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
-    lines = textwrap.wrap(text, width - LABEL_WIDTH, break_on_hyphens=False) or [""]
+    lines = textwrap.wrap(_plain(text), width - LABEL_WIDTH, break_on_hyphens=False) or [""]
     indent = " " * LABEL_WIDTH
     body = f"\n{indent}".join(_style(line, **how) if how else line for line in lines)
     return f"{_style(f'{label:<{LABEL_WIDTH}}', bold=True)}{body}"
@@ -184,11 +192,12 @@ def _markdown(found: Diagnosis, top: int) -> str:
     category = taxonomy.categories()[found.category]
     lines = [f"### {category.title}: {found.title}", "", found.meaning, ""]
     if found.root:
-        who = ", ".join([f"`{found.root.file}:{found.root.line}`", *_who(found.root)])
+        who = ", ".join([_code(f"{found.root.file}:{found.root.line}"), *_who(found.root)])
         lines += [f"**Root** {who}", "", _fenced(found.root.text.strip()), ""]
     if found.user_frame:
         frame = found.user_frame
-        lines += [f"**Your code** `{frame.file}:{frame.line}` in `{frame.function}`", ""]
+        place = f"{_code(f'{frame.file}:{frame.line}')} in {_code(frame.function)}"
+        lines += [f"**Your code** {place}", ""]
     lines += [f"{number}. {_escaped(fix)}" for number, fix in enumerate(found.fixes[:top], 1)]
     lines += ["", f"**Retry** {_title('retries', found.retry)}. {found.retry_reason}"]
     if found.cascade:
@@ -200,6 +209,14 @@ def _markdown(found: Diagnosis, top: int) -> str:
         f"confidence {found.confidence:.0%}</sub>",
     ]
     return "\n".join(lines)
+
+
+def _code(text: str) -> str:
+    """A code span that the text itself cannot close."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if longest else ""
+    return f"{fence}{pad}{' '.join(text.split())}{pad}{fence}"
 
 
 def _fenced(text: str) -> str:

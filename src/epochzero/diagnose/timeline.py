@@ -98,7 +98,8 @@ def order(events: Iterable[Event], catalog: Catalog, *, failed: bool = False) ->
 
 def _last_resort(judged: Sequence[Judged]) -> Judged | None:
     """Where nothing claims to be a cause: the first report of a process that a signal killed on its
-    own, else a consequence with a category, else any report of a death, else any consequence."""
+    own, else a consequence with a category, else any report of a death, else any consequence.
+    """
     told = [j for j in judged if j.role in ("cascade", "wrapper")]
     deaths = [j for j in told if j.match and j.match.status]
     killed = [j for j in deaths if _killed(j)]
@@ -248,9 +249,10 @@ def _first(roots: Sequence[Judged]) -> Judged:
     strong = [j for j in roots if j.claim == strongest]
     recorded = {j.event.rank: j.event.time for j in roots if j.event.log.endswith(ERROR_FILE)}
     times = [j.event.time or recorded.get(j.event.rank) for j in strong]
-    if None in times:
-        # Without times, the order of lines tells within a log, and that of logs between them.
-        logs = list(dict.fromkeys(j.event.log for j in strong))
+    logs = list(dict.fromkeys(j.event.log for j in strong))
+    # Within one log the order of lines tells more than the times of lines long before.
+    borrowed = len(logs) == 1 and not all(j.event.stamped for j in strong)
+    if borrowed or None in times:
         return min(strong, key=lambda j: (logs.index(j.event.log), j.event.line))
     # Of day only, where some of the times lack a date.
     dated = all((time or 0.0) > DAY for time in times)

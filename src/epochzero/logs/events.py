@@ -63,7 +63,9 @@ class Event:
         trace: events of one traceback share this number; -1 for lines.
         link: relation to the exception printed before it in the same traceback.
         block: the lines around, without prefixes: the whole traceback, or the line's neighbours.
-        rank, process, host, time, level: of the line, or of the nearest line before it that tells.
+        rank, process, host, level: of the line.
+        time: of the line, else of the nearest line of its process before it that tells.
+        stamped: the time is the line's own.
         handled: the exception was ignored, or logged as less than an error.
         anchors: the anchors of signatures seen in the event's lines.
         progress: how many lines soon after the event show that the same process went on.
@@ -84,6 +86,7 @@ class Event:
     process: str | None
     host: str | None
     time: float | None
+    stamped: bool
     level: str | None
     handled: bool
     anchors: frozenset[str]
@@ -356,8 +359,7 @@ class _StreamReader:
     def _event(self, at: int, end: int, child: int | None = None, **fields: object) -> Event:
         line = self.lines[at]
         prefix = line.prefix
-        times = (prefix.time, self._time_before(at), self.log.time)
-        time = next((t for t in times if t is not None), None)
+        time = prefix.time if prefix.time is not None else self.log.time
         return Event(
             log=self.log.name,
             line=line.number,
@@ -365,7 +367,8 @@ class _StreamReader:
             rank=next((r for r in (child, prefix.rank, self.log.rank) if r is not None), None),
             process=prefix.process,
             host=prefix.host,
-            time=time,
+            time=self._time_before(at) if time is None else time,
+            stamped=time is not None,
             level=prefix.level,
             progress=self._progress_after(end),
             went_on=self.went_on or self.completed > line.offset + len(line.shown),

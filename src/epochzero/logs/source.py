@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import re
 import sys
 import zlib
@@ -189,7 +190,7 @@ def find_logs(paths: Iterable[Path]) -> tuple[Log, ...]:
     for path in paths:
         if path == STDIN:
             logs.append(Log(name="<stdin>", path=path))
-        elif path.is_dir():
+        elif _is_folder(path):
             found = _folder_logs(path)
             if not found:
                 raise InputError(
@@ -202,6 +203,17 @@ def find_logs(paths: Iterable[Path]) -> tuple[Log, ...]:
         else:
             raise InputError(f"{path}: no such file or folder")
     return tuple(logs)
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether the path is a folder, and one that can be read."""
+    try:
+        if path.is_dir():
+            os.scandir(path).close()
+            return True
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {_reason(error)}") from error
+    return False
 
 
 _LOG_NAME = re.compile(
