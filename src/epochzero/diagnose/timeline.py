@@ -62,9 +62,7 @@ only when it is known that the job failed."""
 NAMELESS = 4
 """An exception that neither a signature nor the general reading knows claims so much less."""
 
-_NO_STATEMENT = re.compile(
-    r"^(?:\s{4,}|\s*usage: |\s*[\"'{\[(<-]|\s*[\w.-]+\s*=)|^\s*\$|\binstall "
-)
+_NO_STATEMENT = re.compile(r"^(?:usage: |[\"'{(<-]|\[[\"'\d{\s]|[\w.-]+\s*=)|^\s*\$|\binstall ")
 """Lines that state nothing: code, configurations, help texts, commands."""
 _STATES = re.compile(
     r"^(?:[^\n:\]>]{0,60}(?:: |\] ?|> ?|:)){0,3}(?:error|Error|ERROR|fatal|FATAL)?:? ?$|^\W*$"
@@ -187,7 +185,7 @@ def _claim(event: Event, match: Match | None) -> int:
         return ERROR_LINE
     if event.type:
         return BARE_EXCEPTION
-    if _NO_STATEMENT.search(event.shown[:LOOKED_AT]):
+    if event.shown.startswith("    ") or _NO_STATEMENT.search(said):
         return 0
     if match or event.level == "ERROR" or _ERROR_LINE.search(said):
         return PLAIN_LINE

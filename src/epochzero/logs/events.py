@@ -41,6 +41,10 @@ _COUNT = re.compile(r"\d+ ?/ ?\d+")
 _NUMBER = re.compile(r"\d+")
 LOOKED_AT = 400
 """So many characters of a line tell whether it shows progress."""
+_CUT_OFF = re.compile(
+    r"^(?P<type>[A-Za-z_][\w.]*)\s{3,}Traceback \(most recent call last\)(?P<message>)$"
+)
+"""The header of a notebook's traceback whose end is missing."""
 _NAN = re.compile(r"(?i)loss\W{0,4}nan\b")
 """A step whose loss is no number is no progress."""
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d+)$')
@@ -289,7 +293,7 @@ class _StreamReader:
     def _line_event(self, at: int) -> Event:
         near = self.texts[max(0, at - 3) : at + 4]
         text = self.texts[at].strip()
-        bare = _BARE_EXCEPTION.match(text)
+        bare = _BARE_EXCEPTION.match(text) or _CUT_OFF.match(text)
         end = self._end_of_statement(at, indented=bare is None)
         first = bare["message"].strip(":*` ") if bare else text
         return self._event(
