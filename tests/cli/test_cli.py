@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ import pytest
 from epochzero import taxonomy
 from epochzero.cli import main
 from epochzero.diagnose import builtin
+from epochzero.logs.scan import Scanner
 
 FAILED = """\
 Epoch 1: loss 0.9
@@ -31,6 +33,8 @@ RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x784 and 512x10)
 """
 GOOD = "Epoch 1: loss 0.9\nEpoch 2: loss 0.5\nTraining complete\n"
 ANSI = re.compile(r"\x1b")
+# Compiling all patterns anew for every command would take most of the time of these tests.
+SCANNERS = cache(Scanner)
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Command:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("epochzero.diagnose.Scanner", SCANNERS)
     return Command(monkeypatch, capsys)
 
 

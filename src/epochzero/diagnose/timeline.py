@@ -157,14 +157,20 @@ def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     When a launcher reports a dead process, other processes whose lines cannot be told apart may
     have gone on for a little: then only much progress counts.
     """
-    died = any(j.role in ("cascade", "wrapper") for j in judged)
+    died = any(j.role in ("cascade", "wrapper") and not j.event.ended_well for j in judged)
     needed = PROGRESS_LINES if died else 1
     return tuple(
-        replace(j, role="recovered", claim=0)
-        if j.role == "cause" and (j.event.progress >= needed or (j.event.went_on and not died))
-        else j
+        replace(j, role="recovered", claim=0) if _recovered(j, needed, died=died) else j
         for j in judged
     )
+
+
+def _recovered(judged: Judged, needed: int, *, died: bool) -> bool:
+    event = judged.event
+    if event.ended_well:
+        return judged.role in ("cause", "cascade", "wrapper")
+    went_on = event.progress >= needed or (event.went_on and not died)
+    return judged.role == "cause" and went_on
 
 
 def _claim(event: Event, match: Match | None) -> int:

@@ -48,11 +48,14 @@ class _Default:
 
 @dataclass(frozen=True, slots=True)
 class _Exit:
-    """What an exit status means on its own (``exits.toml``)."""
+    """What an exit status or a scheduler's state means on its own (``exits.toml``,
+    ``states.toml``).
+    """
 
     meaning: str
     category: str = ""
     settle: tuple[str, ...] = ()
+    retry: str = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def verdict(timeline: Timeline, job: Job) -> Diagnosis:
     if root is not None and (root.role == "cause" or root.category) and not reports_death:
         return _failed(root, timeline, job)
     status = _status(root, job.facts)
-    if status or root is not None or job.empty:
+    if status or root is not None or job.empty or job.facts.state in _states():
         return _missing(root, timeline, job, status)
     return _no_failure(job, "Nothing in the log says that the job failed.")
 
@@ -113,7 +116,8 @@ def _no_failure(job: Job, meaning: str) -> Diagnosis:
 
 def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | None) -> Diagnosis:
     """It failed, and the logs do not say why: what the exit status means, and where to look."""
-    end = _exits().get(str(status)) or _Exit(_NOTHING_SAID)
+    stated = _states().get(job.facts.state or "")
+    end = stated or _exits().get(str(status)) or _Exit(_NOTHING_SAID)
     category = end.category or "internal_error"
     settle = end.settle or ("the complete standard error of every rank", "the scheduler's record")
     return Diagnosis(
@@ -122,9 +126,10 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
         category=category,
         dimension=_dimension(category),
         phase="training" if job.trained else "unknown",
-        retry_reason="The log does not tell whether it would fail again.",
-        confidence=0.5 if end.category else 0.2,
-        title=_exit_title(status),
+        retry=end.retry,
+        retry_reason=_RETRY_REASONS[end.retry],
+        confidence=0.7 if stated else 0.5 if end.category else 0.2,
+        title=job.facts.state if stated and job.facts.state else _exit_title(status),
         meaning=_EMPTY if job.empty and not status else end.meaning,
         root=_root(root) if root else None,
         evidence=_evidence(root, timeline) if root else (),
@@ -139,6 +144,10 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
     )
 
 
+_RETRY_REASONS = {
+    "unknown": "The log does not tell whether it would fail again.",
+    "may_succeed": "What ended it lies outside of the job.",
+}
 _EMPTY = "The log is empty: the job ended before it wrote anything, or its output went elsewhere."
 _NOTHING_SAID = "The job failed and its logs do not say why."
 
@@ -230,8 +239,6 @@ def _status(root: Judged | None, facts: Facts) -> int | None:
     """The exit status: what a launcher says of the process that died, or a fact."""
     if root and root.match and root.match.status:
         return root.match.status
-    if facts.state in ("OUT_OF_MEMORY", "OOMKilled"):
-        return 137
     return facts.exit_status or (1 if facts.state in ("FAILED", "Failed", "Error") else None)
 
 
@@ -357,7 +364,16 @@ def _defaults() -> Mapping[str, _Default]:
 
 @cache
 def _exits() -> Mapping[str, _Exit]:
+    return _ends("exits.toml")
+
+
+@cache
+def _states() -> Mapping[str, _Exit]:
+    return _ends("states.toml")
+
+
+def _ends(name: str) -> Mapping[str, _Exit]:
     return {
-        status: _Exit(raw["meaning"], raw.get("category", ""), tuple(raw.get("settle", ())))
-        for status, raw in _read("exits.toml").items()
+        key: _Exit(**{**raw, "settle": tuple(raw.get("settle", ()))})
+        for key, raw in _read(name).items()
     }

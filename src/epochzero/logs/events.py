@@ -73,7 +73,8 @@ class Event:
         handled: the exception was ignored, or logged as less than an error.
         anchors: the anchors of signatures seen in the event's lines.
         progress: how many lines soon after the event show that the same process went on.
-        went_on: whether later parts of the log show progress or a good end.
+        went_on: whether later parts of the log show progress.
+        ended_well: whether the log says, after the event, that the job ended well.
     """
 
     log: str
@@ -96,6 +97,7 @@ class Event:
     anchors: frozenset[str]
     progress: int
     went_on: bool
+    ended_well: bool
 
     @property
     def text(self) -> str:
@@ -375,7 +377,8 @@ class _StreamReader:
             stamped=time is not None,
             level=prefix.level,
             progress=self._progress_after(end),
-            went_on=self.went_on or self.completed > line.offset + len(line.shown),
+            went_on=self.went_on,
+            ended_well=self.completed > line.offset + len(line.shown),
             **fields,  # type: ignore[arg-type]  # the two callers give the remaining fields
         )
 

@@ -15,6 +15,7 @@ __all__ = ["parse"]
 
 _PYTEST_ERROR = re.compile(r"^E {3,}(?P<text>\S.*)$")
 _PYTEST_FRAME = re.compile(r"^(?P<file>[^\s:]+(?::\\[^\s:]+)?\.py):(?P<line>\d+): ?(?P<rest>.*)$")
+_PYTEST_DEF = re.compile(r"^\s*(?:async )?def (?P<function>\w+)\(")
 _PYTEST_LOOKBACK = 400
 _RAISED = re.compile(r"(?:Error|Exception|Exit|Interrupt|Warning)$")
 _TYPED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*): ?(?P<message>.*)$")
@@ -66,8 +67,11 @@ def _pytest(lines: Sequence[str], at: int) -> Traceback | None:
             typed, at, parts = inner, at + number, parts[number:]
             break
     frames = []
+    within = ""
     for line in lines[max(0, at - _PYTEST_LOOKBACK) : at]:
-        if frame := _PYTEST_FRAME.match(line):
+        if defined := _PYTEST_DEF.match(line):
+            within = defined["function"]
+        elif frame := _PYTEST_FRAME.match(line):
             function = frame["rest"].removeprefix("in ").strip()
             frames.append(Frame(frame["file"], int(frame["line"]), function))
         elif line.startswith(("=====", "_____")):
@@ -76,7 +80,7 @@ def _pytest(lines: Sequence[str], at: int) -> Traceback | None:
     name = ""
     for number in range(end, min(len(lines), end + 4)):
         if place := _PYTEST_FRAME.match(lines[number]):
-            frames.append(Frame(place["file"], int(place["line"]), ""))
+            frames.append(Frame(place["file"], int(place["line"]), within))
             name = place["rest"].strip()
             end = number + 1
             break

@@ -317,7 +317,7 @@ class _Reader:
             elif frame := _PYTHON_FRAME.match(line):
                 if not told:
                     break
-                frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or ""))
+                frames.append(Frame(frame["file"], int(frame["line"]), _called(frame["function"])))
             elif is_header(line) or (told and not line.strip() and frames):
                 break
         return tuple(frames)
@@ -343,7 +343,7 @@ class _Reader:
             if is_header(line):
                 return None
             if frame := _PYTHON_FRAME.match(line):
-                frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or ""))
+                frames.append(Frame(frame["file"], int(frame["line"]), _called(frame["function"])))
             elif line.strip() and not _DETAIL.match(line):
                 self.at = at + 1
                 message, _ = self._message(line.strip(), 0)
@@ -356,7 +356,7 @@ class _Reader:
         for at in range(self.at, min(len(self.lines), self.at + 200)):
             line = self.lines[at]
             if frame := _PYTHON_FRAME.match(line):
-                frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or ""))
+                frames.append(Frame(frame["file"], int(frame["line"]), _called(frame["function"])))
             elif frame := _AUTOGRAPH_FRAME.match(line):
                 frames.append(Frame(frame["file"], int(frame["line"]), frame["function"]))
             elif _looks_raised(line) and (found := _exception(line.strip(), strict=True)):
@@ -441,6 +441,11 @@ def _flat(found: re.Match[str], at: int, link: Link) -> Raised:
         for frame in _ONE_LINE_FRAME.finditer(found["stack"])
     )
     return Raised(found["type"], found["message"].strip(), at, frames, link)
+
+
+def _called(function: str | None) -> str:
+    """The name of a function without the star that AutoGraph marks converted code with."""
+    return (function or "").rstrip(" *")
 
 
 def _indent(line: str) -> int:

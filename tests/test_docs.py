@@ -1,0 +1,101 @@
+"""What the documentation shows is true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from epochzero import taxonomy
+from epochzero.diagnose import Catalog, Diagnosis, Signature, load_folder
+from epochzero.diagnose.check import check_signature
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = sorted(
+    path.relative_to(ROOT).as_posix() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+)
+MODULES = sorted(
+    path.relative_to(ROOT / "src")
+    .with_suffix("")
+    .as_posix()
+    .replace("/", ".")
+    .removesuffix(".__init__")
+    for path in (ROOT / "src").rglob("*.py")
+    if path.name != "__main__.py"
+)
+
+
+def blocks(name: str, language: str) -> list[str]:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", text)
+
+
+TOML = [(name, n) for name in DOCS for n in range(len(blocks(name, "toml")))]
+
+
+def test_the_signature_guide_has_an_example() -> None:
+    assert blocks("docs/signatures.md", "toml")
+
+
+@pytest.mark.parametrize(("name", "number"), TOML)
+def test_signatures_in_the_documentation_keep_their_promises(
+    tmp_path: Path, name: str, number: int
+) -> None:
+    (tmp_path / "example.toml").write_text(blocks(name, "toml")[number], encoding="utf-8")
+    (signature,) = Catalog(load_folder(tmp_path))
+    assert list(check_signature(signature)) == []
+
+
+def test_the_signature_guide_names_every_field() -> None:
+    guide = (ROOT / "docs/signatures.md").read_text(encoding="utf-8")
+    for field in fields(Signature):
+        if field.name != "name":
+            assert f"`{field.name}`" in guide
+
+
+def test_json_in_the_documentation_is_json() -> None:
+    for name in DOCS:
+        for block in blocks(name, "json"):
+            json.loads(block)
+
+
+def test_the_json_guide_names_every_field() -> None:
+    guide = (ROOT / "docs/json.md").read_text(encoding="utf-8")
+    for field in fields(Diagnosis):
+        assert f"`{field.name}`" in guide or f'"{field.name}"' in guide, field.name
+
+
+@pytest.mark.parametrize("name", DOCS)
+def test_links_to_files_lead_somewhere(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", text):
+        assert ((ROOT / name).parent / target).exists(), target
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_in_docstrings(module: str) -> None:
+    assert doctest.testmod(importlib.import_module(module)).failed == 0
+
+
+@pytest.mark.parametrize(
+    "vocabulary",
+    [taxonomy.categories(), taxonomy.dimensions(), taxonomy.root_causes(), taxonomy.phases(), taxonomy.retries()],
+    ids=["categories", "dimensions", "root causes", "phases", "retries"],
+)  # fmt: skip
+def test_every_word_has_a_definition_and_a_source(vocabulary: taxonomy.Vocabulary) -> None:
+    for term in vocabulary.values():
+        assert term.title
+        assert term.definition.endswith(".")
+        assert term.source
+        assert term.dimension in {"", *taxonomy.dimensions()}
+
+
+def test_the_study_has_20_categories_in_4_dimensions() -> None:
+    study = [t for t in taxonomy.categories().values() if t.dimension != "infrastructure"]
+    assert len(study) == 20
+    assert len({term.dimension for term in study}) == 4

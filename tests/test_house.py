@@ -1,0 +1,108 @@
+"""The rules of the house: rooms know only those above them, and only the command line speaks."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parent.parent / "src" / "epochzero"
+MODULES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+
+# Each room with the rooms that it may know.
+ROOMS = {
+    "errors": set(),
+    "taxonomy": {"errors"},
+    "logs": {"errors", "taxonomy"},
+    "diagnose": {"errors", "taxonomy", "logs"},
+    "cli": {"errors", "taxonomy", "logs", "diagnose", ""},
+    "__main__": {"cli"},
+}  # type: dict[str, set[str]]
+BELOW = [name for name in MODULES if name.split("/")[0] not in ("cli", "__main__.py")]
+
+
+def room_of(module: str) -> str:
+    return module.removesuffix(".py").split("/")[0].removesuffix("__init__")
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse((SOURCE / module).read_text(encoding="utf-8"))
+
+
+def imported(module: str) -> set[str]:
+    """The modules that a module imports, wherever it does so; not those for type checking only."""
+    names: set[str] = set()
+    for node in ast.walk(_without_type_checking(tree(module))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: relative import"
+            names.add(node.module or "")
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def _without_type_checking(module: ast.Module) -> ast.Module:
+    body = [
+        node
+        for node in module.body
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    ]
+    return ast.Module(body, [])
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if room_of(name)])
+def test_a_room_knows_only_the_rooms_above_it(module: str) -> None:
+    room = room_of(module)
+    assert room in ROOMS, "a room that this test does not know: add it and what it may know"
+    known = {name.split(".")[1] for name in imported(module) if name.startswith("epochzero.")}
+    attributes = {"__version__"}
+    others = {name for name in known - attributes if (SOURCE / name).is_dir() or
+              (SOURCE / f"{name}.py").is_file()} - {room}  # fmt: skip
+    assert others <= ROOMS[room]
+
+
+def test_the_package_itself_imports_no_room() -> None:
+    assert {n for n in imported("__init__.py") if n.startswith("epochzero.")} <= {
+        "epochzero.errors",
+        *(f"epochzero.errors.{name}" for name in ("CatalogError", "EpochZeroError", "InputError")),
+    }
+
+
+@pytest.mark.parametrize("module", BELOW)
+def test_nothing_below_the_command_line_prints_exits_or_reads_the_environment(module: str) -> None:
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called not in {
+                "print", "input", "exit", "quit", "sys.exit", "os._exit", "os.getenv", "click.echo",
+                "eval", "exec", "compile", "pickle.load", "pickle.loads", "os.system",
+            }, f"line {node.lineno}"  # fmt: skip
+        if isinstance(node, ast.Attribute):
+            assert ast.unparse(node) not in {"os.environ", "sys.stdout", "sys.stderr", "sys.argv"}
+    assert not {name for name in imported(module) if name.split(".")[0] in {"click", "argparse"}}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("cli/")])
+def test_the_command_line_reads_no_log_itself(module: str) -> None:
+    assert not {
+        name
+        for name in imported(module)
+        if name.split(".")[0] in {"hyperscan", "zstandard", "gzip", "numpy"}
+    }
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_and_public_function_says_what_it_is_for(module: str) -> None:
+    code = tree(module)
+    if not code.body:
+        return
+    assert ast.get_docstring(code), "a module without a docstring"
+    for node in code.body:
+        public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+        assert not public or ast.get_docstring(node), f"{node.name} has no docstring"
+        if isinstance(node, ast.FunctionDef):
+            assert node.returns is not None, f"{node.name} does not say what it returns"
