@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from collections.abc import Sequence
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from typing import Any
 
 from epochzero.logs.patterns import PatternSet
 
-__all__ = ["read"]
+__all__ = ["Messages", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +50,59 @@ def read(kind: str, message: str, file: str = "") -> str:
         file: of the innermost frame, where one is known.
     """
     short = kind.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
-    rules, messages = _rules()
-    said = {number for _, number in messages.ends(message.encode())}
+    rules = _rules()
+    said = _messages().said_in(message)
     for number, rule in enumerate(rules):
         if (number in said or not rule.has_message) and rule.fits(short, message, file):
             return rule.category
     return ""
 
 
-NEVER = b"\\x00\\x01\\x00"
-"""Stands for the message of a rule that has none, so that numbers stay aligned."""
+class Messages:
+    """The message patterns of all rules.
+
+    Searching them one by one is slow, compiling them to be searched at once takes a second: so the
+    first few messages are searched in the slow way, and only who reads many pays for the fast one.
+
+    Args:
+        patterns: one a rule; None for a rule without.
+        slow_readings: so many messages are searched one by one.
+    """
+
+    def __init__(self, patterns: Sequence[str | None], slow_readings: int = 200) -> None:
+        self._numbers = [n for n, pattern in enumerate(patterns) if pattern is not None]
+        self._patterns = [pattern for pattern in patterns if pattern is not None]
+        self._slow = [re.compile(pattern, re.ASCII) for pattern in self._patterns]
+        self._left = slow_readings
+
+    def said_in(self, message: str) -> frozenset[int]:
+        """The numbers of the rules whose pattern the message contains."""
+        self._left -= 1
+        if self._left >= 0:
+            found = (n for n, p in zip(self._numbers, self._slow, strict=True) if p.search(message))
+            return frozenset(found)
+        return frozenset(self._numbers[n] for _, n in self._fast.ends(message.encode()))
+
+    @cached_property
+    def _fast(self) -> PatternSet:
+        return PatternSet([pattern.encode() for pattern in self._patterns], once=True)
 
 
 @cache
-def _rules() -> tuple[tuple[_Rule, ...], PatternSet]:
+def _raw() -> list[dict[str, Any]]:
     text = files(__package__).joinpath("reading.toml").read_text(encoding="utf-8")
-    raws = tomllib.loads(text)["rule"]
-    rules = tuple(
+    rules: list[dict[str, Any]] = tomllib.loads(text)["rule"]
+    return rules
+
+
+@cache
+def _messages() -> Messages:
+    return Messages([raw.get("message") for raw in _raw()])
+
+
+@cache
+def _rules() -> tuple[_Rule, ...]:
+    return tuple(
         _Rule(
             category=raw["category"],
             type=re.compile(raw["type"]) if "type" in raw else None,
@@ -73,7 +111,5 @@ def _rules() -> tuple[tuple[_Rule, ...], PatternSet]:
             frame=re.compile(raw["frame"]) if "frame" in raw else None,
             lines_only=raw.get("lines_only", False),
         )
-        for raw in raws
+        for raw in _raw()
     )
-    messages = [raw["message"].encode() if "message" in raw else NEVER for raw in raws]
-    return rules, PatternSet(messages, once=True)
