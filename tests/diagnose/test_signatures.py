@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,6 +47,28 @@ def test_its_texts(signature: Signature) -> None:
     assert signature.retry_reason or not signature.retry, "retry without a reason"
     if signature.role == "cause":
         assert signature.fixes, "a cause without a fix"
+
+
+HOSTILE = [
+    "Error: " + "a." * 2_000,
+    "Error: " + "1" * 4_000,
+    "Error: " + "/a" * 2_000,
+    "Error:" + " " * 4_000 + "x",
+    "Error: " + "'a' " * 1_000,
+    "(" * 4_000,
+    "-" * 4_000,
+]
+
+
+@by_name([*SIGNATURES])
+def test_its_pattern_takes_linear_time(signature: Signature) -> None:
+    for text in HOSTILE:
+        for pattern in filter(None, (signature.pattern, signature.within)):
+            compiled = re.compile(pattern, re.MULTILINE)
+            start = time.process_time()
+            compiled.search(text)
+            taken = time.process_time() - start
+            assert taken < 0.1, f"{taken:.2f} s for {text[:12]!r}...: repeat at most n times"
 
 
 @by_name(CAUSES)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from epochzero.diagnose.catalog import Catalog, Signature, load_file
+from epochzero.diagnose.timeline import match_event
 from epochzero.errors import CatalogError
 from epochzero.logs.events import events_of
 from epochzero.logs.scan import Scanner
@@ -55,7 +56,6 @@ def _matched(catalog: Catalog, scanner: Scanner, text: str) -> dict[str, str] | 
     """What the signature captures from a text; None when it does not match."""
     log = Log("example", text=text.encode())
     for event in events_of(log, scanner.scan(log), scanner.anchors):
-        numbers = {n for anchor in event.anchors for n in catalog.anchors[anchor]}
-        for match in catalog.matches(event.text, event.block, numbers):
+        if (match := match_event(event, catalog)) is not None:
             return dict(match.captured)
     return None

@@ -18,8 +18,9 @@ from epochzero.diagnose.reading import read
 from epochzero.logs.events import LOOKED_AT, QUIET, Event
 from epochzero.logs.scan import PROGRESS_LINES
 from epochzero.logs.source import ERROR_FILE
+from epochzero.logs.traceback import is_header
 
-__all__ = ["Judged", "Timeline", "order"]
+__all__ = ["Judged", "Timeline", "match_event", "order"]
 
 BURST_LINES = 60
 """Failures of one process that are at most so many lines apart belong to one burst."""
@@ -124,8 +125,7 @@ def _in_its_log(root: Judged, candidates: Sequence[Judged]) -> Judged:
 
 
 def _judge(event: Event, catalog: Catalog, number: int) -> Judged:
-    numbers = {n for anchor in event.anchors for n in catalog.anchors[anchor]}
-    match = _match(event, catalog, numbers) if numbers else None
+    match = match_event(event, catalog)
     role = match.signature.role if match else "cause"
     category = match.signature.category if match else ""
     claim = _claim(event, match) if role == "cause" else 0
@@ -138,17 +138,30 @@ def _judge(event: Event, catalog: Catalog, number: int) -> Judged:
     return Judged(event, match, role, category, claim, number)
 
 
-def _match(event: Event, catalog: Catalog, numbers: set[int]) -> Match | None:
+def match_event(event: Event, catalog: Catalog) -> Match | None:
     """The best signature of an event.
 
-    What an exception is, its first line says: further lines of its message may be other output
-    that followed, so they can add a cause but not make the exception harmless.
+    A line is matched by what it begins: lines below it are events of their own. What an exception
+    is, its first line says; further lines can be other output that followed, so they can add a
+    cause but not make the exception harmless.
     """
-    first = event.text.find("\n")
-    for match in catalog.matches(event.text, event.block, numbers):
-        if match.signature.role == "cause" or first < 0 or match.start < first:
-            return match
+    numbers = {n for anchor in event.anchors for n in catalog.anchors[anchor]}
+    for text in _texts(event) if numbers else ():
+        first = text.find("\n")
+        for match in catalog.matches(text, event.block, numbers):
+            adds = match.signature.role == "cause" and event.kind == "exception"
+            if adds or first < 0 or match.start < first:
+                return match
     return None
+
+
+def _texts(event: Event) -> tuple[str, ...]:
+    """What signatures are matched against: the message; else the line with its level, and of a
+    native stack the whole."""
+    if event.kind == "line":
+        return (event.text, event.shown)
+    native = not is_header(event.block.split("\n", 1)[0])
+    return (event.text, event.block) if native else (event.text,)
 
 
 def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:

@@ -276,7 +276,8 @@ class _StreamReader:
         block = "\n".join(self.texts[found.start : found.end])[:BLOCK_CHARS]
         handled = self._handled(found)
         bounds = [*(raised.at for raised in found.raised[1:]), found.end]
-        for raised, stop in zip(found.raised, bounds, strict=True):
+        begins = [found.start, *(raised.at for raised in found.raised[1:])]
+        for raised, begin, stop in zip(found.raised, begins, bounds, strict=True):
             yield self._event(
                 raised.at,
                 found.end,
@@ -289,14 +290,15 @@ class _StreamReader:
                 link=raised.link,
                 block=block,
                 handled=handled,
-                anchors=self._anchors(raised.at, max(stop, raised.at + 1)),
+                anchors=self._anchors(begin, max(stop, raised.at + 1)),
             )
 
     def _line_event(self, at: int) -> Event:
         near = self.texts[max(0, at - 3) : at + 4]
         text = self.texts[at].strip()
         bare = _BARE_EXCEPTION.match(text) or _CUT_OFF.match(text)
-        end = self._end_of_statement(at, indented=bare is None)
+        known = bool(self._anchors(at, at + 1))
+        end = self._end_of_statement(at, indented=bare is None and not known)
         first = bare["message"].strip(":*` ") if bare else text
         return self._event(
             at,

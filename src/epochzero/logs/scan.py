@@ -81,7 +81,6 @@ class Scan:
         size: bytes read.
         skipped: regions left out because many others look like them.
         progress_blocks: blocks that show progress.
-        last_progress: offset and bytes of the last line of progress; -1 when there is none.
         completed: offset of the last text that says the job ended well; -1 when there is none.
         head, tail: the first and the last bytes of the log.
     """
@@ -90,7 +89,6 @@ class Scan:
     size: int = 0
     skipped: int = 0
     progress_blocks: int = 0
-    last_progress: tuple[int, bytes] = (-1, b"")
     completed: int = -1
     head: bytes = b""
     tail: bytes = b""
@@ -130,19 +128,15 @@ class Scanner:
         kept = _Kept()
         tail_from = max(0, (log.size or 0) - TAIL_BYTES)
         window = _Window()
-        progressing: Block | None = None
         for block in log.blocks():
             _note_ends(result, block)
             hits = self._hits(block, result)
             if self._shows_progress(block):
                 result.progress_blocks += 1
-                progressing = block
             for run in window.advance(block, hits):
                 self._keep(window, run, result, kept, tail_from)
         for run in window.finish():
             self._keep(window, run, result, kept, tail_from)
-        if progressing is not None:
-            result.last_progress = self._last_progress(progressing)
         result.regions = kept.regions()
         result.skipped = kept.skipped
         return result
@@ -231,11 +225,6 @@ class Scanner:
 
         self._progress.walk(text, take)
         return lines
-
-    def _last_progress(self, block: Block) -> tuple[int, bytes]:
-        end = max(end for end, _ in self._progress.ends(block.data))
-        start = block.data.rfind(b"\n", 0, end) + 1
-        return block.offset + start, block.data[start:].split(b"\n", 1)[0][:2000]
 
 
 class _Window:

@@ -118,6 +118,7 @@ _SKIPPED = re.compile(
 )
 _GROUP_MEMBER = re.compile(r"^\s*(?:\+-)?\+-+ (?:\d+|\.\.\.) -+")
 _GROUP_END = re.compile(r"^\s*\+-{20,}\s*$")
+_RAILED = re.compile(r"^\s*[|+](?! Exception Group Traceback)|^\s*\| ")
 _RAIL = re.compile(r"^\s*[|+](?: |$)")
 MOST_RAISED = 32
 """Exceptions read of one traceback; a log can repeat a header without end."""
@@ -400,7 +401,7 @@ class _Reader:
         """Reads an exception group: the rails in front of its lines are taken off first."""
         begin = self.at
         end = begin + 1
-        while end < len(self.lines) and re.match(r"^\s*[|+]", self.lines[end]):
+        while end < len(self.lines) and _RAILED.match(self.lines[end]):
             end += 1
         inner: list[str] = []
         sections = [0]
