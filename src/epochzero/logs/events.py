@@ -180,12 +180,21 @@ def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
         while hit is not None and hit.start <= end:
             cues += hit.cues
             hit = next(hits, None)
-        text = raw.decode("utf-8", "replace")
+        text = _cut(raw).decode("utf-8", "replace")
         for piece in (text,) if plain else _shown(text):
             prefix, rest = split(piece, bare_ranks=bare_ranks)
             lines.append(_Line(position, number, piece, rest, prefix, cues))
         position = end + 1
     return lines
+
+
+LONGEST_LINE = 10_000
+
+
+def _cut(raw: bytes) -> bytes:
+    """A line without its middle, where it is too long for a person to read."""
+    half = LONGEST_LINE // 2
+    return raw if len(raw) <= LONGEST_LINE else raw[:half] + b" [...] " + raw[-half:]
 
 
 MOST_PIECES = 200

@@ -165,6 +165,7 @@ def _blocks(stream: BinaryIO) -> Iterator[Block]:
 
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b") | {127})
 MOST_CONTROL = 0.1
+FEWEST_CONTROL = 16
 
 
 def looks_binary(head: bytes) -> bool:
@@ -174,7 +175,7 @@ def looks_binary(head: bytes) -> bool:
     """
     text = head.lstrip(b"\0")
     control = len(text) - len(text.translate(None, _CONTROL))
-    return control > MOST_CONTROL * len(text)
+    return control > max(FEWEST_CONTROL, MOST_CONTROL * len(text))
 
 
 def find_logs(paths: Iterable[Path]) -> tuple[Log, ...]:

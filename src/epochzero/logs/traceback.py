@@ -23,6 +23,7 @@ in a group."""
 LONGEST_TRACEBACK = 4000
 LONGEST_MESSAGE = 60
 FROM_USER_CODE = "from user code:"
+MOST_NESTED = 8
 IN_USER_CODE = "in user code:"
 
 
@@ -155,9 +156,12 @@ def parse(
 class _Reader:
     """Reads a chain of tracebacks; ``at`` is the first line not read yet."""
 
-    def __init__(self, lines: Sequence[str], breaks: Sequence[bool] | None) -> None:
+    def __init__(
+        self, lines: Sequence[str], breaks: Sequence[bool] | None, depth: int = 0
+    ) -> None:
         self.lines = lines
         self.breaks = breaks
+        self.depth = depth
         self.at = 0
 
     def chain(self, start: int) -> list[Raised]:
@@ -166,7 +170,7 @@ class _Reader:
         self.at = start
         while self.at < len(self.lines) and len(raised) < MOST_RAISED:
             line = self.lines[self.at]
-            if "+ Exception Group Traceback" in line:
+            if "+ Exception Group Traceback" in line and self.depth < MOST_NESTED:
                 raised += self._group(link)
             elif flat := _ONE_LINE.search(line):
                 raised.append(_flat(flat, self.at, link))
@@ -208,6 +212,9 @@ class _Reader:
         return None
 
     def _plain(self, raised: list[Raised], link: Link) -> None:
+        if len(raised) >= MOST_RAISED:
+            self.at += 1
+            return
         header = self.lines[self.at]
         indent = _indent(header) if _HEADER.match(header) else 0
         self.at += 1
@@ -413,7 +420,7 @@ class _Reader:
         raised: list[Raised] = []
         for first, after in pairwise([*sections, len(inner) + 1]):
             relation: Link = "group" if first else link
-            for exception in _Reader(inner[: after - 1], None).section(first):
+            for exception in _Reader(inner[: after - 1], None, self.depth + 1).section(first):
                 raised.append(
                     replace(exception, at=begin + exception.at, link=exception.link or relation)
                 )
