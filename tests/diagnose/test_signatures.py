@@ -68,7 +68,7 @@ def test_its_pattern_takes_linear_time(signature: Signature) -> None:
             start = time.process_time()
             compiled.search(text)
             taken = time.process_time() - start
-            assert taken < 0.1, f"{taken:.2f} s for {text[:12]!r}...: repeat at most n times"
+            assert taken < 0.5, f"{taken:.2f} s for {text[:12]!r}...: repeat at most n times"
 
 
 @by_name(CAUSES)

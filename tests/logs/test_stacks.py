@@ -130,7 +130,7 @@ def test_pytest_assertions_name_their_class_below() -> None:
     (raised,) = first(lines).raised
     assert raised.type == "AssertionError"
     assert raised.message.startswith("assert 0.5 == 0.1")
-    assert where(raised) == [("test_loss.py", 12, "")]
+    assert where(raised) == [("test_loss.py", 12, "test_loss")]
 
 
 TERMINATE = [

@@ -63,10 +63,13 @@ only when it is known that the job failed."""
 NAMELESS = 4
 """An exception that neither a signature nor the general reading knows claims so much less."""
 
-_NO_STATEMENT = re.compile(r"^(?:usage: |[\"'{(<-]|\[[\"'\d{\s]|[\w.-]+\s*=)|^\s*\$|\binstall ")
-"""Lines that state nothing: code, configurations, help texts, commands."""
+_NO_STATEMENT = re.compile(r"^(?:usage: |[\"'{(<-]|\[[\"'\d{\s])")
+"""Lines that state nothing, whatever they hold: help texts, configurations."""
+_NO_PROSE = re.compile(r"^[\w.-]+\s*=|^\$|^(?:\S+ )?(?:pip|conda|apt|apt-get) install ")
+"""Lines that state nothing unless a signature knows them: code and commands."""
 _STATES = re.compile(
-    r"^(?:[^\n:\]>]{0,60}(?:: |\] ?|> ?|:)){0,3}(?:error|Error|ERROR|fatal|FATAL)?:? ?$|^\W*$"
+    r"^(?:[^\n:\]>]{0,60}(?:: |\] ?|> ?|:)){0,3}(?:error|Error|ERROR|fatal|FATAL)?:? ?"
+    r"(?:\w+\.){0,5}$|^\W*$"
 )
 """What may stand before the text of a signature where a line states it rather than mentions it."""
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
@@ -206,7 +209,11 @@ def _claim(event: Event, match: Match | None) -> int:
         return BARE_EXCEPTION
     if event.shown.startswith("    ") or _NO_STATEMENT.search(said):
         return 0
-    if match or event.level == "ERROR" or _ERROR_LINE.search(said):
+    if match:
+        return PLAIN_LINE
+    if _NO_PROSE.search(said):
+        return 0
+    if event.level == "ERROR" or _ERROR_LINE.search(said):
         return PLAIN_LINE
     return WEAK
 

@@ -252,6 +252,8 @@ def _exit_title(status: int | None) -> str:
 
 def _retry(root: Judged, default: _Default) -> tuple[str, str]:
     signature = root.match.signature if root.match else None
+    if root.role == "cascade":
+        return "unknown", "The cause lies in another process, and these logs do not hold it."
     if signature and signature.retry:
         return signature.retry, signature.retry_reason or default.retry_reason
     return default.retry, default.retry_reason

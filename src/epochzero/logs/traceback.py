@@ -156,9 +156,7 @@ def parse(
 class _Reader:
     """Reads a chain of tracebacks; ``at`` is the first line not read yet."""
 
-    def __init__(
-        self, lines: Sequence[str], breaks: Sequence[bool] | None, depth: int = 0
-    ) -> None:
+    def __init__(self, lines: Sequence[str], breaks: Sequence[bool] | None, depth: int = 0) -> None:
         self.lines = lines
         self.breaks = breaks
         self.depth = depth
