@@ -1,12 +1,13 @@
 # make demo   set up and diagnose real failing jobs
 # make test   set up, check style and types, run all tests
 # make bench  measure everything that the README claims
+# make docs   write the catalogue pages anew
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench docs clean
 
 demo: $(VENV)/core
 	@$(BIN)/python docs/demo.py
@@ -21,6 +22,9 @@ lint: $(VENV)/dev
 
 bench: $(VENV)/bench
 	$(BIN)/python bench/run.py
+
+docs: $(VENV)/core
+	$(BIN)/python docs/catalog.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -120,6 +120,12 @@ def _headline(found: Diagnosis) -> str:
     return f"{head}{told}  (confidence {found.confidence:.0%}{also})"
 
 
+def _named(found: Diagnosis) -> str:
+    """Category and title, once where they are the same."""
+    category = taxonomy.categories()[found.category].title
+    return category if found.title in ("", category) else f"{category}: {found.title}"
+
+
 def _title(vocabulary: str, name: str) -> str:
     terms = getattr(taxonomy, vocabulary)()
     title: str = terms[name].title
@@ -141,12 +147,12 @@ def _cascade(cascade: Sequence[Consequence], top: int) -> Iterator[str]:
     """Consequences, those that say the same of several ranks in one line."""
     groups: dict[str, list[Consequence]] = {}
     for one in cascade:
-        groups.setdefault(one.text[:60], []).append(one)
+        groups.setdefault(one.title or one.text[:60], []).append(one)
     shown = sorted(groups.values(), key=len, reverse=True)
     for group in shown[:top]:
         ranks = sorted({one.rank for one in group if one.rank is not None})
         whose = f"rank{'s' if len(ranks) > 1 else ''} {_ranges(ranks)}: " if ranks else ""
-        yield f"{whose}{_shorten(group[0].text, 140)}"
+        yield f"{whose}{group[0].title or _shorten(group[0].text, 140)}"
     if len(shown) > top:
         yield f"and {len(shown) - top} more consequences (--top {len(shown)} shows them)"
 
@@ -189,8 +195,7 @@ def _wrapped(label: str, text: str, **how: object) -> str:
 def _markdown(found: Diagnosis, top: int) -> str:
     if found.outcome == "no_failure":
         return f"**No failure.** {found.meaning}"
-    category = taxonomy.categories()[found.category]
-    lines = [f"### {category.title}: {found.title}", "", found.meaning, ""]
+    lines = [f"### {_named(found)}", "", found.meaning, ""]
     if found.root:
         who = ", ".join([_code(f"{found.root.file}:{found.root.line}"), *_who(found.root)])
         lines += [f"**Root** {who}", "", _fenced(found.root.text.strip()), ""]
@@ -243,12 +248,11 @@ def _github(found: Diagnosis) -> str:
     """A workflow command; its properties need more escaping than its message."""
     if found.outcome == "no_failure":
         return f"::notice title=EpochZero::{_command(found.meaning)}"
-    category = taxonomy.categories()[found.category]
     place = ""
     if found.user_frame and found.user_frame.line:
         file = _command(found.user_frame.file).replace(":", "%3A").replace(",", "%2C")
         place = f"file={file},line={found.user_frame.line},"
-    title = _command(f"{category.title}: {found.title}").replace(":", "%3A").replace(",", "%2C")
+    title = _command(_named(found)).replace(":", "%3A").replace(",", "%2C")
     parts = [found.root.text.strip() if found.root else "", found.meaning, *found.fixes[:1]]
     message = "\n".join(part for part in parts if part)
     return f"::error {place}title={title}::{_command(message)}"

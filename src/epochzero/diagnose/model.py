@@ -66,6 +66,7 @@ class Consequence:
 
     Attributes:
         rank: whose; None when the log does not tell.
+        title: what it is, in a few words, where a signature knows it.
         text: its first line.
         file, line: where that stands.
         role: cascade, wrapper, teardown or later (another failure after the first).
@@ -73,6 +74,7 @@ class Consequence:
     """
 
     rank: int | None
+    title: str
     text: str
     file: str
     line: int

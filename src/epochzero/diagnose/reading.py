@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any

@@ -160,7 +160,8 @@ def match_event(event: Event, catalog: Catalog) -> Match | None:
 
 def _texts(event: Event) -> tuple[str, ...]:
     """What signatures are matched against: the message; else the line with its level, and of a
-    native stack the whole."""
+    native stack the whole.
+    """
     if event.kind == "line":
         return (event.text, event.shown)
     native = not is_header(event.block.split("\n", 1)[0])

@@ -269,9 +269,10 @@ def _fixes(root: Judged, default: _Default) -> tuple[str, ...]:
             values |= {k: v.strip() for k, v in found.groupdict().items() if v and k not in values}
     complete = [fix for fix in default.fixes if set(_PLACEHOLDER.findall(fix)) <= values.keys()]
     filled = [_PLACEHOLDER.sub(lambda name: values[name[1]], fix) for fix in complete]
-    # A fix with numbers of this log makes the general one below it needless.
+    # A fix with the names and numbers of this log makes the general one below it needless.
     specific = [text for text, fix in zip(filled, complete, strict=True) if text != fix]
-    return tuple(specific[:1] + [f for f in filled if f not in specific])
+    general = [text for text in filled if text not in specific]
+    return tuple(specific[:1] + general[1:] if specific else general)
 
 
 def _also(root: Judged, timeline: Timeline) -> tuple[str, ...]:
@@ -325,6 +326,7 @@ def _consequences(root: Judged | None, timeline: Timeline) -> tuple[Consequence,
     consequences = [
         Consequence(
             rank=rank,
+            title=group[0].match.signature.title if group[0].match else "",
             text=group[0].event.shown.strip()[:300],
             file=group[0].event.log,
             line=group[0].event.line,

@@ -34,10 +34,12 @@ REGION_COST, HIT_COST = 1000, 300
 """About what a region and each of its hits take beside the text, in bytes."""
 PROGRESS_LINES = 8
 """So many lines of progress after a region settle whether the job went on."""
-TAIL_BYTES = 64 << 20
+TAIL_BYTES = 16 << 20
 """In so much of the end of a log, the last regions of every kind are kept."""
 PROGRESS_BYTES = 1 << 16
-"""How far after a region, and into each block, progress is looked for."""
+"""How far after a region progress is looked for."""
+SAMPLE_BYTES = 1 << 14
+"""How far into each block it is."""
 END_BYTES = 4096
 FEW_BYTES = 1 << 19
 
@@ -203,7 +205,7 @@ class Scanner:
 
     def _shows_progress(self, block: Block) -> bool:
         """Whether the first part of a block shows progress."""
-        return self._progress.walk(block.data[:PROGRESS_BYTES], lambda _cue, _end: True)
+        return self._progress.walk(block.data[:SAMPLE_BYTES], lambda _cue, _end: True)
 
     def _progress_lines(self, text: bytes, offset: int, end: int) -> list[tuple[int, bytes]]:
         """Lines that show progress in ``text``, which begins at ``offset``: all of them up to the
