@@ -115,21 +115,23 @@ def _no_failure(job: Job, meaning: str) -> Diagnosis:
 
 
 def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | None) -> Diagnosis:
-    """It failed, and the logs do not say why: what the exit status means, and where to look."""
+    """It failed, and the logs do not say why: what the scheduler says, else what the exit status
+    means and where to look.
+    """
     stated = _states().get(job.facts.state or "")
     end = stated or _exits().get(str(status)) or _Exit(_NOTHING_SAID)
     category = end.category or "internal_error"
     settle = end.settle or ("the complete standard error of every rank", "the scheduler's record")
     return Diagnosis(
         source=job.source,
-        outcome="evidence_missing",
+        outcome="failed" if stated else "evidence_missing",
         category=category,
         dimension=_dimension(category),
         phase="training" if job.trained else "unknown",
         retry=end.retry,
         retry_reason=_RETRY_REASONS[end.retry],
         confidence=0.7 if stated else 0.5 if end.category else 0.2,
-        title=job.facts.state if stated and job.facts.state else _exit_title(status),
+        title=f"Scheduler state {job.facts.state}" if stated else _exit_title(status),
         meaning=_EMPTY if job.empty and not status else end.meaning,
         root=_root(root) if root else None,
         evidence=_evidence(root, timeline) if root else (),

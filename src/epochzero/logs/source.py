@@ -222,6 +222,7 @@ _LOG_NAME = re.compile(
     r"|^slurm-[\w.-]+|\.[oe]\d+|^error\.json)(?:\.(?:gz|zst))?$",
     re.IGNORECASE,
 )
+_NO_LOG_NAME = re.compile(r"^(?:sacct.*|requirements.*|environment)\.txt$", re.IGNORECASE)
 _RANK_NAME = re.compile(r"^(?:rank|worker|node|gpu|proc|process|task)[-_.]?\d+(?:\.(?:gz|zst))?$")
 
 
@@ -229,7 +230,7 @@ def _folder_logs(folder: Path) -> list[Log]:
     found = []
     for path in sorted(folder.rglob("*")):
         named_as_log = _LOG_NAME.search(path.name) or _RANK_NAME.search(path.name)
-        if named_as_log and path.is_file():
+        if named_as_log and not _NO_LOG_NAME.search(path.name) and path.is_file():
             found.append(_file_log(path, path.relative_to(folder).as_posix()))
     return _last_attempts(found)
 
