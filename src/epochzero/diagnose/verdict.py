@@ -121,12 +121,12 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
     stated = _states().get(job.facts.state or "")
     end = stated or _exits().get(str(status)) or _Exit(_NOTHING_SAID)
     category = end.category or "internal_error"
-    settle = end.settle or ("the complete standard error of every rank", "the scheduler's record")
     return Diagnosis(
         source=job.source,
         outcome="failed" if stated else "evidence_missing",
         category=category,
         dimension=_dimension(category),
+        root_cause=_defaults()[category].root_cause if stated else "unknown",
         phase="training" if job.trained else "unknown",
         retry=end.retry,
         retry_reason=_RETRY_REASONS[end.retry],
@@ -136,14 +136,19 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
         root=_root(root) if root else None,
         evidence=_evidence(root, timeline) if root else (),
         cascade=_consequences(root, timeline),
-        fixes=(
-            *(f"To settle it: {what}." for what in settle),
-            *_defaults()[category].fixes[-1:],
-        ),
-        basis="exit" if status else "nothing",
-        fingerprint=fingerprint("exit", str(status or ""), ()),
+        fixes=_where_to_look(end, _defaults()[category], known=stated is not None),
+        basis="exit" if status or stated else "nothing",
+        fingerprint=fingerprint("exit", str(job.facts.state if stated else status or ""), ()),
         cost=_cost(job.facts),
     )
+
+
+def _where_to_look(end: _Exit, default: _Default, *, known: bool) -> tuple[str, ...]:
+    """What to do when it is known what ended a job, or how to find out."""
+    settle = end.settle or ("the complete standard error of every rank", "the scheduler's record")
+    if known:
+        return (*default.fixes[-1:], *(f"To learn more: {what}." for what in settle))
+    return (*(f"To settle it: {what}." for what in settle), *default.fixes[-1:])
 
 
 _RETRY_REASONS = {
