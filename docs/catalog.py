@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from epochzero.diagnose import Signature, builtin
+from epochzero.diagnose.catalog import BUILTIN, Signature, load_folder
 
 FOLDER = Path(__file__).resolve().parent / "catalog"
 
 
 def pages() -> Iterator[tuple[str, str]]:
     """File name and text of every page."""
-    signatures = sorted(builtin(), key=lambda s: s.name)
+    signatures = sorted(load_folder(BUILTIN), key=lambda s: s.name)
     families = [(name, list(group)) for name, group in groupby(signatures, key=_family)]
     rows = [f"| [{name}]({name}.md) | {len(group)} |" for name, group in families]
     yield (

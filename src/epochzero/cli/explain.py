@@ -75,13 +75,11 @@ def _signatures_of(category: str) -> None:
 
 
 def _signature(name: str) -> None:
-    from epochzero.diagnose import builtin
+    from epochzero.diagnose.catalog import BUILTIN, builtin, load_file
 
-    for signature in builtin():
-        if signature.name == name:
-            break
-    else:
+    if name not in {signature.name for signature in builtin()}:
         raise InputError(f"no signature is called {name!r}; `epochzero signatures list` shows all")
+    signature = load_file(BUILTIN / f"{name}.toml", BUILTIN)
     click.secho(f"{signature.title} ({signature.name})", bold=True)
     click.echo(signature.meaning)
     for label, text in (

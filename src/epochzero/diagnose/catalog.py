@@ -200,18 +200,24 @@ BUILTIN = Path(str(files("epochzero.diagnose").joinpath("signatures")))
 """The folder of the signatures that ship with the package."""
 
 
+EXAMPLES = "\n[[examples]]"
+"""Where the examples of a signature file begin, which stand last."""
+
+
 @cache
 def builtin() -> Catalog:
-    """The signatures that ship with the package; its tests have checked them."""
-    return Catalog(load_folder(BUILTIN, check=False))
+    """The signatures that ship with the package, without their examples: half of every file is
+    examples, which a diagnosis has no use for.
+    """
+    return Catalog(load_folder(BUILTIN, examples=False))
 
 
-def load_folder(folder: Path, *, check: bool = True) -> Iterator[Signature]:
+def load_folder(folder: Path, *, examples: bool = True) -> Iterator[Signature]:
     """The signatures in a folder and the folders below it, in the order of their names.
 
     Args:
         folder: where the files lie.
-        check: look into every field and pattern.
+        examples: read the examples too, and check every field and pattern.
 
     Raises:
         CatalogError: the folder or one of its files cannot be used.
@@ -219,10 +225,10 @@ def load_folder(folder: Path, *, check: bool = True) -> Iterator[Signature]:
     if not folder.is_dir():
         raise CatalogError(f"no folder of signatures at {folder}")
     for path in sorted(folder.rglob("*.toml")):
-        yield load_file(path, folder, check=check)
+        yield load_file(path, folder, examples=examples)
 
 
-def load_file(path: Path, folder: Path, *, check: bool = True) -> Signature:
+def load_file(path: Path, folder: Path, *, examples: bool = True) -> Signature:
     """The signature in one file, named by its place below ``folder``.
 
     Raises:
@@ -230,16 +236,17 @@ def load_file(path: Path, folder: Path, *, check: bool = True) -> Signature:
     """
     name = path.relative_to(folder).with_suffix("").as_posix()
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        raw = tomllib.loads(text if examples else text.partition(EXAMPLES)[0])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CatalogError(f"{path}: cannot be read: {error}") from error
     try:
-        if check:
-            _check_form(raw)
-            _check_words(raw)
+        if not examples:
+            return _signature(name, {**raw, "examples": []})
+        _check_form(raw)
+        _check_words(raw)
         signature = _signature(name, raw)
-        if check:
-            _check_patterns(signature)
+        _check_patterns(signature)
         return signature
     except CatalogError as error:
         raise CatalogError(f"{path}: {error}") from error
