@@ -58,14 +58,19 @@ def _entry(signature: Signature) -> str:
         "",
         f"`{signature.name}` · {' · '.join(fact for fact in facts if fact)}",
         "",
-        signature.meaning,
+        _plain(signature.meaning),
         "",
     ]
-    lines += [f"{number}. {fix}" for number, fix in enumerate(signature.fixes, 1)]
+    lines += [f"{number}. {_plain(fix)}" for number, fix in enumerate(signature.fixes, 1)]
     if signature.fixes:
         lines.append("")
     lines += ["```text", signature.examples[0].log.strip("\n"), "```", ""]
     return "\n".join(lines)
+
+
+def _plain(text: str) -> str:
+    """Text in which an index before a call is not taken for a link."""
+    return text.replace("](", "]\\(")
 
 
 def main() -> int:

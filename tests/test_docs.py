@@ -6,6 +6,8 @@ import doctest
 import importlib
 import json
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -72,9 +74,14 @@ def test_the_json_guide_names_every_field() -> None:
 
 @pytest.mark.parametrize("name", DOCS)
 def test_links_to_files_lead_somewhere(name: str) -> None:
-    text = (ROOT / name).read_text(encoding="utf-8")
+    text = re.sub(r"(?ms)^```.*?^```$|`[^`\n]*`", "", (ROOT / name).read_text(encoding="utf-8"))
     for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", text):
         assert ((ROOT / name).parent / target).exists(), target
+
+
+def test_the_catalogue_pages_are_current() -> None:
+    done = subprocess.run([sys.executable, ROOT / "docs/catalog.py", "--check"], check=False)
+    assert done.returncode == 0, "`make docs` writes them anew"
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -29,7 +29,7 @@ Traceback (most recent call last):
     return self.fc(x)
 {error}
 """
-BASE = {
+BASE: dict[str, object] = {
     "line": 40,
     "site": "/opt/conda/lib/python3.11/site-packages",
     "file": "net",
@@ -37,17 +37,17 @@ BASE = {
     "error": "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x784 and 512x10)",
 }
 
-SAME = {
+SAME: dict[str, dict[str, object]] = {
     "another line": {"line": 77},
     "another installation": {"site": "/usr/local/lib/python3.9/dist-packages"},
     "other sizes": {
         "error": "RuntimeError: mat1 and mat2 shapes cannot be multiplied (64x100 and 8x9)"
     },
 }
-DIFFERENT = {
+DIFFERENT: dict[str, dict[str, object]] = {
     "another function": {"function": "encode"},
     "another file": {"file": "head"},
-    "another class": {"error": BASE["error"].replace("Runtime", "Value")},  # type: ignore[attr-defined]
+    "another class": {"error": str(BASE["error"]).replace("Runtime", "Value")},
     "another message": {"error": "RuntimeError: Expected all tensors to be on the same device"},
 }
 

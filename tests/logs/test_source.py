@@ -44,7 +44,10 @@ def write(folder: Path, *names: str) -> None:
 
 # -- Compression -------------------------------------------------------------------------------
 
-PACKERS = {"gz": gzip.compress, "zst": zstandard.compress}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": lambda text: gzip.compress(text),
+    "zst": lambda text: zstandard.compress(text),
+}
 
 
 @pytest.mark.parametrize("kind", PACKERS)
