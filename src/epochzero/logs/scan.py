@@ -149,7 +149,9 @@ class Scanner:
         hits: list[Hit] = []
         line_start = line_end = -1
         cues: list[int] = []
-        for end, cue in self._cues.ends(data):
+        # Some cues end with the line, and so does the log, if without a line end.
+        lines = data if data.endswith(b"\n") else data + b"\n"
+        for end, cue in self._cues.ends(lines):
             if cue >= self._first_completion:
                 line = data[data.rfind(b"\n", 0, end) + 1 : data.find(b"\n", end)]
                 if b" failed" not in line:
