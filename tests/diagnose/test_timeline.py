@@ -195,6 +195,15 @@ def test_tracebacks_that_run_into_one_another(diagnose: Diagnose) -> None:
     assert (found.user_frame.line, found.user_frame.function) == (31, "main")
 
 
+def test_tracebacks_of_two_nodes_that_run_into_one_another(diagnose: Diagnose) -> None:
+    other = KEY_ERROR.replace("line 31", "line 77").replace("KeyError: 'lr'", "ValueError: no lr")
+    found = diagnose(interleaved(prefixed("worker-0: ", KEY_ERROR), prefixed("worker-1: ", other)))
+    assert found.root is not None
+    assert (found.root.text, found.root.host) == ("worker-0: KeyError: 'lr'", "worker-0")
+    assert found.user_frame is not None
+    assert (found.user_frame.line, found.user_frame.function) == (31, "main")
+
+
 def test_rank_files(diagnose: Diagnose) -> None:
     logs = {f"attempt_0/{n}/stderr.log": KEY_ERROR if n == 2 else CLOSED for n in range(4)}
     found = diagnose(logs | {"stdout.log": CHILD_FAILED})
@@ -281,6 +290,12 @@ def test_what_was_survived_is_no_failure(diagnose: Diagnose, noise: str) -> None
     found = diagnose(START + noise + TRAINED * 5 + "Training complete\n")
     assert (found.outcome, found.category) == ("no_failure", "not_a_failure"), found.root
     assert found.root is None
+
+
+def test_steps_right_below_a_traceback_are_no_part_of_it(diagnose: Diagnose) -> None:
+    steps = "".join(f"step {n} loss 0.{n}\n" for n in range(1, 6))
+    found = diagnose(f"{START}2024-05-01 12:00:00 ERROR no cache\n{KEY_ERROR}{steps}")
+    assert found.outcome == "no_failure"
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,12 @@ def test_a_line_with_a_cue_is_found_with_its_neighbours() -> None:
     assert text[hit.start : hit.end] == b"RuntimeError: boom"
 
 
+@pytest.mark.parametrize("name", [b"KeyError", b"MemoryError", b"models.ShapeException"])
+def test_a_log_may_end_without_a_line_end(name: bytes) -> None:
+    text = b"start\n" + name
+    assert hit_lines(scan(text), text) == hit_lines(scan(text + b"\n"), text + b"\n") == [2]
+
+
 @pytest.mark.parametrize(
     "text",
     [

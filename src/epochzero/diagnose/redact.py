@@ -93,6 +93,9 @@ _SECRETS = tuple(
 )
 
 
+_ANY = re.compile("|".join({re.escape(word) for triggers, _ in _SECRETS for word in triggers}))
+
+
 def redact(text: str) -> str:
     """``text`` with tokens, keys, passwords and signatures of URLs hidden.
 
@@ -100,6 +103,8 @@ def redact(text: str) -> str:
     'login with password=[redacted] failed'
     """
     lowered = text.lower()
+    if not _ANY.search(lowered):
+        return text
     for triggers, pattern in _SECRETS:
         if any(trigger in lowered for trigger in triggers):
             text = pattern.sub(lambda found: f"{found['keep']}{HIDDEN}", text)

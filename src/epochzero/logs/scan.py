@@ -128,7 +128,8 @@ class Scanner:
         """
         result = Scan()
         kept = _Kept()
-        tail_from = max(0, (log.size or 0) - TAIL_BYTES)
+        # Of a compressed log this is too early, so that a little more is kept.
+        tail_from = max(0, log.size - TAIL_BYTES)
         window = _Window()
         for block in log.blocks():
             _note_ends(result, block)

@@ -31,7 +31,7 @@ ERROR_FILE = "error.json"
 """What torchelastic calls the file in which a rank records the exception that ended it."""
 BLOCK_BYTES = 1 << 20
 PIECE_BYTES = 1 << 14
-GZIP, ZSTD = _MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 LONGEST_LINE_BYTES = 4 << 20
 """A longer line is cut, so that one line of any size needs bounded memory."""
 
@@ -68,18 +68,14 @@ class Log:
     time: float | None = None
 
     @property
-    def size(self) -> int | None:
-        """Bytes of the log, if that can be known without reading it."""
+    def size(self) -> int:
+        """Bytes as they are stored; 0 where that cannot be known without reading."""
         if self.path is None:
             return len(self.text)
-        if not self.path.is_file():
-            return None
         try:
-            with self.path.open("rb") as stream:
-                packed = stream.read(4).startswith(_MAGIC)
-            return None if packed else self.path.stat().st_size
+            return 0 if self.path == STDIN else self.path.stat().st_size
         except OSError:
-            return None
+            return 0
 
     def blocks(self) -> Iterator[Block]:
         """The log in blocks of about a mebibyte.
