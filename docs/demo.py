@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 JOBS = (
-    ("Four ranks, one folder of rank files: who failed first?", "ranks_missing_shard"),
+    ("Two ranks, a folder of rank files: who failed first?", "ranks_missing_shard"),
     ("A checkpoint that does not fit", "finetune_head_size"),
     ("Killed without a word", "segfault_without_message"),
     ("A frightening log of a job that went well", "good_smaller_batch"),

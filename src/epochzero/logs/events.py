@@ -215,8 +215,8 @@ def _shown(text: str) -> list[str]:
 def _streams(lines: list[_Line]) -> list[list[_Line]]:
     """The lines of each process on their own.
 
-    A line that names no process belongs to whoever wrote last: loggers put a prefix on the first
-    line of a record only. But where a traceback's lines all carry one, a bare line is nobody's.
+    Lines that name none stay together: where several processes write without prefixes, their order
+    is all there is.
     """
     if not any(line.prefix.rank is not None or line.prefix.process for line in lines):
         return [lines]
