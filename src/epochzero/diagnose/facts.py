@@ -84,14 +84,19 @@ def find_facts(paths: Iterable[Path]) -> Facts:
     """Facts that lie beside the logs: in a folder given, or next to a file given.
 
     Raises:
-        InputError: such a file is there and cannot be understood.
+        InputError: ``facts.json`` is there and cannot be understood. Other files may just have such
+            a name.
     """
     facts = Facts()
     folders = dict.fromkeys(path if path.is_dir() else path.parent for path in paths)
     for folder in folders:
         for name in _NAMES:
             for path in sorted(folder.glob(name)):
-                facts = facts | read_facts(path)
+                try:
+                    facts = facts | read_facts(path)
+                except InputError:
+                    if path.name == _NAMES[0]:
+                        raise
     return facts
 
 

@@ -20,7 +20,7 @@ VERSION = "1"
 
 _LIBRARY = re.compile(
     r"site-packages|dist-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]lib[/\\](?!.*[/\\]home[/\\])python|<frozen |<string>"
-    r"|<__array_function__|^/usr/lib|[/\\]importlib[/\\]|[/\\]torch[/\\]|[/\\]tensorflow(?:_core)?[/\\]python[/\\]"
+    r"|<__array_function__|^/usr/lib|[/\\]importlib[/\\]|[/\\]torch[/\\](?:nn|autograd|optim|utils|distributed|cuda|jit|onnx|multiprocessing|_\w+|(?:functional|serialization|tensor)\.py)|[/\\]tensorflow(?:_core)?[/\\]python[/\\]"
     r"|[/\\]Lib[/\\](?:threading|runpy|multiprocessing|concurrent|site-packages|importlib|subprocess|json)"
     r"|[/\\]python\d?\.?\d?[/\\]lib[/\\]|<decorator-gen|<attrs generated|<eval_with_key|[/\\]bin[/\\]\w+$|^(?![/\\.]).*\.(?:pyx|pxi|pxd)$"
 )

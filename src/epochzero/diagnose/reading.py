@@ -28,6 +28,7 @@ class _Rule:
     unless: re.Pattern[str] | None
     frame: re.Pattern[str] | None
     lines_only: bool
+    guess: bool
 
     def fits(self, kind: str, message: str, file: str) -> bool:
         """Whether what the rule says beside its message holds."""
@@ -40,6 +41,13 @@ class _Rule:
         return self.unless is None or not self.unless.search(message)
 
 
+_NAMED = re.compile(
+    r"(?:^|[\s|:>\]])(?:[A-Za-z_]\w*\.)*(?P<type>[A-Z]\w*(?:Error|Exception))"
+    r"(?: \(see above for traceback\))?: (?P<message>.+)"
+)
+"""An exception that a line names."""
+
+
 @lru_cache(maxsize=4096)
 def read(kind: str, message: str, file: str = "") -> str:
     """The category by exception class and message; empty when no rule fits.
@@ -49,11 +57,21 @@ def read(kind: str, message: str, file: str = "") -> str:
         message: the exception's message, or the line.
         file: of the innermost frame, where one is known.
     """
+    if not kind and (named := _NAMED.search(message)):
+        return read(named["type"], named["message"], file)
     short = kind.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
-    rules = _rules()
+    first, _, rest = message.partition("\n")
+    # What an exception is, its first line says; but it may be a mere heading.
+    early = _category(short, first, file, guess=False) if rest else ""
+    return early or _category(short, message, file, guess=True)
+
+
+def _category(kind: str, message: str, file: str, *, guess: bool) -> str:
     said = _messages().said_in(message)
-    for number, rule in enumerate(rules):
-        if (number in said or not rule.has_message) and rule.fits(short, message, file):
+    for number, rule in enumerate(_rules()):
+        if rule.guess and not guess:
+            break
+        if (number in said or not rule.has_message) and rule.fits(kind, message, file):
             return rule.category
     return ""
 
@@ -69,7 +87,7 @@ class Messages:
         slow_readings: so many messages are searched one by one.
     """
 
-    def __init__(self, patterns: Sequence[str | None], slow_readings: int = 200) -> None:
+    def __init__(self, patterns: Sequence[str | None], slow_readings: int = 1000) -> None:
         self._numbers = [n for n, pattern in enumerate(patterns) if pattern is not None]
         self._patterns = [pattern for pattern in patterns if pattern is not None]
         self._slow = [re.compile(pattern, re.ASCII) for pattern in self._patterns]
@@ -97,7 +115,7 @@ def _raw() -> list[dict[str, Any]]:
 
 @cache
 def _messages() -> Messages:
-    return Messages([raw.get("message") for raw in _raw()])
+    return Messages(["|".join(raw["message"]) if "message" in raw else None for raw in _raw()])
 
 
 @cache
@@ -110,6 +128,7 @@ def _rules() -> tuple[_Rule, ...]:
             unless=re.compile(raw["unless"]) if "unless" in raw else None,
             frame=re.compile(raw["frame"]) if "frame" in raw else None,
             lines_only=raw.get("lines_only", False),
+            guess=raw.get("guess", False),
         )
         for raw in _raw()
     )

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from epochzero.logs import stacks
-from epochzero.logs.prefix import Prefix, split, strip_ansi, uses_bare_ranks
+from epochzero.logs.prefix import Prefix, split, split_json, strip_ansi, uses_bare_ranks
 from epochzero.logs.scan import Region, Scan
 from epochzero.logs.source import Log
 from epochzero.logs.traceback import Frame, Link, Traceback, is_header, parse
@@ -183,7 +184,11 @@ def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
         text = _cut(raw).decode("utf-8", "replace")
         for piece in (text,) if plain else _shown(text):
             prefix, rest = split(piece, bare_ranks=bare_ranks)
-            lines.append(_Line(position, number, piece, rest, prefix, cues))
+            if rest.startswith('{"') and (record := split_json(rest)):
+                own = prefix.over(record[0])
+                lines.extend(_Line(position, number, t, t, own, cues) for t in record[1])
+            else:
+                lines.append(_Line(position, number, piece, rest, prefix, cues))
         position = end + 1
     return lines
 
@@ -218,11 +223,12 @@ def _streams(lines: list[_Line]) -> list[list[_Line]]:
     Lines that name none stay together: where several processes write without prefixes, their order
     is all there is.
     """
-    if not any(line.prefix.rank is not None or line.prefix.process for line in lines):
+    if all(line.prefix[:3] == (None, None, None) for line in lines):
         return [lines]
-    streams: dict[tuple[int | None, str | None], list[_Line]] = {}
+    streams: dict[tuple[int | str | None, ...], list[_Line]] = {}
     for line in lines:
-        streams.setdefault((line.prefix.rank, line.prefix.process), []).append(line)
+        prefix = line.prefix
+        streams.setdefault((prefix.rank, prefix.process, prefix.host), []).append(line)
     return list(streams.values())
 
 
@@ -245,6 +251,7 @@ class _StreamReader:
         self.breaks = [
             line.prefix.time is not None or line.prefix.level is not None for line in lines
         ]
+        self.times = list(accumulate((line.prefix.time for line in lines), _latest))
         self.anchors = anchors
         self.progress = progress
         self.went_on = went_on
@@ -384,7 +391,7 @@ class _StreamReader:
             rank=next((r for r in (child, prefix.rank, self.log.rank) if r is not None), None),
             process=prefix.process,
             host=prefix.host,
-            time=self._time_before(at) if time is None else time,
+            time=self.times[at] if time is None else time,
             stamped=time is not None,
             level=prefix.level,
             progress=self._progress_after(end),
@@ -404,8 +411,6 @@ class _StreamReader:
         bars = sum(1 for p in after if p.bar)
         return len(after) - bars + (bars if bars >= BARS else 0)
 
-    def _time_before(self, at: int) -> float | None:
-        for line in reversed(self.lines[:at]):
-            if line.prefix.time is not None:
-                return line.prefix.time
-        return None
+
+def _latest(before: float | None, now: float | None) -> float | None:
+    return before if now is None else now

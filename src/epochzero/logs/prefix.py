@@ -7,12 +7,13 @@ tracebacks need it.
 
 from __future__ import annotations
 
+import json
 import re
 import string
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-__all__ = ["Prefix", "split", "strip_ansi", "uses_bare_ranks"]
+__all__ = ["Prefix", "split", "split_json", "strip_ansi", "uses_bare_ranks"]
 
 
 class Prefix(NamedTuple):
@@ -32,6 +33,11 @@ class Prefix(NamedTuple):
     host: str | None = None
     time: float | None = None
     level: str | None = None
+
+    def over(self, other: Prefix) -> Prefix:
+        """This, completed by ``other`` where it does not tell."""
+        told = {k: v for k, v in self._asdict().items() if v is not None}
+        return other._replace(**told)
 
 
 NOTHING = Prefix()
@@ -79,6 +85,7 @@ _PREFIXES = (
     r"(?P<glog>[IWEF])\d{4} \d\d:\d\d:(?P<epoch>\d{10}\.\d+) +(?P<process>\d+) (?=[\w./-]+:\d+\])",
     rf"\[?(?P<time>{_DATE} {_CLOCK}): (?P<glog>[IWEF]) ",
     rf"\[(?P<time>{_DATE} {_CLOCK}) (?P<glog>[IWEFC]) (?P<process>\d+) \d+\] ",
+    r"(?P<glog>[IWEF]) (?=[\w./-]+\.(?:cc|cpp|cu|h|hpp|c):\d+\])",
     # GitHub runners and other collectors
     rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE})(?: |$)",
     # [2024-05-01 12:00:00,123][module][ERROR] and (2024-05-01 12:00:00)
@@ -193,6 +200,48 @@ def _time(found: dict[str, str]) -> float | None:
     if "epoch" in found:
         return float(found["epoch"])
     return _seconds(found["time"]) if "time" in found else None
+
+
+_MESSAGES = ("log", "msg", "message", "event", "text")
+_TRACES = ("exc_info", "exception", "traceback", "stack_trace", "stack", "exc_text")
+_LEVEL_KEYS = ("level", "levelname", "severity", "lvl")
+_TIMES = ("time", "timestamp", "ts", "@timestamp", "asctime")
+_ISO = re.compile(rf"{_DATE}[ T]{_CLOCK}{_ZONE}")
+
+
+def split_json(line: str) -> tuple[Prefix, list[str]] | None:
+    """What a structured log record says: its prefix, and the lines of its message and traceback.
+
+    Docker's json-file driver and most structured loggers write one JSON object a line.
+
+    Returns:
+        None when the line is no such record.
+    """
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict):
+        return None
+    said = [record[key] for key in _MESSAGES if isinstance(record.get(key), str)][:1]
+    said += [record[key] for key in _TRACES if isinstance(record.get(key), str)][:1]
+    if not said:
+        return None
+    level = next((str(record[key]).upper() for key in _LEVEL_KEYS if key in record), None)
+    rank = record.get("rank")
+    prefix = Prefix(
+        rank=rank if isinstance(rank, int) else None,
+        time=next((_json_time(record[key]) for key in _TIMES if key in record), None),
+        level=_LEVELS.get(level, level) if level else None,
+    )
+    return prefix, [text for part in said for text in part.rstrip("\n").split("\n")]
+
+
+def _json_time(value: object) -> float | None:
+    if isinstance(value, int | float):
+        return float(value)
+    found = _ISO.match(str(value))
+    return _seconds(found[0]) if found else None
 
 
 _NUMBERS = re.compile(r"\d+")

@@ -218,7 +218,9 @@ _LOG_NAME = re.compile(
     r"|^slurm-[\w.-]+|\.[oe]\d+|^error\.json)(?:\.(?:gz|zst))?$",
     re.IGNORECASE,
 )
-_NO_LOG_NAME = re.compile(r"^(?:sacct.*|requirements.*|environment)\.txt$", re.IGNORECASE)
+_NO_LOG_NAME = re.compile(
+    r"^(?:(?:sacct|kubectl|describe|requirements).*|environment)\.txt$", re.IGNORECASE
+)
 _RANK_NAME = re.compile(r"^(?:rank|worker|node|gpu|proc|process|task)[-_.]?\d+(?:\.(?:gz|zst))?$")
 
 

@@ -112,6 +112,7 @@ _ANNOUNCES = re.compile(
 _DETAIL = re.compile(r"\s|Detected at node|Stack trace for op definition|Node: |File \"")
 # What begins something of its own below a message.
 _NEXT = (*_LINKS, "Exception ignored in", "Process finished with exit code")
+_STEP = re.compile(r"(?i)^\W{0,3}(?:epoch|(?:global[ _])?step|iter(?:ation)?)s?\b\W{0,3}\d")
 _JAVA = re.compile(r"^: (?:[a-z_]\w*\.)+[A-Z]\w*")
 _RAISE = re.compile(r"^\s*raise (?P<type>[\w.]+)\((?:f?[\"'](?P<message>[^\"']*)[\"'])?")
 _SKIPPED = re.compile(
@@ -305,7 +306,7 @@ class _Reader:
                 return _joined(parts), self.at + 1
             if not line.strip():
                 return _joined(parts), self._announced()
-            if self._breaks_at(self.at) or line.lstrip().startswith(_NEXT) or _JAVA.match(line):
+            if self._breaks_at(self.at) or _begins_anew(line):
                 break
             if _PYTHON_FRAME.match(line) and _is_remote(parts[-1]):
                 return _joined(parts[:-1]), self.at - 1
@@ -447,6 +448,13 @@ def _flat(found: re.Match[str], at: int, link: Link) -> Raised:
         for frame in _ONE_LINE_FRAME.finditer(found["stack"])
     )
     return Raised(found["type"], found["message"].strip(), at, frames, link)
+
+
+def _begins_anew(line: str) -> bool:
+    """Whether a line below a message is no part of it: another announcement, another language's
+    exception, or the next step of a job that went on.
+    """
+    return bool(line.lstrip().startswith(_NEXT) or _JAVA.match(line) or _STEP.match(line))
 
 
 def _called(function: str | None) -> str:
