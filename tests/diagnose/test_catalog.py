@@ -14,6 +14,7 @@ from epochzero.logs.source import Log
 
 if TYPE_CHECKING:
     from pathlib import Path
+from typing import Any
 
 GOOD = """\
 title = "Quota of the lab's share"
@@ -107,9 +108,14 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         list(load_folder(tmp_path / "none"))
 
 
-def signature(name: str, pattern: str, priority: int = 50, **fields: object) -> Signature:
-    values = {"title": "t", "anchors": (pattern,), "meaning": "m", "category": "timeout"}
-    return Signature(name=name, pattern=pattern, priority=priority, **values | fields)  # type: ignore[arg-type]
+def signature(name: str, pattern: str, priority: int = 50, **fields: Any) -> Signature:
+    values: dict[str, Any] = {
+        "title": "t",
+        "anchors": (pattern,),
+        "meaning": "m",
+        "category": "timeout",
+    }
+    return Signature(name=name, pattern=pattern, priority=priority, **values | fields)
 
 
 def test_two_signatures_cannot_share_a_name() -> None:

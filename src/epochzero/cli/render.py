@@ -65,10 +65,6 @@ def _plain(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
-def _style(text: str, **how: object) -> str:
-    return click.style(text, **how)  # type: ignore[arg-type]
-
-
 def _text(found: Diagnosis, top: int) -> None:
     click.echo(_headline(found))
     if found.meaning:
@@ -111,11 +107,11 @@ def _text(found: Diagnosis, top: int) -> None:
 
 def _headline(found: Diagnosis) -> str:
     if found.outcome == "no_failure":
-        return _style("NO FAILURE", fg="green", bold=True)
+        return click.style("NO FAILURE", fg="green", bold=True)
     category = taxonomy.categories()[found.category]
     mark = "FAILED" if found.outcome == "failed" else "FAILED, EVIDENCE MISSING"
     also = f", also {', '.join(found.also)}" if found.also else ""
-    head = _style(f"{mark}  {category.title}", fg="red", bold=True)
+    head = click.style(f"{mark}  {category.title}", fg="red", bold=True)
     told = f": {found.title}" if found.title and found.title != category.title else ""
     return f"{head}{told}  (confidence {found.confidence:.0%}{also})"
 
@@ -181,15 +177,15 @@ def _shorten(text: str, length: int) -> str:
 
 
 def _field(label: str, text: str) -> str:
-    return f"{_style(f'{label:<{LABEL_WIDTH}}', bold=True)}{_plain(text)}"
+    return f"{click.style(f'{label:<{LABEL_WIDTH}}', bold=True)}{_plain(text)}"
 
 
-def _wrapped(label: str, text: str, **how: object) -> str:
+def _wrapped(label: str, text: str, fg: str | None = None) -> str:
     width = max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
     lines = textwrap.wrap(_plain(text), width - LABEL_WIDTH, break_on_hyphens=False) or [""]
     indent = " " * LABEL_WIDTH
-    body = f"\n{indent}".join(_style(line, **how) if how else line for line in lines)
-    return f"{_style(f'{label:<{LABEL_WIDTH}}', bold=True)}{body}"
+    body = f"\n{indent}".join(click.style(line, fg=fg) if fg else line for line in lines)
+    return f"{click.style(f'{label:<{LABEL_WIDTH}}', bold=True)}{body}"
 
 
 def _markdown(found: Diagnosis, top: int) -> str:
