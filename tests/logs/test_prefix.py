@@ -217,7 +217,7 @@ def test_srun_labels_count_only_where_the_log_has_them(
     ],
 )
 def test_whether_a_log_was_written_with_labels(lines: list[str], labelled: bool) -> None:
-    assert uses_bare_ranks(lines) is labelled
+    assert uses_bare_ranks("\n".join(lines).encode()) is labelled
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from epochzero.logs.traceback import Frame
 
@@ -36,7 +37,12 @@ _VOLATILE = (
 
 def is_user_frame(frame: Frame) -> bool:
     """Whether a frame is of the user's own code rather than of an installed library."""
-    return not _LIBRARY.search(frame.file)
+    return not _in_library(frame.file)
+
+
+@lru_cache(maxsize=4096)
+def _in_library(file: str) -> bool:
+    return _LIBRARY.search(file) is not None
 
 
 def normalize(message: str) -> str:

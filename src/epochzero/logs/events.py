@@ -133,10 +133,7 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[Even
         anchors: text of each cue that is an anchor, by number.
     """
     trace = 0
-    bare_ranks = any(
-        uses_bare_ranks(part.decode("utf-8", "replace").split("\n")[1:-1])
-        for part in (scan.head, scan.tail)
-    )
+    bare_ranks = any(uses_bare_ranks(_whole_lines(part)) for part in (scan.head, scan.tail))
     for region in scan.regions:
         lines = _lines(region, bare_ranks)
         progress = _progress(region, bare_ranks)
@@ -145,6 +142,11 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[Even
             reader = _StreamReader(log, stream, anchors, progress, went_on, scan.completed, trace)
             yield from reader.events()
             trace = reader.trace
+
+
+def _whole_lines(part: bytes) -> bytes:
+    """A part of a log without the lines at its ends, which may be cut."""
+    return part[part.find(b"\n") + 1 : part.rfind(b"\n") + 1]
 
 
 def _progress(region: Region, bare_ranks: bool) -> list[_Progress]:

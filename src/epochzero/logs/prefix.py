@@ -150,6 +150,8 @@ _LEVELS = {
     "TRACE": "DEBUG",
 }
 _MOST_PREFIXES = 5
+_BLANK = frozenset(("", " ", "\t"))
+"""What no prefix begins with, and most lines of a traceback do."""
 
 
 def split(line: str, *, bare_ranks: bool = False) -> tuple[Prefix, str]:
@@ -162,6 +164,8 @@ def split(line: str, *, bare_ranks: bool = False) -> tuple[Prefix, str]:
     Returns:
         What the prefixes say, and the rest of the line.
     """
+    if not bare_ranks and line[:1] in _BLANK:
+        return NOTHING, line
     found: dict[str, str] = {}
     rest = line
     if bare_ranks and (bare := _BARE_RANK.match(rest)):
@@ -279,8 +283,10 @@ def _dated(text: str, numbers: list[int]) -> float:
     return stamp
 
 
-def uses_bare_ranks(lines: list[str]) -> bool:
+_BARE_RANKS = re.compile(rf"(?m)^{_BARE_RANK.pattern}".encode())
+
+
+def uses_bare_ranks(lines: bytes) -> bool:
     """Whether lines look as ``srun -l`` writes them: nearly all begin with ``rank: ``."""
-    told = [line for line in lines if line.strip()]
-    bare = sum(1 for line in told if _BARE_RANK.match(line))
-    return len(told) >= 3 and bare >= 0.8 * len(told)
+    bare = len(_BARE_RANKS.findall(lines))
+    return bare >= 3 and bare >= 0.8 * sum(1 for line in lines.split(b"\n") if line.strip())
