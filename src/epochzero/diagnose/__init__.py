@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from epochzero.diagnose.catalog import Catalog, Signature, builtin, load_folder
 from epochzero.diagnose.facts import Facts, find_facts, read_facts
-from epochzero.diagnose.model import Diagnosis
+from epochzero.diagnose.model import Consequence, Diagnosis, ExceptionInfo, Root
 from epochzero.diagnose.nearest import nearest_path
 from epochzero.diagnose.redact import redact_all
 from epochzero.diagnose.timeline import order
@@ -38,6 +39,7 @@ __all__ = [
 
 
 NO_FACTS = Facts()
+_Result = TypeVar("_Result", Diagnosis, Root, ExceptionInfo, Consequence)
 
 
 class Diagnoser:
@@ -121,12 +123,19 @@ def _with_nearest_path(found: Diagnosis) -> Diagnosis:
 
 def _redacted(found: Diagnosis) -> Diagnosis:
     """The diagnosis with secrets hidden in everything that came from the log."""
-    return replace(
+    return _changed(
         found,
-        root=found.root and replace(found.root, text=redact_all(found.root.text)),
+        root=found.root and _changed(found.root, text=redact_all(found.root.text)),
         exception=found.exception
-        and replace(found.exception, message=redact_all(found.exception.message)),
+        and _changed(found.exception, message=redact_all(found.exception.message)),
         evidence=redact_all(found.evidence),
-        cascade=tuple(replace(c, text=redact_all(c.text)) for c in found.cascade),
+        cascade=tuple(_changed(c, text=redact_all(c.text)) for c in found.cascade),
         fixes=redact_all(found.fixes),
     )
+
+
+def _changed(value: _Result, **fields: Any) -> _Result:
+    """``value`` with these fields; itself where they are equal, since most logs hold no secret."""
+    if all(getattr(value, name) == field for name, field in fields.items()):
+        return value
+    return replace(value, **fields)

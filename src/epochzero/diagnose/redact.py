@@ -93,7 +93,14 @@ _SECRETS = tuple(
 )
 
 
-_ANY = re.compile("|".join({re.escape(word) for triggers, _ in _SECRETS for word in triggers}))
+# Many harmless texts hold these; there is nothing to hide where nothing is assigned to them.
+_COMMON = frozenset(("key", "secret", "pass", "token", "credential"))
+_ANY = re.compile(
+    "|".join(
+        rf"{word}[\w-]{{0,60}}['\"]?\s{{0,3}}[:=]" if word in _COMMON else re.escape(word)
+        for word in sorted({word for triggers, _ in _SECRETS for word in triggers})
+    )
+)
 
 
 def redact(text: str) -> str:

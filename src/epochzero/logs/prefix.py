@@ -283,10 +283,10 @@ def _dated(text: str, numbers: list[int]) -> float:
     return stamp
 
 
-_BARE_RANKS = re.compile(rf"(?m)^{_BARE_RANK.pattern}".encode())
+_BARE_RANKS = re.compile(rf"\n{_BARE_RANK.pattern}".encode())
 
 
 def uses_bare_ranks(lines: bytes) -> bool:
     """Whether lines look as ``srun -l`` writes them: nearly all begin with ``rank: ``."""
-    bare = len(_BARE_RANKS.findall(lines))
+    bare = len(_BARE_RANKS.findall(b"\n" + lines))
     return bare >= 3 and bare >= 0.8 * sum(1 for line in lines.split(b"\n") if line.strip())
