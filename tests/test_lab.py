@@ -50,6 +50,12 @@ def test_outcome(job: str, found: Diagnosis) -> None:
     assert found.outcome == expected(job)["outcome"], f"{found.category}: {found.root}"
 
 
+@pytest.mark.parametrize("job", [job for job in JOBS if job.startswith("good_")])
+def test_a_good_job_raises_no_alarm_by_its_log_alone(job: str, diagnoser: Diagnoser) -> None:
+    found = diagnoser.diagnose(find_logs([LAB / "logs" / job]))
+    assert found.outcome == "no_failure", f"{found.category}: {found.root}"
+
+
 @jobs("category")
 def test_category(job: str, found: Diagnosis) -> None:
     allowed = [expected(job)["category"], *expected(job).get("also", [])]

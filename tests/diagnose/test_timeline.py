@@ -292,6 +292,17 @@ def test_what_was_survived_is_no_failure(diagnose: Diagnose, noise: str) -> None
     assert found.root is None
 
 
+def test_an_exception_that_a_record_says_is_ignored(diagnose: Diagnose) -> None:
+    record = "2024-05-01 12:00:00,123 ERROR "
+    logged = f"{record}FileNotFoundError: [Errno 2] No such file or directory: 'old.lock'\n"
+    ignored = diagnose(f"{START}{record}could not remove the lock (ignored)\n{logged}")
+    assert ignored.outcome == "no_failure"
+    assert diagnose(f"{START}{record}could not remove the lock\n{logged}").outcome == "failed"
+    # A traceback below the same words was raised, not logged.
+    raised = diagnose(f"{START}{record}could not remove the lock (ignored)\n{KEY_ERROR}")
+    assert root(raised)[1] == "KeyError: 'lr'"
+
+
 def test_steps_right_below_a_traceback_are_no_part_of_it(diagnose: Diagnose) -> None:
     steps = "".join(f"step {n} loss 0.{n}\n" for n in range(1, 6))
     found = diagnose(f"{START}2024-05-01 12:00:00 ERROR no cache\n{KEY_ERROR}{steps}")

@@ -61,6 +61,8 @@ LOGGERS = [
     ("12:00:00 | INFO | ", {"time": CLOCK_NOON, "level": "INFO"}),
     ("[12:00:00] ", {"time": CLOCK_NOON}),
     ("12:00:00.250 ", {"time": CLOCK_NOON + 0.25}),
+    ("[W 2024-05-01 12:00:00,000] ", {"time": NOON, "level": "WARNING"}),
+    ("[E 12:00:00.250 ServerApp] ", {"time": CLOCK_NOON + 0.25, "level": "ERROR"}),
     ("ERROR - ", {"level": "ERROR"}),
     ("[ERROR] ", {"level": "ERROR"}),
     ("[warning] ", {"level": "WARNING"}),

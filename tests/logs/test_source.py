@@ -208,10 +208,10 @@ def test_the_rank_that_a_name_tells(name: str, rank: int | None) -> None:
 def test_of_a_restarted_job_the_last_attempt_counts(tmp_path: Path) -> None:
     write(tmp_path, "run/attempt_0/0/stderr.log", "run/attempt_1/0/stderr.log", "stdout.log")
     write(tmp_path, "other/attempt_0/0/stderr.log")
-    assert {log.name for log in find_logs([tmp_path])} == {
-        "run/attempt_1/0/stderr.log",
-        "other/attempt_0/0/stderr.log",
-        "stdout.log",
+    assert {log.name: log.restarts for log in find_logs([tmp_path])} == {
+        "run/attempt_1/0/stderr.log": 1,
+        "other/attempt_0/0/stderr.log": 0,
+        "stdout.log": 0,
     }
 
 

@@ -80,7 +80,9 @@ class Diagnoser:
             progress += scan.progress_blocks
             events.extend(events_of(log, scan, self._scanner.anchors))
         job = Job(tuple(log.name for log in logs), facts, trained=progress > 0, empty=size == 0)
-        found = verdict(order(events, self.catalog, failed=bool(facts.exit_status)), job)
+        restarts = max((log.restarts for log in logs), default=0)
+        timeline = order(events, self.catalog, failed=bool(facts.exit_status), restarts=restarts)
+        found = verdict(timeline, job)
         if self.look_around and found.category == "path_not_found":
             found = _with_nearest_path(found)
         return _redacted(found) if self.redact else found

@@ -80,16 +80,19 @@ _ERROR_LINE = re.compile(
 )
 
 
-def order(events: Iterable[Event], catalog: Catalog, *, failed: bool = False) -> Timeline:
+def order(
+    events: Iterable[Event], catalog: Catalog, *, failed: bool = False, restarts: int = 0
+) -> Timeline:
     """Finds the first cause among the events of all logs.
 
     Args:
         events: of all logs of a job.
         catalog: the signatures to judge them by.
         failed: it is known that the job failed, so that less will do as evidence.
+        restarts: how often the launcher started the job again.
     """
     judged = tuple(_judge(event, catalog, number) for number, event in enumerate(events))
-    judged = _without_recovered(judged)
+    judged = _without_restarted(_without_recovered(judged), restarts)
     least = FAINT if failed else WEAK
     candidates = tuple(j for j in judged if j.role == "cause" and j.claim >= least)
     if not candidates:
@@ -102,7 +105,12 @@ def _last_resort(judged: Sequence[Judged]) -> Judged | None:
     """Where nothing claims to be a cause: the first report of a process that a signal killed on its
     own, else a consequence with a category, else any report of a death, else any consequence.
     """
-    told = [j for j in judged if j.role in ("cascade", "wrapper")]
+    told = [
+        j
+        for j in judged
+        if j.role == "cascade"
+        or (j.role == "wrapper" and (j.category or j.event.level not in QUIET))
+    ]
     deaths = [j for j in told if j.match and j.match.status]
     killed = [j for j in deaths if _killed(j)]
     named = [j for j in told if j.category]
@@ -166,6 +174,19 @@ def _texts(event: Event) -> tuple[str, ...]:
         return (event.text, event.shown)
     native = not is_header(event.block.split("\n", 1)[0])
     return (event.text, event.block) if native else (event.text,)
+
+
+def _without_restarted(judged: tuple[Judged, ...], restarts: int) -> tuple[Judged, ...]:
+    """Takes the launcher's reports of dead processes that it answered with another attempt, and of
+    what it did to the others then.
+    """
+    told = [j for j in judged if j.role in ("wrapper", "cascade") and j.event.rank is None]
+    reports = [j.order for j in told if j.match and j.match.status]
+    if not restarts or not reports:
+        return judged
+    last = reports[restarts] if restarts < len(reports) else len(judged)
+    answered = frozenset(j.order for j in told if j.order < last)
+    return tuple(replace(j, role="recovered") if j.order in answered else j for j in judged)
 
 
 def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:

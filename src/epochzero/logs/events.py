@@ -48,6 +48,7 @@ _CUT_OFF = re.compile(
 """The header of a notebook's traceback whose end is missing."""
 _NAN = re.compile(r"(?i)loss\W{0,4}nan\b")
 """A step whose loss is no number is no progress."""
+_IGNORED = re.compile(r"(?i)\bignor(?:ed|ing)\b")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d+)$')
 _CHILD = re.compile(r"\s*-- Process (\d+) terminated with the following error")
 _BAR = re.compile(r"\d%\||\d/\d+ \[[=>.]")
@@ -328,7 +329,7 @@ class _StreamReader:
             trace=-1,
             link="",
             block="\n".join(near)[:BLOCK_CHARS],
-            handled=False,
+            handled=bare is not None and self._set_aside(at),
             anchors=self._anchors(at, end),
         )
 
@@ -366,6 +367,12 @@ class _StreamReader:
         later = self.lines[found.end :]
         goes_on = any(line.prefix.level or line.prefix.time is not None for line in later)
         return lead.prefix.level == "WARNING" and goes_on
+
+    def _set_aside(self, at: int) -> bool:
+        """Whether the record before one that logs an exception says that it is ignored."""
+        lead, line = self.lines[max(0, at - 1)], self.lines[at]
+        logged = line.prefix.level is not None and line.prefix.level == lead.prefix.level
+        return logged and _IGNORED.search(lead.text) is not None
 
     def _anchors(self, start: int, stop: int) -> frozenset[str]:
         return frozenset(

@@ -81,6 +81,8 @@ _PREFIXES = (
     # the same from PyTorch: [E502 10:54:51.906103000 file.cpp:263] and [E file.cpp:263]
     rf"\[(?P<glog>[IWEFC])\d{{3,4}} (?P<time>{_CLOCK}) (?=[\w./-]+:\d+\])",
     r"\[(?P<glog>[IWEFC]) (?=[\w./-]+\.\w+:\d+\])",
+    # Tornado, Jupyter and Optuna: [W 2024-05-01 12:00:00,123 ServerApp]
+    rf"\[(?P<glog>[DIWEC]) (?:\d{{6}} )?(?P<time>(?:{_DATE} )?{_CLOCK})(?: [\w.:-]{{1,60}})?\] ",
     rf"\[(?P<glog>[IWEF])\d{{4}} (?P<time>{_CLOCK}) (?=[\w./-]+:\d+\])",
     r"(?P<glog>[IWEF])\d{4} \d\d:\d\d:(?P<epoch>\d{10}\.\d+) +(?P<process>\d+) (?=[\w./-]+:\d+\])",
     rf"\[?(?P<time>{_DATE} {_CLOCK}): (?P<glog>[IWEF]) ",
@@ -141,6 +143,7 @@ _LEVELS = {
     "E": "ERROR",
     "F": "FATAL",
     "C": "FATAL",
+    "D": "DEBUG",
     "WARN": "WARNING",
     "ERR": "ERROR",
     "CRITICAL": "FATAL",

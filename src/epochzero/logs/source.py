@@ -16,7 +16,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -59,6 +59,7 @@ class Log:
         text: the bytes of a log held in memory.
         rank: the rank that its name or folder tells.
         time: when its process failed, in seconds since the epoch, if the launcher recorded that.
+        restarts: how often the launcher had started the job again before this log began.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Log:
     text: bytes = field(default=b"", repr=False)
     rank: int | None = None
     time: float | None = None
+    restarts: int = 0
 
     @property
     def size(self) -> int:
@@ -242,11 +244,12 @@ def _last_attempts(logs: list[Log]) -> list[Log]:
     for log in logs:
         if found := _ATTEMPT.match(log.name):
             last[found["run"]] = max(last.get(found["run"], 0), int(found["attempt"]))
-    return [
-        log
-        for log in logs
-        if not (found := _ATTEMPT.match(log.name)) or int(found["attempt"]) == last[found["run"]]
-    ]
+    kept = []
+    for log in logs:
+        attempt = int(found["attempt"]) if (found := _ATTEMPT.match(log.name)) else 0
+        if found is None or attempt == last[found["run"]]:
+            kept.append(replace(log, restarts=attempt))
+    return kept
 
 
 def _file_log(path: Path, name: str) -> Log:
