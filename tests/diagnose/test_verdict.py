@@ -181,3 +181,30 @@ def test_next_to_nothing(diagnose: Diagnose, log: str) -> None:
     found = diagnose(log)
     assert found.outcome in {"no_failure", "evidence_missing"}
     assert found.meaning
+
+
+def test_a_traceback_that_was_cut_off_is_a_failure_whose_evidence_is_missing(
+    diagnose: Diagnose,
+) -> None:
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "/job/train.py", line 31, in main',
+        '    lr = config["lr"]',
+    ]
+    found = diagnose("\n".join(["starting", *lines]))
+    assert (found.outcome, found.category) == ("evidence_missing", "internal_error")
+    assert found.title == "Traceback cut off"
+    assert found.user_frame is not None
+    assert (found.user_frame.line, found.user_frame.function) == (31, "main")
+    assert diagnose("\n".join([*lines, "KeyError: 'lr'"])).category == "key_not_found"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Exception: the model has no head",
+        "[1]    2770763 illegal hardware instruction (core dumped)  python3 train.py",
+    ],
+)
+def test_a_line_alone_can_tell_of_a_failure(diagnose: Diagnose, line: str) -> None:
+    assert diagnose(f"starting\n{line}\n").outcome == "failed"

@@ -576,13 +576,55 @@ def test_what_begins_a_traceback(line: str, header: bool) -> None:
     [
         [HEADER],
         [HEADER, ""],
-        [HEADER, '  File "train.py", line 3, in <module>'],
         [HEADER, "  File ", "", "", ""],
         [HEADER, "Epoch 3 started"],
     ],
 )
-def test_a_traceback_that_was_cut_off_gives_nothing(lines: list[str]) -> None:
+def test_a_header_without_frames_gives_nothing(lines: list[str]) -> None:
     assert parse(lines, 0) is None
+
+
+def test_a_traceback_that_was_cut_off_keeps_its_frames() -> None:
+    lines = [HEADER, '  File "train.py", line 3, in <module>', "    fit()"]
+    for rest in ([], [""], ["", "Epoch 3 started"]):
+        found = parse(lines + rest, 0)
+        assert found is not None
+        (raised,) = found.raised
+        assert (raised.type, raised.at) == ("", 2)
+        assert [frame.file for frame in raised.frames] == ["train.py"]
+
+
+@pytest.mark.parametrize("end", ["MemoryError", "MemoryError Any idea?", "MemoryError: too much"])
+def test_a_traceback_that_lost_its_line_ends(end: str) -> None:
+    line = f'{HEADER} File "a.py", line 1, in <module> fit() File "b.py", line 2, in fit {end}'
+    found = parse([f"Saving ... {line}"], 0)
+    assert found is not None
+    (raised,) = found.raised
+    assert raised.type == "MemoryError"
+    assert [frame.file for frame in raised.frames] == ["a.py", "b.py"]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "ray::PPO.train() (pid=12)",
+        "worker (pid=12, host=node-1)",
+        "\ufffd[36mray::f()\ufffd[39m (pid=1)",
+    ],
+)
+def test_the_traceback_that_ray_passes_on(task: str) -> None:
+    lines = [
+        HEADER,
+        'File "main.py", line 1, in <module>',
+        "ray.get(f)",
+        f"ray.exceptions.RayTaskError: {task}",
+        'File "worker.py", line 8, in f',
+        "return d['a']",
+        "KeyError: 'a'",
+    ]
+    found = parse(lines, 0)
+    assert found is not None
+    assert [raised.type for raised in found.raised] == ["ray.exceptions.RayTaskError", "KeyError"]
 
 
 def test_endless_nesting_ends() -> None:

@@ -87,7 +87,8 @@ def verdict(timeline: Timeline, job: Job) -> Diagnosis:
         return _no_failure(job, "The job ended with exit code 0.")
     told = root is not None and root.role in ("wrapper", "cascade") and root.match
     reports_death = told and told.status
-    if root is not None and (root.role == "cause" or root.category) and not reports_death:
+    says_why = root is not None and (root.role == "cause" or root.category)
+    if root is not None and says_why and not reports_death and not root.event.cut_off:
         return _failed(root, timeline, job)
     status = _status(root, job.facts)
     if status or root is not None or job.empty or job.facts.state in _states():
@@ -119,7 +120,9 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
     means and where to look.
     """
     stated = _states().get(job.facts.state or "")
-    end = stated or _exits().get(str(status)) or _Exit(_NOTHING_SAID)
+    cut = root is not None and root.event.cut_off
+    unsaid = _Exit(_CUT_OFF, settle=_BELOW) if cut else _Exit(_NOTHING_SAID)
+    end = stated or _exits().get(str(status)) or unsaid
     category = end.category or "internal_error"
     return Diagnosis(
         source=job.source,
@@ -131,9 +134,10 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
         retry=end.retry,
         retry_reason=_RETRY_REASONS[end.retry],
         confidence=0.7 if stated else 0.5 if end.category else 0.2,
-        title=f"Scheduler state {job.facts.state}" if stated else _exit_title(status),
+        title=f"Scheduler state {job.facts.state}" if stated else _exit_title(status, cut),
         meaning=_EMPTY if job.empty and not status else end.meaning,
         root=_root(root) if root else None,
+        user_frame=_user_frame(_stack(root, timeline)) if root else None,
         evidence=_evidence(root, timeline) if root else (),
         cascade=_consequences(root, timeline),
         fixes=_where_to_look(end, _defaults()[category], known=stated is not None),
@@ -148,7 +152,8 @@ def _where_to_look(end: _Exit, default: _Default, *, known: bool) -> tuple[str, 
     settle = end.settle or ("the complete standard error of every rank", "the scheduler's record")
     if known:
         return (*default.fixes[-1:], *(f"To learn more: {what}." for what in settle))
-    return (*(f"To settle it: {what}." for what in settle), *default.fixes[-1:])
+    known_end = default.fixes[-1:] if end.category else ()
+    return (*(f"To settle it: {what}." for what in settle), *known_end)
 
 
 _RETRY_REASONS = {
@@ -156,6 +161,8 @@ _RETRY_REASONS = {
     "may_succeed": "What ended it lies outside of the job.",
 }
 _EMPTY = "The log is empty: the job ended before it wrote anything, or its output went elsewhere."
+_CUT_OFF = "The log ends, or was cut, before the last line of a traceback, which would have named the error."
+_BELOW = ("the lines below this traceback, in the complete standard error of its rank",)
 _NOTHING_SAID = "The job failed and its logs do not say why."
 
 
@@ -165,7 +172,6 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
     category, basis, confidence = _category(root, timeline)
     default = _defaults()[category]
     stack = _stack(root, timeline)
-    own = next((frame for frame in reversed(stack) if is_user_frame(frame)), None)
     told = signature.phase if signature else ""
     retry, reason = _retry(root, default)
     return Diagnosis(
@@ -183,7 +189,7 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
         meaning=signature.meaning if signature else default.meaning,
         root=_root(root),
         exception=ExceptionInfo(event.type, event.message) if event.type else None,
-        user_frame=Place(own.file, own.line, own.function) if own else None,
+        user_frame=_user_frame(stack),
         evidence=_evidence(root, timeline),
         cascade=_consequences(root, timeline),
         fixes=_fixes(root, default),
@@ -231,6 +237,12 @@ def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:
     return near[0].frames if near else event.frames
 
 
+def _user_frame(stack: tuple[Frame, ...]) -> Place | None:
+    """The innermost frame of the user's own code."""
+    own = next((frame for frame in reversed(stack) if is_user_frame(frame)), None)
+    return Place(own.file, own.line, own.function) if own else None
+
+
 def _dimension(category: str) -> str:
     return taxonomy.categories()[category].dimension
 
@@ -249,9 +261,9 @@ def _status(root: Judged | None, facts: Facts) -> int | None:
     return facts.exit_status or (1 if facts.state in ("FAILED", "Failed", "Error") else None)
 
 
-def _exit_title(status: int | None) -> str:
+def _exit_title(status: int | None, cut_off: bool) -> str:
     if status is None:
-        return "Failed without a reason in the log"
+        return "Traceback cut off" if cut_off else "Failed without a reason in the log"
     if status > 128 and str(status) in _exits():
         return f"Ended by {signal_name(status - 128)} without a message"
     return f"Exit code {status} without a message"

@@ -29,7 +29,7 @@ QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
 """Levels at which nothing fatal is logged."""
 
 _BARE_EXCEPTION = re.compile(
-    r"^(?:E {3,}|\W{0,6})(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|\w\.error)\b)"
+    r"^(?:E {3,}|\W{0,6})(?P<type>(?:[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|\w\.error)|Exception)\b)"
     r"(?P<message>:.*|$)"
 )
 # A step or epoch alone may be a heading or an instruction; with a measure it is progress.
@@ -100,6 +100,11 @@ class Event:
     progress: int
     went_on: bool
     ended_well: bool
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether it is a traceback whose last line, which names the exception, is missing."""
+        return self.kind == "exception" and not self.type
 
     @property
     def text(self) -> str:

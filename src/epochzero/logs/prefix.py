@@ -64,7 +64,7 @@ _PREFIXES = (
     # Horovod and mpirun --tag-output
     r"\[(?:\d+,)?(?P<rank>\d+)\]<(?:stdout|stderr|stddiag)>:?",
     # Ray: (train pid=123, ip=10.0.0.2), (pid=123), (raylet)
-    r"\((?P<process>(?:[\w.:<>\[\]()-]{1,80} )?pid=\d+(?:, ip=[\w.:-]+)?|raylet(?:, ip=[\w.:-]+)?"
+    r"\((?P<process>(?:[\w.:<>\[\]()-]{1,80} )?pid=\w+(?:, ip=[\w.:-]+)?|raylet(?:, ip=[\w.:-]+)?"
     r"|autoscaler[^)\n]{0,40}|gcs_server)\)(?: |$)",
     # Kubernetes: kubectl logs --prefix, CRI files
     r"\[pod/(?P<process>[\w./-]+)\] ?",
@@ -88,6 +88,10 @@ _PREFIXES = (
     rf"\[?(?P<time>{_DATE} {_CLOCK}): (?P<glog>[IWEF]) ",
     rf"\[(?P<time>{_DATE} {_CLOCK}) (?P<glog>[IWEFC]) (?P<process>\d+) \d+\] ",
     r"(?P<glog>[IWEF]) (?=[\w./-]+\.(?:cc|cpp|cu|h|hpp|c):\d+\])",
+    # pytest, where it fails itself
+    r"(?P<level>INTERNALERROR)> ?",
+    # Airflow, which passes the output of a task on as INFO
+    r"\{[\w./-]+:\d+\} (?:INFO|(?P<level>DEBUG|WARNING|ERROR|CRITICAL)) - ",
     # GitHub runners and other collectors
     rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE})(?: |$)",
     # [2024-05-01 12:00:00,123][module][ERROR] and (2024-05-01 12:00:00)
@@ -112,6 +116,7 @@ def _by_first(patterns: tuple[str, ...]) -> dict[str, tuple[re.Pattern[str], ...
         (r"\[?", "[" + digits),
         (r"\[", "["),
         (r"\(", "("),
+        (r"\{", "{"),
         (r"[\[(]", "[("),
         (r"(?P<time>", digits),
         (r"(?P<glog>", "IWEFC"),
@@ -134,7 +139,7 @@ _RECORD = re.compile(
 )
 _WARNING = re.compile(r"\S+\.py:\d+: (?:[A-Z]\w*Warning): ")
 _MAYBE_PREFIXED = re.compile(
-    r"[\[(0-9A-Z]|[\w.]+[_-][\w.-]+ +\| |[\w.-]+:\d+:\d+ \[|(?:worker|node|host|gpu|ip)"
+    r"[\[({0-9A-Z]|[\w.]+[_-][\w.-]+ +\| |[\w.-]+:\d+:\d+ \[|(?:worker|node|host|gpu|ip)"
 )
 _BARE_RANK = re.compile(r" *(\d{1,5}): ?")
 _LEVELS = {
@@ -148,6 +153,7 @@ _LEVELS = {
     "ERR": "ERROR",
     "CRITICAL": "FATAL",
     "EXCEPTION": "ERROR",
+    "INTERNALERROR": "ERROR",
     "SEVERE": "ERROR",
     "NOTICE": "INFO",
     "TRACE": "DEBUG",

@@ -41,7 +41,7 @@ class Raised:
     """One exception of a traceback.
 
     Attributes:
-        type: as printed, with its module if that is printed.
+        type: as printed, with its module if that is printed; empty where the log ends before it.
         message: without the type; may span lines.
         at: number of the line with type and message.
         frames: outermost call first.
@@ -74,7 +74,8 @@ _HEADER = re.compile(
 )
 _ONE_LINE = re.compile(
     r"Traceback \(most recent call last\): *File \"(?P<stack>.*?)"
-    r"(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)): ?(?P<message>.*)$"
+    r"(?:(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)): ?(?P<message>.*)$"
+    r"|(?P<bare>(?<= )[A-Z]\w*(?:Error|Exception|Interrupt))(?: [^(]*)?$)"
 )
 _ONE_LINE_FRAME = re.compile(r'"?(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>\S+)')
 _IPYTHON_HEADER = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)\s{2,}Traceback \(most recent call last\)")
@@ -133,6 +134,7 @@ def is_header(line: str) -> bool:
         or _IPYTHON_HEADER.match(line) is not None
         or line.rstrip().endswith(HEADER)  # printed behind other output
         or "%|" in line  # printed into a progress bar
+        or _ONE_LINE.search(line) is not None
     )
 
 
@@ -221,7 +223,7 @@ class _Reader:
         headline = self.lines[self.at].strip() if self.at < len(self.lines) else ""
         found = _exception(headline, strict=not intact)
         if found is None:
-            self._append(raised, self._raise_statement(frames, link))
+            self._append(raised, self._cut_off(frames, link))
             return
         at = self.at
         self.at += 1
@@ -270,15 +272,15 @@ class _Reader:
             self.at += 1
         return frames, intact and bool(frames)
 
-    def _raise_statement(self, frames: list[Frame], link: Link) -> Raised | None:
-        """What a traceback that was cut off before its last line was about to say."""
+    def _cut_off(self, frames: list[Frame], link: Link) -> Raised | None:
+        """What a traceback that ends before its last line was about to say, if it tells."""
         at = self.at - 1
-        found = _RAISE.match(self.lines[at]) if frames and at >= 0 else None
-        return (
-            Raised(found["type"], found["message"] or "", at, tuple(frames), link)
-            if found
-            else None
-        )
+        if not frames:
+            return None
+        if found := _RAISE.match(self.lines[at]):
+            return Raised(found["type"], found["message"] or "", at, tuple(frames), link)
+        ended = self.at == len(self.lines) or not self.lines[self.at].strip()
+        return Raised("", "", at, tuple(frames), link) if ended else None
 
     def _goes_on(self) -> bool:
         """Whether after the blank line here a frame or an exception follows."""
@@ -447,7 +449,9 @@ def _flat(found: re.Match[str], at: int, link: Link) -> Raised:
         Frame(frame["file"], int(frame["line"]), frame["function"])
         for frame in _ONE_LINE_FRAME.finditer(found["stack"])
     )
-    return Raised(found["type"], found["message"].strip(), at, frames, link)
+    return Raised(
+        found["type"] or found["bare"], (found["message"] or "").strip(), at, frames, link
+    )
 
 
 def _begins_anew(line: str) -> bool:
@@ -470,8 +474,12 @@ def _joined(parts: list[str]) -> str:
     return "\n".join(parts).strip()
 
 
+_REMOTE = re.compile(r"^\W*(?:\[\d+m)?ray::|\(pid=\d+, (?:ip|host)=[\w.-]+\)$")
+
+
 def _is_remote(line: str) -> bool:
-    return line.lstrip().startswith("ray::")
+    """Whether the line names the task whose traceback Ray passes on below it."""
+    return _REMOTE.search(line.strip()) is not None
 
 
 def _exception(line: str, *, strict: bool) -> tuple[str, str] | None:
