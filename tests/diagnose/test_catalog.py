@@ -147,15 +147,15 @@ def test_within_is_looked_for_in_the_whole_block() -> None:
 def test_a_fix_that_lacks_a_value_is_left_out(tmp_path: Path) -> None:
     catalog = Catalog(load(tmp_path, GOOD))
     (match,) = catalog.matches("share scratch is full", "")
-    assert match.fixes() == ("Delete files on scratch.",)
+    assert match.fixes({}) == ("Delete files on scratch.",)
     (match,) = catalog.matches("share scratch is full by 12 bytes", "")
-    assert match.fixes() == ("Delete 12 bytes on scratch.", "Delete files on scratch.")
+    assert match.fixes({}) == ("Delete 12 bytes on scratch.", "Delete files on scratch.")
 
 
 def test_what_was_captured_is_never_a_pattern_itself(tmp_path: Path) -> None:
     catalog = Catalog(load(tmp_path, changed("(?P<share>\\w+)", "(?P<share>\\S+)")))
     (match,) = catalog.matches(r"share {bytes}\1 is full", "")
-    assert match.fixes() == (r"Delete files on {bytes}\1.",)
+    assert match.fixes({}) == (r"Delete files on {bytes}\1.",)
 
 
 def test_own_signatures_decide_a_diagnosis(tmp_path: Path) -> None:

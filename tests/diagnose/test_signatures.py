@@ -76,7 +76,7 @@ def test_it_has_a_fix_whatever_it_captured(signature: Signature) -> None:
     catalog = Catalog([signature])
     for example in signature.examples:
         for match in catalog.matches(example.log, example.log):
-            assert match.fixes(), f"no fix is left for {dict(match.captured)}"
+            assert match.fixes({}), f"no fix is left for {dict(match.captured)}"
 
 
 @by_name(CAUSES)

@@ -396,3 +396,10 @@ def test_line_ends_of_windows(diagnose: Diagnose) -> None:
     found = diagnose((START + KEY_ERROR).replace("\n", "\r\n"))
     assert root(found)[:2] == (8, "KeyError: 'lr'")
     assert found.user_frame is not None
+
+
+def test_what_was_said_before_sys_exit_counts(diagnose: Diagnose) -> None:
+    left = KEY_ERROR.replace("KeyError: 'lr'", "SystemExit: 1")
+    found = diagnose(f"{START}2024-05-01 12:00:00 CRITICAL no space left on device\n{left}")
+    assert found.category == "storage_full"
+    assert diagnose(f"{START}{left}").outcome == "failed"

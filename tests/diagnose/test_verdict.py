@@ -208,3 +208,17 @@ def test_a_traceback_that_was_cut_off_is_a_failure_whose_evidence_is_missing(
 )
 def test_a_line_alone_can_tell_of_a_failure(diagnose: Diagnose, line: str) -> None:
     assert diagnose(f"starting\n{line}\n").outcome == "failed"
+
+
+def test_a_fix_names_the_users_source_line_without_its_secrets(diagnose: Diagnose) -> None:
+    log = """Traceback (most recent call last):
+  File "/job/eval.py", line 9, in mean
+    return total / len(scores)
+ZeroDivisionError: division by zero
+"""
+    found = diagnose(log)
+    assert found.user_frame is not None
+    assert found.user_frame.code == "return total / len(scores)"
+    assert "len(scores)" in found.fixes[0]
+    hidden = diagnose(log.replace("total / len(scores)", 'call(password="hunter2x") / 0'))
+    assert "hunter2x" not in json.dumps(hidden.to_dict())

@@ -675,3 +675,22 @@ def test_any_lines_are_read_to_an_end(lines: list[str], data: st.DataObject) -> 
                 assert found.start == start
                 assert start < found.end <= len(lines)
                 assert all(start <= raised.at < len(lines) for raised in found.raised)
+
+
+def test_a_frame_keeps_its_source_line() -> None:
+    plain = parse(
+        [HEADER, '  File "a.py", line 1, in f', "    x = d['a']", "    ~^^^", "KeyError: 'a'"], 0
+    )
+    assert plain is not None
+    assert plain.raised[0].frames[0].code == "x = d['a']"
+    notebook = [
+        "KeyError                                  Traceback (most recent call last)",
+        "Cell In[3], line 2",
+        "      1 d = {}",
+        "----> 2 x = d['a']",
+        "",
+        "KeyError: 'a'",
+    ]
+    found = parse(notebook, 0)
+    assert found is not None
+    assert found.raised[0].frames[0].code == "x = d['a']"

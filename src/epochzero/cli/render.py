@@ -78,6 +78,8 @@ def _text(found: Diagnosis, top: int) -> None:
         frame = found.user_frame
         call = f" in {frame.function}" if frame.function else ""
         click.echo(_field("Your code", f"{frame.file}:{frame.line}{call}"))
+        if frame.code:
+            click.echo(_wrapped("", frame.code, fg="cyan"))
     if found.outcome != "no_failure":
         click.echo(
             _field(
@@ -198,7 +200,8 @@ def _markdown(found: Diagnosis, top: int) -> str:
     if found.user_frame:
         frame = found.user_frame
         place = f"{_code(f'{frame.file}:{frame.line}')} in {_code(frame.function)}"
-        lines += [f"**Your code** {place}", ""]
+        code = f": {_code(frame.code)}" if frame.code else ""
+        lines += [f"**Your code** {place}{code}", ""]
     lines += [f"{number}. {_escaped(fix)}" for number, fix in enumerate(found.fixes[:top], 1)]
     lines += ["", f"**Retry** {_title('retries', found.retry)}. {found.retry_reason}"]
     if found.cascade:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from epochzero.diagnose.catalog import Catalog, Signature, builtin, load_folder
 from epochzero.diagnose.facts import Facts, find_facts, read_facts
-from epochzero.diagnose.model import Consequence, Diagnosis, ExceptionInfo, Root
+from epochzero.diagnose.model import Consequence, Diagnosis, ExceptionInfo, Place, Root
 from epochzero.diagnose.nearest import nearest_path
 from epochzero.diagnose.redact import redact_all
 from epochzero.diagnose.timeline import order
@@ -39,7 +39,7 @@ __all__ = [
 
 
 NO_FACTS = Facts()
-_Result = TypeVar("_Result", Diagnosis, Root, ExceptionInfo, Consequence)
+_Result = TypeVar("_Result", Diagnosis, Root, ExceptionInfo, Place, Consequence)
 
 
 class Diagnoser:
@@ -130,6 +130,8 @@ def _redacted(found: Diagnosis) -> Diagnosis:
         root=found.root and _changed(found.root, text=redact_all(found.root.text)),
         exception=found.exception
         and _changed(found.exception, message=redact_all(found.exception.message)),
+        user_frame=found.user_frame
+        and _changed(found.user_frame, code=redact_all(found.user_frame.code)),
         evidence=redact_all(found.evidence),
         cascade=tuple(_changed(c, text=redact_all(c.text)) for c in found.cascade),
         fixes=redact_all(found.fixes),

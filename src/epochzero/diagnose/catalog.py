@@ -55,8 +55,8 @@ class Signature:
         within: if given, must also match somewhere in the event's whole block (its frames too).
         category, also, root_cause, phase, retry: words of the taxonomy; empty where open.
         retry_reason: why a retry helps or does not.
-        fixes: concrete acts, most likely first; ``{name}`` stands for a group of the pattern, and
-            a fix with a group that did not take part in the match is left out.
+        fixes: concrete acts, most likely first; ``{name}`` stands for a group of the pattern or one
+            of `GIVEN`, and a fix with one that has no value is left out.
         status: the exit status (128 + n for signal n) of a process whose end the text reports
             without saying why; 0 where it does not. A pattern may capture it instead, as a group
             ``exitcode`` or ``signal``, and the process as ``rank``.
@@ -107,12 +107,17 @@ class Match:
         rank = self.captured.get("rank", "")
         return int(rank) if rank.isdigit() else None
 
-    def fixes(self) -> tuple[str, ...]:
-        """The signature's fixes that the captured values complete."""
+    def fixes(self, known: Mapping[str, str]) -> tuple[str, ...]:
+        """The signature's fixes that the captured values and what else is known complete.
+
+        Args:
+            known: values for `GIVEN` placeholders.
+        """
+        values = {**known, **self.captured}
         return tuple(
-            _fill(fix, self.captured)
+            _fill(fix, values)
             for fix in self.signature.fixes
-            if _placeholders(fix) <= self.captured.keys()
+            if _placeholders(fix) <= values.keys()
         )
 
 
@@ -123,6 +128,9 @@ def _of_signal(text: str) -> int | None:
     return 128 + found if found else None
 
 
+GIVEN = frozenset({"code"})
+"""Placeholders of fixes that no pattern captures: ``code`` is the source line of the innermost frame
+of the user's own code, where the log shows it."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -334,7 +342,7 @@ def _check_patterns(signature: Signature) -> None:
         except re.error as error:
             raise CatalogError(f"{key} is not a regular expression: {error}") from error
     for fix in signature.fixes:
-        if missing := _placeholders(fix) - groups:
+        if missing := _placeholders(fix) - groups - GIVEN:
             raise CatalogError(
                 f"a fix names {{{min(missing)}}}, which the pattern does not capture"
             )

@@ -53,11 +53,12 @@ class ExceptionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A frame of the user's own code."""
+    """A frame of the user's own code; ``code`` is its source line, where the log shows it."""
 
     file: str
     line: int | None
     function: str
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

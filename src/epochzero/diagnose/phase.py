@@ -31,7 +31,11 @@ def phase_of(frames: Sequence[Frame], category: str, *, trained: bool) -> str:
     own = [frame for frame in reversed(frames) if is_user_frame(frame)]
     other = [frame for frame in reversed(frames) if not is_user_frame(frame)]
     phase = _by_names(own) or _by_names(other)
-    if phase == "training" and not trained and not any(_LOOP.search(f.function) for f in frames):
+    if (
+        phase == "training"
+        and not trained
+        and not any(_LOOP.search(f.function) or _LOOP_CODE.search(f.code) for f in frames)
+    ):
         # Nothing was trained yet, and no training loop is on the stack.
         phase = ""
     if phase:
@@ -42,24 +46,28 @@ def phase_of(frames: Sequence[Frame], category: str, *, trained: bool) -> str:
 
 
 _LOOP = re.compile(r"train|fit|backward|learn|epoch|step|loss")
+_LOOP_CODE = re.compile(r"\bloss\w* = |criterion\(|\.backward\(|\.step\(|\bepoch\b")
+_Hint = tuple[str, re.Pattern[str], re.Pattern[str] | None, re.Pattern[str] | None]
 
 
 def _by_names(frames: Iterable[Frame]) -> str:
     for frame in frames:
-        for phase, function, file in _hints():
-            if function.search(frame.function) or (file and file.search(frame.file)):
+        for phase, function, file, code in _hints():
+            named = function.search(frame.function) or (file and file.search(frame.file))
+            if named or (code and code.search(frame.code)):
                 return phase
     return ""
 
 
 @cache
-def _hints() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str] | None], ...]:
+def _hints() -> tuple[_Hint, ...]:
     text = files(__package__).joinpath("phases.toml").read_text(encoding="utf-8")
     return tuple(
         (
             raw["phase"],
             re.compile(raw["function"]),
             re.compile(raw["file"]) if "file" in raw else None,
+            re.compile(raw["code"]) if "code" in raw else None,
         )
         for raw in tomllib.loads(text)["hint"]
     )

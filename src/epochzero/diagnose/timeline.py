@@ -217,7 +217,8 @@ def _claim(event: Event, match: Match | None) -> int:
     if event.kind == "exception":
         # An abort follows from what the native code printed before it.
         aborted = event.type == "Fatal Python error" and event.message == "Aborted"
-        return ERROR_LINE if aborted else EXCEPTION
+        # Who calls sys.exit has said why before.
+        return ERROR_LINE if aborted or event.type == "SystemExit" else EXCEPTION
     if event.level == "FATAL":
         return FATAL_LINE
     if event.level in QUIET:

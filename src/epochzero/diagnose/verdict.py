@@ -172,6 +172,7 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
     category, basis, confidence = _category(root, timeline)
     default = _defaults()[category]
     stack = _stack(root, timeline)
+    own = _user_frame(stack)
     told = signature.phase if signature else ""
     retry, reason = _retry(root, default)
     return Diagnosis(
@@ -189,10 +190,10 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
         meaning=signature.meaning if signature else default.meaning,
         root=_root(root),
         exception=ExceptionInfo(event.type, event.message) if event.type else None,
-        user_frame=_user_frame(stack),
+        user_frame=own,
         evidence=_evidence(root, timeline),
         cascade=_consequences(root, timeline),
-        fixes=_fixes(root, default),
+        fixes=_fixes(root, default, own),
         signature=signature.name if signature else "",
         basis=basis,
         fingerprint=fingerprint(event.type or category, event.message, event.frames),
@@ -240,7 +241,7 @@ def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:
 def _user_frame(stack: tuple[Frame, ...]) -> Place | None:
     """The innermost frame of the user's own code."""
     own = next((frame for frame in reversed(stack) if is_user_frame(frame)), None)
-    return Place(own.file, own.line, own.function) if own else None
+    return Place(own.file, own.line, own.function, own.code) if own else None
 
 
 def _dimension(category: str) -> str:
@@ -278,11 +279,11 @@ def _retry(root: Judged, default: _Default) -> tuple[str, str]:
     return default.retry, default.retry_reason
 
 
-def _fixes(root: Judged, default: _Default) -> tuple[str, ...]:
+def _fixes(root: Judged, default: _Default, own: Place | None) -> tuple[str, ...]:
     """The signature's fixes; else the category's, completed with what the message tells."""
-    if root.match and (fixes := root.match.fixes()):
+    values = {"code": own.code} if own and own.code else {}
+    if root.match and (fixes := root.match.fixes(values)):
         return fixes
-    values: dict[str, str] = {}
     for pattern in default.extract:
         if found := pattern.search(root.event.text):
             values |= {k: v.strip() for k, v in found.groupdict().items() if v and k not in values}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -22,6 +22,7 @@ in a group."""
 
 LONGEST_TRACEBACK = 4000
 LONGEST_MESSAGE = 60
+LONGEST_CODE = 200
 FROM_USER_CODE = "from user code:"
 MOST_NESTED = 8
 IN_USER_CODE = "in user code:"
@@ -29,11 +30,19 @@ IN_USER_CODE = "in user code:"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One call of a stack; ``line`` is 1-based, None where the trace does not say."""
+    """One call of a stack.
+
+    Attributes:
+        file: as printed.
+        line: 1-based; None where the trace does not say.
+        function: its name; empty where the trace does not say.
+        code: the source line, where it is printed.
+    """
 
     file: str
     line: int | None
     function: str
+    code: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +273,8 @@ class _Reader:
             elif (intact and frames and _indent(line) > indent) or (
                 code_may_follow and not intact and not _looks_raised(line)
             ):
+                if code_may_follow:
+                    frames[-1] = replace(frames[-1], code=line.strip()[:LONGEST_CODE])
                 code_may_follow = False
             elif is_header(line) and frames:
                 break
@@ -388,9 +399,11 @@ class _Reader:
             line = self.lines[self.at]
             if frame := _ipython_frame(line):
                 frames.append(frame)
-            elif (arrow := _ARROW.match(line)) and frames and frames[-1].line is None:
-                last = frames.pop()
-                frames.append(Frame(last.file, int(arrow["line"]), last.function))
+            elif (arrow := _ARROW.match(line)) and frames:
+                # Frames of newer versions name the line before.
+                number = frames[-1].line or int(arrow["line"])
+                code = line[arrow.end() :].strip()[:LONGEST_CODE]
+                frames[-1] = replace(frames[-1], line=number, code=code)
             elif python := _PYTHON_FRAME.match(line):
                 frames.append(Frame(python["file"], int(python["line"]), python["function"] or ""))
             elif is_header(line):
