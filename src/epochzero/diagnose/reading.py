@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -30,15 +30,13 @@ class _Rule:
     lines_only: bool
     guess: bool
 
-    def fits(self, kind: str, message: str, file: str) -> bool:
-        """Whether what the rule says beside its message holds."""
+    def may_fit(self, kind: str, file: str) -> bool:
+        """Whether what the rule says of class and frame holds."""
         if self.lines_only and kind:
-            return False
-        if self.frame is not None and not self.frame.search(file):
             return False
         if self.type is not None and not (kind and self.type.search(kind)):
             return False
-        return self.unless is None or not self.unless.search(message)
+        return self.frame is None or self.frame.search(file) is not None
 
 
 _NAMED = re.compile(
@@ -71,7 +69,9 @@ def _category(kind: str, message: str, file: str, *, guess: bool) -> str:
     for number, rule in enumerate(_rules()):
         if rule.guess and not guess:
             break
-        if (number in said or not rule.has_message) and rule.fits(kind, message, file):
+        if not rule.may_fit(kind, file) or (rule.has_message and number not in said):
+            continue
+        if rule.unless is None or not rule.unless.search(message):
             return rule.category
     return ""
 
@@ -79,8 +79,9 @@ def _category(kind: str, message: str, file: str, *, guess: bool) -> str:
 class Messages:
     """The message patterns of all rules.
 
-    Searching them one by one is slow, compiling them to be searched at once takes a second: so the
-    first few messages are searched in the slow way, and only who reads many pays for the fast one.
+    Searching them one by one, as a rule needs it, is slow, and compiling them to be searched at once
+    takes a second: so the first messages are searched in the slow way, and only who reads many pays
+    for the fast one.
 
     Args:
         patterns: one a rule; None for a rule without.
@@ -90,20 +91,31 @@ class Messages:
     def __init__(self, patterns: Sequence[str | None], slow_readings: int = 1000) -> None:
         self._numbers = [n for n, pattern in enumerate(patterns) if pattern is not None]
         self._patterns = [pattern for pattern in patterns if pattern is not None]
-        self._slow = [re.compile(pattern, re.ASCII) for pattern in self._patterns]
+        self._slow = [None if p is None else re.compile(p, re.ASCII) for p in patterns]
         self._left = slow_readings
 
-    def said_in(self, message: str) -> frozenset[int]:
+    def said_in(self, message: str) -> Container[int]:
         """The numbers of the rules whose pattern the message contains."""
         self._left -= 1
         if self._left >= 0:
-            found = (n for n, p in zip(self._numbers, self._slow, strict=True) if p.search(message))
-            return frozenset(found)
+            return _Said(self._slow, message)
         return frozenset(self._numbers[n] for _, n in self._fast.ends(message.encode()))
 
     @cached_property
     def _fast(self) -> PatternSet:
         return PatternSet([pattern.encode() for pattern in self._patterns], once=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """The numbers of the patterns that a message contains, searched when asked for."""
+
+    patterns: Sequence[re.Pattern[str] | None]
+    message: str
+
+    def __contains__(self, number: object) -> bool:
+        pattern = self.patterns[number] if isinstance(number, int) else None
+        return pattern is not None and pattern.search(self.message) is not None
 
 
 @cache

@@ -274,7 +274,9 @@ class _Reader:
                 code_may_follow and not intact and not _looks_raised(line)
             ):
                 if code_may_follow:
-                    frames[-1] = replace(frames[-1], code=line.strip()[:LONGEST_CODE])
+                    last = frames.pop()
+                    code = line.strip()[:LONGEST_CODE]
+                    frames.append(Frame(last.file, last.line, last.function, code))
                 code_may_follow = False
             elif is_header(line) and frames:
                 break
