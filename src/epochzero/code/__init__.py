@@ -1,0 +1,42 @@
+"""A repository at a revision: its files, what is in them, and how they came to be.
+
+>>> from epochzero.code import Repository, parse_snapshot
+>>> snapshot = Repository(".").snapshot("HEAD")         # doctest: +SKIP
+>>> parsed = parse_snapshot(snapshot, snapshot.files)   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from epochzero.code.cache import Cache, Key, parse_snapshot
+from epochzero.code.history import Change, History
+from epochzero.code.languages import is_test, language_of
+from epochzero.code.parse import parse
+from epochzero.code.parsed import FIELDS, BagTable, Call, Import, Parsed, Unit
+from epochzero.code.snapshot import LARGEST_BYTES, Commit, File, Repository, Snapshot
+from epochzero.code.words import Bag, hashes, phrases, words
+
+__all__ = [
+    "FIELDS",
+    "LARGEST_BYTES",
+    "Bag",
+    "BagTable",
+    "Cache",
+    "Call",
+    "Change",
+    "Commit",
+    "File",
+    "History",
+    "Import",
+    "Key",
+    "Parsed",
+    "Repository",
+    "Snapshot",
+    "Unit",
+    "hashes",
+    "is_test",
+    "language_of",
+    "parse",
+    "parse_snapshot",
+    "phrases",
+    "words",
+]
