@@ -3,6 +3,8 @@
 >>> from epochzero.code import Repository, parse_snapshot
 >>> snapshot = Repository(".").snapshot("HEAD")         # doctest: +SKIP
 >>> parsed = parse_snapshot(snapshot, snapshot.files)   # doctest: +SKIP
+
+One file is taken apart by `epochzero.code.parse.parse`; `epochzero.code.words` has the words.
 """
 
 from __future__ import annotations
@@ -10,10 +12,9 @@ from __future__ import annotations
 from epochzero.code.cache import Cache, Key, parse_snapshot
 from epochzero.code.history import Change, History
 from epochzero.code.languages import is_test, language_of
-from epochzero.code.parse import parse
 from epochzero.code.parsed import FIELDS, BagTable, Call, Import, Parsed, Unit
 from epochzero.code.snapshot import LARGEST_BYTES, Commit, File, Repository, Snapshot
-from epochzero.code.words import Bag, hashes, phrases, words
+from epochzero.code.words import Bag
 
 __all__ = [
     "FIELDS",
@@ -32,11 +33,7 @@ __all__ = [
     "Repository",
     "Snapshot",
     "Unit",
-    "hashes",
     "is_test",
     "language_of",
-    "parse",
     "parse_snapshot",
-    "phrases",
-    "words",
 ]

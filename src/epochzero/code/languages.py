@@ -48,9 +48,10 @@ _GENERATED_NAME = re.compile(
 )
 _GENERATED_HEAD = re.compile(
     rb"(?im)^[ \t]*(?:#|//|/?\*+|<!--|--|;|%)[^\n]{0,80}?"
-    rb"(?:@generated\b|\bdo not (?:edit|modify)\b|\b(?:auto(?:matically|-)? ?generated)\b"
-    rb"|(?:file|code|module|header|was|is|[#*/]) ?generated (?:by|from|with|using)\b"
-    rb"|^\W*generated (?:by|from|with|using)\b)"
+    rb"(?:@generated\b|\bdo not (?:edit|modify)\b"
+    rb"|\b(?:is|was|been) auto(?:matically|-)? ?generated\b"
+    rb"|(?:file|code|module|header|is|was|been) generated (?:by|from|with|using)\b)"
+    rb"|^\W+(?:auto(?:matically|-)? ?generated\b(?! file)|generated (?:by|from|with|using)\b)"
 )
 _GENERATED_BYTES = 1000
 _MINIFIED = frozenset({"javascript", "typescript", "tsx"})

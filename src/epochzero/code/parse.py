@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from itertools import compress
+from time import thread_time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,11 +43,13 @@ if TYPE_CHECKING:
 __all__ = ["parse", "parse_as_text"]
 
 CARD_CHARACTERS = 300
-LARGE_BYTES = 1 << 17
-CHUNK_BYTES = 1 << 16
-MOST_STEPS = 4000
-"""A large file is given up when it is in error after so many hundreds of parser steps, about a
-second: it is not of the language that its name tells."""
+LARGE_BYTES, CHUNK_BYTES = 1 << 17, 1 << 16
+LONGEST_S = 5.0
+"""So much time of its processor a large file may take; more takes only what is not of the language
+that its name tells."""
+MOST_SIGNS, SIGNS_EACH, MOST_SIGNS_OF_LIST = 8000, 8, 50_000
+"""Bare signs in one node: in all, for each part that is more than a sign, and even if there is one
+for each sign, as in a list."""
 
 CODE, COMMENT, STRING = 0, 1, 2
 IMPORT, NAME, CARD = 1, 2, 4
@@ -178,25 +181,39 @@ def _grammar(language: str) -> _Grammar:
 
 
 def _captures(language: str, data: bytes) -> dict[str, list[Node]] | None:
-    """The nodes that the language's query names; None for what the parser gave up."""
+    """The nodes that the language's query names; None for what is not worth the time."""
     grammar = _grammar(language)
     if len(data) < LARGE_BYTES:
-        return grammar.cursor.captures(grammar.parser.parse(data).root_node)
-    steps = 0
+        tree = grammar.parser.parse(data)
+    else:
+        until = thread_time() + LONGEST_S
+        try:
+            tree = grammar.parser.parse(
+                lambda offset, _point: data[offset : offset + CHUNK_BYTES],
+                progress_callback=lambda _offset, _in_error: thread_time() > until,
+            )
+        except ValueError:
+            grammar.parser.reset()
+            return None
+    return None if _has_flat_node(tree.root_node) else grammar.cursor.captures(tree.root_node)
 
-    def hopeless(_offset: int, in_error: bool) -> bool:
-        nonlocal steps
-        steps += 1
-        return in_error and steps > MOST_STEPS
 
-    try:
-        tree = grammar.parser.parse(
-            lambda offset, _point: data[offset : offset + CHUNK_BYTES], progress_callback=hopeless
-        )
-    except ValueError:
-        grammar.parser.reset()
-        return None
-    return grammar.cursor.captures(tree.root_node)
+def _has_flat_node(root: Node) -> bool:
+    """Whether one node holds very many bare signs or keywords side by side.
+
+    A query takes the square of their number, and only what is no code at all looks like this.
+    """
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        begin, end = node.byte_range
+        if end - begin > MOST_SIGNS:
+            named = node.named_child_count
+            signs = node.child_count - named
+            if signs > MOST_SIGNS_OF_LIST or signs > max(MOST_SIGNS, SIGNS_EACH * named):
+                return True
+            waiting += node.named_children
+    return False
 
 
 def _code(language: str, text: _Text, captures: Mapping[str, list[Node]]) -> Parsed:

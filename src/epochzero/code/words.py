@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W_A-Za-z0-9]+")
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 LONGEST = 100
 """Anything longer is encoded data, not a word."""
 MEMO_SIZE = 1 << 18
@@ -69,7 +69,8 @@ def _words_of(identifier: str) -> tuple[str, ...]:
     whole = identifier.lower()
     if len(identifier) > LONGEST or whole in _STOP:
         return ()
-    parts = [part.lower() for part in _PART.findall(identifier)]
+    pieces = _PART.findall(identifier) if identifier.isascii() else identifier.split("_")
+    parts = [piece.lower() for piece in pieces if piece]
     found = [_stem(part) for part in parts if len(part) > 1 and part not in _STOP]
     return (whole, *found) if len(parts) > 1 else tuple(found)
 
