@@ -1,0 +1,221 @@
+"""The files that are searched, with what is known of them at one moment: text, history, reports.
+
+Nothing later than that moment is in it: the snapshot, the history and the past reports are cut
+there by whoever builds the corpus.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from epochzero.code import (
+    Bag,
+    Cache,
+    File,
+    History,
+    Parsed,
+    Snapshot,
+    is_test,
+    language_of,
+    parse_snapshot,
+)
+from epochzero.code.words import words
+from epochzero.locate.index import Floats, Found, Index
+from epochzero.locate.report import PastReport
+
+if TYPE_CHECKING:
+    from epochzero.locate.query import Query
+
+__all__ = ["CODE_LANGUAGES", "Corpus", "searched"]
+
+CODE_LANGUAGES = frozenset(
+    {"python", "c", "cpp", "cuda", "java", "go", "javascript", "typescript", "tsx"}
+)
+
+
+def searched(snapshot: Snapshot, *, languages: frozenset[str] = CODE_LANGUAGES) -> list[File]:
+    """The files of a snapshot in which a bug is looked for: source code without tests."""
+    return [
+        file
+        for file in snapshot.files
+        if language_of(file.path) in languages and not is_test(file.path)
+    ]
+
+
+class Corpus:
+    """Source files and what is known of them.
+
+    Args:
+        paths: of the files, from the top of the repository.
+        parsed: the files, in the same order.
+        history: the changes that led here; None where it is not known.
+        past: reports that were closed before, with the files that their fixes changed.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        parsed: Sequence[Parsed],
+        history: History | None = None,
+        past: Sequence[PastReport] = (),
+    ) -> None:
+        self.paths = tuple(paths)
+        self.parsed = tuple(parsed)
+        self.history = history
+        self.past = tuple(past)
+        self.index = Index(self.parsed)
+        self._found: tuple[Query | None, Found | None] = (None, None)
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        cache: Cache | None = None,
+        *,
+        history: History | None = None,
+        past: Sequence[PastReport] = (),
+        languages: frozenset[str] = CODE_LANGUAGES,
+        workers: int | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> Corpus:
+        """The corpus of a snapshot's source files.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        files = searched(snapshot, languages=languages)
+        parsed = parse_snapshot(snapshot, files, cache, workers, on_progress)
+        return cls([file.path for file in files], parsed, history, past)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @cached_property
+    def number(self) -> Mapping[str, int]:
+        """The number of each path."""
+        return {path: n for n, path in enumerate(self.paths)}
+
+    @cached_property
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """The folders and the stem of each path."""
+        return tuple(tuple(path.rpartition(".")[0].split("/")) for path in self.paths)
+
+    @cached_property
+    def by_stem(self) -> Mapping[str, tuple[int, ...]]:
+        """The files of each stem."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for n, parts in enumerate(self.parts):
+            found[parts[-1]].append(n)
+        return {stem: tuple(numbers) for stem, numbers in found.items()}
+
+    @cached_property
+    def path_bags(self) -> tuple[Bag, ...]:
+        """The words of each path."""
+        return tuple(Bag.of(words(" ".join(parts))) for parts in self.parts)
+
+    def find(self, query: Query) -> Found:
+        """Where the words of a query occur; the answer to the last query is kept."""
+        if self._found[0] is not query or self._found[1] is None:
+            self._found = (query, self.index.find(query.hashes))
+        found = self._found[1]
+        assert found is not None
+        return found
+
+    def path_counts(self, query: Query) -> Floats:
+        """How often each word of a query occurs in each path, (documents, words)."""
+        return counts_of(self.path_bags, query)
+
+    @cached_property
+    def path_lengths(self) -> Floats:
+        """Words in each path."""
+        return np.array([bag.total for bag in self.path_bags], np.float32)
+
+    @cached_property
+    def defined(self) -> Mapping[int, tuple[int, ...]]:
+        """The files that define a name, by the name's hash."""
+        return _holders([parsed.defined for parsed in self.parsed])
+
+    @cached_property
+    def classes(self) -> Mapping[int, tuple[int, ...]]:
+        """The files that define a class of a name, by the name's hash."""
+        return _holders([parsed.classes for parsed in self.parsed])
+
+    @cached_property
+    def modules(self) -> Mapping[str, int]:
+        """The file of each dotted module name: whole, and without up to two folders in front, as
+        sources often lie below ``src`` or ``python``.
+        """
+        found: dict[str, int] = {}
+        for skipped in range(3):
+            for n, parts in enumerate(self.parts):
+                named = parts[:-1] if parts[-1] == "__init__" else parts
+                if len(named) > skipped:
+                    found.setdefault(".".join(named[skipped:]), n)
+        return found
+
+    @cached_property
+    def imports(self) -> tuple[tuple[int, ...], ...]:
+        """For each file the files of this corpus that it imports."""
+        return tuple(self._imports(n) for n in range(len(self)))
+
+    def _imports(self, number: int) -> tuple[int, ...]:
+        package = self.parts[number][:-1]
+        found: set[int] = set()
+        for module, names, level in self.parsed[number].imports:
+            base = module
+            if level:
+                kept = package[: len(package) - level + 1]
+                base = ".".join((*kept, *([module] if module else [])))
+            within = [self.modules.get(f"{base}.{name}") for name in names]
+            targets = [n for n in within if n is not None]
+            # What is taken from a package's own file counts for that; a submodule for itself.
+            if not targets and (whole := self.modules.get(base)) is not None:
+                targets = [whole]
+            found.update(targets)
+        return tuple(sorted(found - {number}))
+
+    @cached_property
+    def imported_by(self) -> tuple[tuple[int, ...], ...]:
+        """For each file the files that import it."""
+        found: list[list[int]] = [[] for _ in self.paths]
+        for n, targets in enumerate(self.imports):
+            for target in targets:
+                found[target].append(n)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def folders(self) -> Mapping[str, tuple[int, ...]]:
+        """The files of each folder."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for n, path in enumerate(self.paths):
+            found[path.rpartition("/")[0]].append(n)
+        return {folder: tuple(numbers) for folder, numbers in found.items()}
+
+
+def counts_of(bags: Sequence[Bag], query: Query) -> Floats:
+    """How often each word of a query occurs in each of some bags, (bags, words)."""
+    counts = np.zeros((len(bags), len(query.terms)), np.float32)
+    lengths = [len(bag) for bag in bags]
+    if not sum(lengths) or not len(query.terms):
+        return counts
+    held = np.concatenate([bag.hashes for bag in bags])
+    often = np.concatenate([bag.counts for bag in bags])
+    row = np.repeat(np.arange(len(bags)), lengths)
+    place = np.searchsorted(query.hashes, held)
+    place[place == len(query.terms)] = 0
+    same = query.hashes[place] == held
+    counts[row[same], place[same]] = often[same]
+    return counts
+
+
+def _holders(names: Sequence[np.ndarray]) -> Mapping[int, tuple[int, ...]]:
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for n, held in enumerate(names):
+        for name in held.tolist():
+            found[name].append(n)
+    return {name: tuple(numbers) for name, numbers in found.items()}

@@ -1,0 +1,102 @@
+"""A bug report: what somebody wrote about a fault."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from epochzero.errors import InputError
+
+__all__ = ["PastReport", "Report", "read_report", "seconds"]
+
+MOST_CHARACTERS = 200_000
+"""More of a report is a pasted log, whose head and end tell enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A bug report.
+
+    Attributes:
+        title: its summary.
+        text: its description; Markdown or plain.
+        id: how the tracker calls it; empty where it comes from nowhere.
+        opened: when it was opened, in seconds since the epoch; None where that is not known.
+    """
+
+    title: str
+    text: str = ""
+    id: str = ""
+    opened: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PastReport:
+    """A report that was closed, with the files that its fix changed.
+
+    Attributes:
+        report: what was written.
+        closed: when it was closed, in seconds since the epoch.
+        fixed: paths at the time of the fix.
+    """
+
+    report: Report
+    closed: float
+    fixed: tuple[str, ...]
+
+
+def read_report(text: str) -> Report:
+    """A report from what a file holds: a tracker's JSON, Markdown, or plain text.
+
+    Of JSON ``title``, ``body``, ``number`` and ``created_at`` are read, as GitHub gives them; of
+    other text the first line is the title.
+
+    Raises:
+        InputError: there is nothing to read.
+    """
+    if text.lstrip().startswith("{") and (raw := _json(text)) is not None:
+        title, body = str(raw.get("title") or ""), str(raw.get("body") or "")
+        report = Report(
+            _clean(title), _cut(_clean(body)), str(raw.get("number") or ""), _opened(raw)
+        )
+    else:
+        first, _, rest = _clean(text).strip().partition("\n")
+        report = Report(first.lstrip("# ").strip(), _cut(rest.strip()))
+    if not re.search(r"\w", report.title + report.text):
+        raise InputError("the report is empty: it needs a title or a description")
+    return report
+
+
+def seconds(time: str | None) -> float | None:
+    """A tracker's time stamp as seconds since the epoch; None where it is none."""
+    try:
+        return datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp() if time else None
+    except ValueError:
+        return None
+
+
+def _json(text: str) -> dict[str, Any] | None:
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return raw if isinstance(raw, dict) and ("title" in raw or "body" in raw) else None
+
+
+def _opened(raw: dict[str, Any]) -> float | None:
+    time = raw.get("created_at")
+    return seconds(time) if isinstance(time, str) else None
+
+
+def _clean(text: str) -> str:
+    return html.unescape(text.replace("\r\n", "\n").replace("\0", ""))
+
+
+def _cut(text: str) -> str:
+    """The head and the end of a text that is too long."""
+    half = MOST_CHARACTERS // 2
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:half]}\n{text[-half:]}"
