@@ -1,0 +1,92 @@
+"""What localization answers: ranked places with reasons, and whether the bug is in this code at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+__all__ = ["SCHEMA", "Extrinsic", "Item", "Level", "Ranking", "Reason"]
+
+SCHEMA = "epochzero.ranking/1"
+
+Level = Literal["file", "function", "line"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a place is ranked where it is.
+
+    Attributes:
+        kind: ``frame``, ``path``, ``name``, ``words``, ``message``, ``history``.
+        text: for a person to read.
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A place where the bug may be.
+
+    Attributes:
+        path: of the file, from the top of the repository.
+        score: higher is likelier; comparable within one ranking only.
+        unit: qualified name of the class or function; empty at file level.
+        start, end: its first and last line, from 1; 0 at file level.
+        reasons: the strongest first.
+    """
+
+    path: str
+    score: float
+    unit: str = ""
+    start: int = 0
+    end: int = 0
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Extrinsic:
+    """Whether the cause lies outside of this code.
+
+    Attributes:
+        probability: that it does.
+        suspect: ``library``, ``driver``, ``gpu``, ``operating_system``, ``data``, ``configuration``,
+            or empty.
+        name: what exactly, with its version where the report tells it.
+        evidence: lines of the report that say so.
+    """
+
+    probability: float
+    suspect: str = ""
+    name: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Places in a repository, the likeliest first.
+
+    Attributes:
+        commit: what was searched; empty for a work tree with changes.
+        level: what the items are.
+        method: how they were ranked.
+        searched: how many files were searched.
+        items: the places.
+        bug_type: ``model``, ``training``, ``tensor``, ``api``, ``gpu`` or ``ndl`` (no fault of deep
+            learning; Jahan et al., EMSE 2025, Section 4); empty where it was not asked for.
+        extrinsic: None where it was not asked for.
+    """
+
+    commit: str
+    level: Level
+    method: str
+    searched: int
+    items: tuple[Item, ...]
+    bug_type: str = ""
+    extrinsic: Extrinsic | None = None
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The form of the JSON output."""
+        return {"schema": SCHEMA, **asdict(self)}
