@@ -81,8 +81,8 @@ def test_a_python_file_is_taken_apart() -> None:
         (-1, "other"),
         (2, "ValueError"),
         (2, "shape"),
-        (1, "item"),
         (1, "inner"),
+        (1, "item"),
         (3, "log"),
     ]
     assert parsed.raises == 2

@@ -222,22 +222,14 @@ def test_a_dead_child_is_replaced(made: Made) -> None:
     assert contents(snapshot) == {"a.py": b"1"}
 
 
-def test_sha256_repositories_are_read(tmp_path: Path) -> None:
-    made = _sha256(tmp_path)
-    made.write("a.py", "1")
-    made.commit()
-    repository = Repository(made.folder)
+def test_sha256_repositories_are_read(made: Made, tmp_path: Path) -> None:
+    made.git("init", "-q", "--object-format=sha256", str(tmp_path / "made256"))
+    made256 = type(made)(tmp_path / "made256")
+    made256.write("a.py", "1")
+    made256.commit()
+    repository = Repository(made256.folder)
     assert len(repository.resolve().id) == 64
     assert repository.working_tree().files == repository.snapshot().files
-
-
-def _sha256(tmp_path: Path) -> Made:
-    from conftest import Made
-
-    folder = tmp_path / "made256"
-    folder.mkdir()
-    subprocess.run(["git", "init", "-q", "--object-format=sha256", str(folder)], check=True)
-    return Made(folder)
 
 
 # -- Work trees --------------------------------------------------------------------------------

@@ -165,7 +165,8 @@ class Git:
 
     def failure(self, command: str, said: str) -> InputError:
         """The error for a command that failed, with advice where an object is missing."""
-        reason = said.splitlines()[-1] if said else "it ended without a message"
+        found = _REASON.search(said)
+        reason = found[1] if found else said or "it ended without a message"
         message = f"{self.folder}: git {command} failed: {reason}"
         if _MISSING.search(said):
             return MissingObjectError(f"{message}; {MISSING_ADVICE}")
@@ -181,9 +182,10 @@ MISSING_ADVICE = (
     "`git fetch --unshallow` or, when it was cloned with --filter, `git fetch --refetch --no-filter`"
 )
 _MISSING = re.compile(
-    r"could not fetch|missing|unable to read|bad object|promisor|not our ref|remote .*not allowed"
-    r"|transport '.*' not allowed|could not get object info"
+    r"could not fetch|missing (?:blob|tree|commit|object)|unable to read (?:tree|sha1|[0-9a-f]{40})"
+    r"|bad object|bad tree object|not a tree object|promisor|could not get object info"
 )
+_REASON = re.compile(r"^(?:fatal|error): *(.+)", re.MULTILINE)
 
 
 def complaint(complaints: IO[bytes]) -> str:

@@ -39,8 +39,8 @@ IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 LONGEST = 100
 """Anything longer is encoded data, not a word."""
-MEMO_SIZE = 1 << 18
-"""Identifiers remembered before the memory starts anew: some 100 MB at most."""
+MEMO_SIZE = 1 << 17
+"""Identifiers remembered before the memory starts anew: some tens of megabytes."""
 HIGHEST_COUNT = (1 << 16) - 1
 
 _KEYWORDS = """

@@ -24,6 +24,7 @@ CHUNK_BYTES = 1 << 18
 QUEUED_CHUNKS = 2
 """Chunks read ahead for each worker: more would only need memory."""
 _LENGTH = struct.Struct("<I")
+_READY = b"ready"
 
 Job = tuple[int, str, bytes]
 """A file to parse: its number, its path, its content."""
@@ -32,6 +33,8 @@ Job = tuple[int, str, bytes]
 def serve() -> None:
     """What a worker does: files in on standard input, parsed files out on standard output."""
     with open(0, "rb") as questions, open(1, "wb") as answers:
+        answers.write(_READY)
+        answers.flush()
         while head := questions.read(_LENGTH.size):
             (count,) = _LENGTH.unpack(head)
             # All of the chunk first: the other side does not read before it has written all.
@@ -120,30 +123,42 @@ class _Worker:
         self._child: subprocess.Popen[bytes] | None = None
 
     def parsed(self, chunk: Sequence[Job]) -> list[tuple[int, bytes]]:
-        """The parsed files of a chunk."""
+        """The parsed files of a chunk; by this process itself where no child starts."""
+        if not self._ready():
+            return [(number, parse(data, path).to_bytes()) for number, path, data in chunk]
         found = self._ask(chunk)
         if found is not None:
             return found
         done: list[tuple[int, bytes]] = []
         for job in chunk:
-            alone = self._ask([job])
+            alone = self._ask([job]) if self._ready() else None
             if alone is None:
                 number, path, data = job
                 alone = [(number, parse_as_text(data, path).to_bytes())]
             done += alone
         return done
 
+    def _ready(self) -> bool:
+        """Whether there is a child that takes questions."""
+        if self._child is None:
+            try:
+                self._child = _start()
+                if cast("IO[bytes]", self._child.stdout).read(len(_READY)) != _READY:
+                    self.end()
+            except OSError:
+                return False
+        return self._child is not None
+
     def _ask(self, chunk: Sequence[Job]) -> list[tuple[int, bytes]] | None:
         """The answers of the child; None when it died over them."""
+        child = cast("subprocess.Popen[bytes]", self._child)
+        pipe, output = cast("IO[bytes]", child.stdin), cast("IO[bytes]", child.stdout)
         try:
-            child = self._child = self._child or _start()
-            pipe = cast("IO[bytes]", child.stdin)
             pipe.write(_LENGTH.pack(len(chunk)))
             for _, path, data in chunk:
                 _write(pipe, path.encode("utf-8", "surrogateescape"))
                 _write(pipe, data)
             pipe.flush()
-            output = cast("IO[bytes]", child.stdout)
             return [(number, _read(output)) for number, _, _ in chunk]
         except (OSError, EOFError):
             self.end()
