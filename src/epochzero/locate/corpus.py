@@ -25,7 +25,7 @@ from epochzero.code import (
     parse_snapshot,
 )
 from epochzero.code.words import words
-from epochzero.locate.index import Floats, Found, Index
+from epochzero.locate.index import Floats, Found, Index, Sets
 from epochzero.locate.report import PastReport
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ __all__ = ["CODE_LANGUAGES", "Corpus", "searched"]
 CODE_LANGUAGES = frozenset(
     {"python", "c", "cpp", "cuda", "java", "go", "javascript", "typescript", "tsx"}
 )
+
+
+MOST_MESSAGES = 60
+"""So many messages of a file's changes are read, the latest first."""
 
 
 def searched(snapshot: Snapshot, *, languages: frozenset[str] = CODE_LANGUAGES) -> list[File]:
@@ -136,14 +140,32 @@ class Corpus:
         return np.array([bag.total for bag in self.path_bags], np.float32)
 
     @cached_property
-    def defined(self) -> Mapping[int, tuple[int, ...]]:
-        """The files that define a name, by the name's hash."""
-        return _holders([parsed.defined for parsed in self.parsed])
+    def said(self) -> tuple[Bag, ...]:
+        """The words of the messages of each file's latest changes."""
+        if self.history is None:
+            return (Bag.of(()),) * len(self)
+        latest = (self.history.of(path)[:MOST_MESSAGES] for path in self.paths)
+        return tuple(Bag.of(words("\n".join(c.message for c in own))) for own in latest)
 
     @cached_property
-    def classes(self) -> Mapping[int, tuple[int, ...]]:
-        """The files that define a class of a name, by the name's hash."""
-        return _holders([parsed.classes for parsed in self.parsed])
+    def defined(self) -> Sets:
+        """The names of the functions and classes of each file."""
+        return Sets([parsed.defined for parsed in self.parsed])
+
+    @cached_property
+    def classes(self) -> Sets:
+        """The names of the classes of each file."""
+        return Sets([parsed.classes for parsed in self.parsed])
+
+    @cached_property
+    def used(self) -> Sets:
+        """The identifiers in the code of each file."""
+        return Sets([parsed.names for parsed in self.parsed])
+
+    @cached_property
+    def phrases(self) -> Sets:
+        """The word trigrams in the string literals of each file."""
+        return Sets([parsed.phrases for parsed in self.parsed])
 
     @cached_property
     def modules(self) -> Mapping[str, int]:
@@ -211,11 +233,3 @@ def counts_of(bags: Sequence[Bag], query: Query) -> Floats:
     same = query.hashes[place] == held
     counts[row[same], place[same]] = often[same]
     return counts
-
-
-def _holders(names: Sequence[np.ndarray]) -> Mapping[int, tuple[int, ...]]:
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for n, held in enumerate(names):
-        for name in held.tolist():
-            found[name].append(n)
-    return {name: tuple(numbers) for name, numbers in found.items()}

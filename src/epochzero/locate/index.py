@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from epochzero.code import FIELDS, Parsed
 
-__all__ = ["K1", "B", "Floats", "Found", "Index", "bm25", "inverse_document_frequency"]
+__all__ = ["K1", "B", "Floats", "Found", "Index", "Sets", "bm25", "inverse_document_frequency"]
 
 Floats: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
@@ -114,16 +114,48 @@ class Index:
 
     def _word_of(self, hashes: NDArray[np.uint32]) -> NDArray[np.int32]:
         """For each entry of the vocabulary the number of the word, -1 for words not asked for."""
-        wanted = np.zeros(_BUCKETS, bool)
-        wanted[hashes & (_BUCKETS - 1)] = True
-        # A table of the low bits leaves few to be compared in full.
-        likely = np.flatnonzero(wanted[self._vocabulary & (_BUCKETS - 1)])
-        place = np.searchsorted(hashes, self._vocabulary[likely])
-        place[place == len(hashes)] = 0
-        same = hashes[place] == self._vocabulary[likely] if len(hashes) else np.zeros(0, bool)
         word_of = np.full(len(self._vocabulary), -1, np.int32)
-        word_of[likely[same]] = place[same]
+        entry, word = _matches(self._vocabulary, hashes)
+        word_of[entry] = word
         return word_of
+
+
+class Sets:
+    """Which of many sets hold a hash: the names that files define or use, their phrases.
+
+    Args:
+        sets: one for each document.
+    """
+
+    def __init__(self, sets: Sequence[NDArray[np.uint32]]) -> None:
+        self._held = _concat(sets, np.uint32)
+        self._document = np.repeat(np.arange(len(sets)), [len(held) for held in sets])
+        self.documents = len(sets)
+
+    def holders(self, hashes: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Which document holds which hash, (documents, hashes).
+
+        Args:
+            hashes: sorted, each once.
+        """
+        held = np.zeros((self.documents, len(hashes)), bool)
+        entry, place = _matches(self._held, hashes)
+        held[self._document[entry], place] = True
+        return held
+
+
+def _matches(held: NDArray[np.uint32], hashes: NDArray[np.uint32]) -> tuple[Ints, Ints]:
+    """The places in ``held`` of the hashes asked for, and which hash stands there."""
+    if not len(hashes):
+        return _NONE, _NONE
+    wanted = np.zeros(_BUCKETS, bool)
+    wanted[hashes & (_BUCKETS - 1)] = True
+    # A table of the low bits leaves few to be compared in full.
+    likely = np.flatnonzero(wanted[held & (_BUCKETS - 1)])
+    place = np.searchsorted(hashes, held[likely])
+    place[place == len(hashes)] = 0
+    same = hashes[place] == held[likely]
+    return likely[same], place[same]
 
 
 def bm25(counts: Floats, lengths: Floats, weights: Floats, k1: float = K1, b: float = B) -> Floats:

@@ -1,0 +1,77 @@
+"""Named numbers for each file and query, which the learned ranking combines.
+
+A group of features is one module; each works on the `Context` and returns columns by name.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from epochzero.locate.corpus import Corpus
+from epochzero.locate.features.changes import changes
+from epochzero.locate.features.context import Columns, Context
+from epochzero.locate.features.graph import graph
+from epochzero.locate.features.lexical import lexical
+from epochzero.locate.features.mentions import mentions
+from epochzero.locate.features.messages import messages
+from epochzero.locate.features.names import names
+from epochzero.locate.features.shape import shape
+from epochzero.locate.index import Floats
+from epochzero.locate.query import Query
+
+__all__ = ["GROUPS", "features_of"]
+
+GROUPS = {
+    "lexical": lexical,
+    "mentions": mentions,
+    "names": names,
+    "messages": messages,
+    "shape": shape,
+    "changes": changes,
+    "graph": graph,
+}
+"""The groups, in the order of their columns."""
+
+RANKED = (
+    "bm25_whole_all",
+    "bm25_whole_summary",
+    "bm25_card_all",
+    "bm25_card_summary",
+    "bm25_path_all",
+    "unit_best_all",
+    "said_all",
+    "similar_commits",
+    "guess",
+    "walk",
+)
+"""Columns whose rank within the corpus is a feature too."""
+STANDARD = ("guess", "bm25_card_summary", "bm25_whole_all")
+"""Columns that also come as their distance from the mean, in standard deviations."""
+
+
+def features_of(query: Query, corpus: Corpus) -> tuple[tuple[str, ...], Floats]:
+    """All features.
+
+    Args:
+        query: the report, taken apart.
+        corpus: where to look, with its history.
+
+    Returns:
+        The names of the columns, and the values, (files, columns).
+    """
+    opened = query.report.opened
+    context = Context(query, corpus, time.time() if opened is None else opened)
+    columns: Columns = {}
+    for group in GROUPS.values():
+        columns |= group(context)
+    for name in RANKED:
+        order = np.argsort(-columns[name], kind="stable")
+        ranks = np.empty(len(order), np.float32)
+        ranks[order] = np.arange(len(order))
+        columns[f"rank_{name}"] = np.log1p(ranks)
+    for name in STANDARD:
+        values = columns[name]
+        columns[f"standard_{name}"] = (values - values.mean()) / (values.std() + 1e-6)
+    return tuple(columns), np.stack([np.asarray(c, np.float32) for c in columns.values()], axis=1)

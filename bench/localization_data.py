@@ -1,0 +1,159 @@
+"""Bug reports with their fixes, and the repositories as they stood before.
+
+Nothing later than a report's opening is used: the history and the past reports end there; the tree
+is that of the fix's parent, or of the last release before the report.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from epochzero.code import Cache, History, Repository, Snapshot, is_test
+from epochzero.errors import InputError
+from epochzero.locate.corpus import Corpus
+from epochzero.locate.report import PastReport, Report, seconds
+
+__all__ = ["Bug", "Case", "bugs_of", "cases_of", "clones"]
+
+PYTHON = frozenset({"python"})
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """A report with its fix.
+
+    Attributes:
+        report: without anything later than its opening.
+        project: ``owner+name``.
+        closed: in seconds since the epoch; None where it was not closed.
+        fix: hash of the commit.
+        files: old paths of the source files that the fix modified or renamed, without tests.
+        functions: of each such file the functions and methods that the fix changed.
+        raw: the record.
+    """
+
+    report: Report
+    project: str
+    closed: float | None
+    fix: str
+    files: tuple[str, ...]
+    functions: Mapping[str, tuple[str, ...]]
+    raw: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A bug and the corpus in which it is to be found.
+
+    Attributes:
+        bug: the bug.
+        corpus: the files before the fix, with history and reports up to the report's opening.
+        wanted: numbers of the files in the corpus that the fix changed.
+    """
+
+    bug: Bug
+    corpus: Corpus
+    wanted: tuple[int, ...]
+
+
+def clones(folder: Path) -> Mapping[str, Path]:
+    """The repositories in a folder by ``owner+name`` in lower case: the folder itself, or ``repo``
+    or ``repo/.git`` in it.
+    """
+    found = {}
+    for entry in sorted(folder.iterdir()):
+        for path in (entry / "repo" / ".git", entry / "repo", entry / ".git", entry):
+            if (path / "objects").is_dir():
+                found[entry.name.lower()] = path
+                break
+    return found
+
+
+def bugs_of(records: Iterable[Mapping[str, Any]]) -> list[Bug]:
+    """The bugs that were fixed in source files other than tests."""
+    found = []
+    for raw in records:
+        if not raw["fix"]:
+            continue
+        changed = [
+            file
+            for file in raw["fix"]["files"]
+            if file["change"] in ("MODIFY", "RENAME") and _is_source(file["old"])
+        ]
+        if changed:
+            found.append(_bug(raw, changed))
+    return found
+
+
+def _is_source(path: str | None) -> bool:
+    return bool(path) and str(path).endswith(".py") and not is_test(str(path).replace("\\", "/"))
+
+
+def _bug(raw: Mapping[str, Any], changed: Sequence[Mapping[str, Any]]) -> Bug:
+    files = tuple(str(file["old"]).replace("\\", "/") for file in changed)
+    functions = {
+        path: tuple(method["name"] for method in file["methods"])
+        for path, file in zip(files, changed, strict=True)
+    }
+    report = Report(
+        raw["summary"] or "", raw["description"] or "", raw["id"], seconds(raw["opened"])
+    )
+    closed = seconds(raw["closed"])
+    return Bug(report, raw["project"], closed, raw["fix"]["sha"], files, functions, raw)
+
+
+def cases_of(bugs: Sequence[Bug], repository: Repository, cache: Cache) -> Iterator[Case | str]:
+    """The bugs of one project with their corpora, the oldest first; a text where one cannot be had.
+
+    Args:
+        bugs: all bugs of the project: also those that are not asked for serve as past reports.
+        repository: a clone.
+        cache: of parsed files.
+    """
+    known: History | None = None
+    for bug in sorted(bugs, key=lambda b: b.report.opened or 0.0):
+        try:
+            parents = repository.resolve(bug.fix).parents
+            snapshot = repository.snapshot(parents[0])
+            opened = int(bug.report.opened or snapshot.commit.time)
+            known = History(repository, parents[0], known=known)
+            history = History(repository, parents[0], until=opened, known=known)
+            corpus = _corpus(snapshot, cache, history, _past(bug, bugs))
+        except (InputError, IndexError) as error:
+            yield f"{bug.report.id}: {error}"
+            continue
+        wanted = tuple(corpus.number[path] for path in bug.files if path in corpus.number)
+        if wanted and len(corpus) > 1:
+            yield Case(bug, corpus, tuple(sorted(set(wanted))))
+        else:
+            yield f"{bug.report.id}: the changed files are not in the tree before the fix"
+
+
+def _corpus(
+    snapshot: Snapshot, cache: Cache, history: History, past: Sequence[PastReport]
+) -> Corpus:
+    return Corpus.of(
+        snapshot, cache, history=history, past=past, languages=PYTHON, workers=1
+    )
+
+
+def _past(bug: Bug, bugs: Sequence[Bug]) -> list[PastReport]:
+    """The reports of the same project that were closed before this one was opened."""
+    opened = bug.report.opened
+    return [
+        PastReport(other.report, other.closed, other.files)
+        for other in bugs
+        if opened is not None and other.closed is not None and other.closed < opened
+    ]
+
+
+def by_project(bugs: Iterable[Bug]) -> Mapping[str, list[Bug]]:
+    """The bugs of each project."""
+    found: defaultdict[str, list[Bug]] = defaultdict(list)
+    for bug in bugs:
+        found[bug.project].append(bug)
+    return dict(found)

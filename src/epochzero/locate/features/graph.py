@@ -1,0 +1,71 @@
+"""The neighbours of a file: what it imports, what imports it, its folder.
+
+Random walk with restart: Page et al., "The PageRank Citation Ranking", 1999, Section 2.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from epochzero.locate.features.context import Columns, Context, share
+from epochzero.locate.index import Floats
+
+__all__ = ["graph"]
+
+RESTART = 0.6
+STEPS = 15
+SHARPNESS = 4.0
+"""How strongly the walk starts at the likeliest files."""
+
+
+def graph(context: Context) -> Columns:
+    """What neighbours' first guess says of a file."""
+    corpus = context.corpus
+    guess = share(context.guess)
+    columns: Columns = {"guess": guess}
+    for name, edges in (("imports", corpus.imports), ("imported_by", corpus.imported_by)):
+        columns[f"{name}_best"] = _best(edges, guess)
+        columns[f"{name}_mean"] = _mean(edges, guess)
+        columns[f"{name}_count"] = np.log1p([len(e) for e in edges]).astype(np.float32)
+        columns[f"{name}_mentioned"] = _best(edges, context.mentioned)
+    columns["walk"] = share(_walk(corpus.imports, guess))
+    return columns | _folder(context, guess)
+
+
+def _best(edges: Sequence[Sequence[int]], scores: Floats) -> Floats:
+    return np.array([scores[list(e)].max() if e else 0.0 for e in edges], np.float32)
+
+
+def _mean(edges: Sequence[Sequence[int]], scores: Floats) -> Floats:
+    return np.array([scores[list(e)].mean() if e else 0.0 for e in edges], np.float32)
+
+
+def _walk(edges: Sequence[Sequence[int]], guess: Floats) -> Floats:
+    """Where a walk over imports in both directions stays that starts at likely files."""
+    n = len(guess)
+    source = np.array([i for i, e in enumerate(edges) for _ in e], np.int64)
+    target = np.array([j for e in edges for j in e], np.int64)
+    source, target = np.concatenate([source, target]), np.concatenate([target, source])
+    degree = np.maximum(1, np.bincount(source, minlength=n))
+    start = np.exp(SHARPNESS * guess)
+    start /= start.sum()
+    here = start
+    for _ in range(STEPS):
+        moved = np.bincount(target, here[source] / degree[source], minlength=n)
+        here = RESTART * start + (1 - RESTART) * moved
+    return np.asarray(here, np.float32)
+
+
+def _folder(context: Context, guess: Floats) -> Columns:
+    best, mean, rank, size = (np.zeros(context.size, np.float32) for _ in range(4))
+    for held in context.corpus.folders.values():
+        own = guess[list(held)]
+        for place, number in enumerate(held):
+            others = np.delete(own, place)
+            best[number] = others.max(initial=0.0)
+            mean[number] = others.mean() if len(others) else 0.0
+            rank[number] = np.log1p(np.count_nonzero(others > own[place]))
+            size[number] = np.log1p(len(held))
+    return {"folder_best": best, "folder_mean": mean, "folder_rank": rank, "folder_size": size}

@@ -1,0 +1,173 @@
+"""Files that a report names: in frames of a traceback, by path, as a module, or by a word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from epochzero.code.words import hashes
+from epochzero.locate.features.context import Columns, Context
+from epochzero.locate.index import Floats
+
+__all__ = ["mentioned", "mentions"]
+
+_COMMON_STEMS = frozenset(
+    [
+        "__init__",
+        "setup",
+        "utils",
+        "util",
+        "main",
+        "base",
+        "core",
+        "test",
+        "train",
+        "model",
+        "models",
+        "data",
+        "config",
+        "common",
+        "types",
+        "version",
+        "api",
+        "run",
+    ]
+)
+SHORTEST_JOINED = 5
+"""A stem must have so many letters to be looked for inside of other words."""
+
+
+def mentions(context: Context) -> Columns:
+    """All of it."""
+    return _frames(context) | _paths(context) | _modules(context) | _stems(context)
+
+
+def mentioned(context: Context) -> Floats:
+    """How surely the report names each file, from 0 to 1."""
+    frames, paths, modules = _frames(context), _paths(context), _modules(context)
+    sure = frames["frame_innermost"] + paths["path_in_text"] / 2
+    return np.minimum(1.0, sure + 0.5 * (modules["module_in_text"] > 0)).astype(np.float32)
+
+
+def _parts(path: str) -> list[str]:
+    return path.rpartition(".")[0].strip("./").split("/")
+
+
+def _agreement(context: Context, path: str) -> list[tuple[int, int]]:
+    """For each file of the same stem: how many parts of the path agree from the end, and which."""
+    named = _parts(path)
+    found = []
+    for number in context.corpus.by_stem.get(named[-1], ()):
+        own = context.corpus.parts[number]
+        agree = 0
+        while agree < min(len(named), len(own)) and named[-1 - agree] == own[-1 - agree]:
+            agree += 1
+        found.append((agree, number))
+    return found
+
+
+def _frames(context: Context) -> Columns:
+    """The frames of tracebacks; the innermost counts most."""
+    n = context.size
+    innermost, often, suffix, function = (np.zeros(n, np.float32) for _ in range(4))
+    functions = sorted({int(h) for h in hashes(f.function for f in context.query.frames)})
+    defines = context.corpus.defined.holders(np.array(functions, np.uint32))
+    inner = 0
+    for frame in reversed(context.query.frames):
+        agreement = _agreement(context, frame.file)
+        best = max((agree for agree, _ in agreement), default=0)
+        alone = "/" not in frame.file.strip("./")
+        agreement = [
+            (agree, number)
+            for agree, number in agreement
+            if agree == best and (agree > 1 or alone or len(context.corpus.parts[number]) == 1)
+        ]
+        for agree, number in agreement:
+            often[number] += 1
+            near = 1 / (1 + inner)
+            if not innermost[number]:
+                innermost[number] = near
+                suffix[number] = agree / len(context.corpus.parts[number])
+            (name,) = hashes([frame.function]).tolist()
+            if frame.function and defines[number, functions.index(name)]:
+                function[number] = max(function[number], near)
+        inner += bool(agreement)
+    return {
+        "frame_innermost": innermost,
+        "frame_share": np.asarray(often / max(1, inner), np.float32),
+        "frame_suffix": suffix,
+        "frame_function": function,
+        "frames": np.full(n, inner, np.float32),
+    }
+
+
+def _paths(context: Context) -> Columns:
+    """Paths in the text."""
+    columns = {
+        name: np.zeros(context.size, np.float32) for name in ("path_in_text", "path_in_title")
+    }
+    for path in context.query.paths:
+        agreement = _agreement(context, path)
+        best = max((agree for agree, _ in agreement), default=0)
+        at_best = [number for agree, number in agreement if agree == best]
+        for number in at_best:
+            whole = best == len(context.corpus.parts[number])
+            value = (best / (best + 1) + whole) / len(at_best)
+            name = "path_in_title" if path in context.query.title_paths else "path_in_text"
+            columns[name][number] = max(columns[name][number], value)
+    return columns
+
+
+def _modules(context: Context) -> Columns:
+    """Dotted names in the text of which a file's module name is the beginning."""
+    begun: dict[str, int] = {}
+    for name in context.query.modules:
+        parts = name.split(".")
+        for length in range(2, len(parts) + 1):
+            begun[".".join(parts[:length])] = length
+    scores = np.zeros(context.size, np.float32)
+    for number, parts in enumerate(context.corpus.parts):
+        named = parts[:-1] if parts[-1] == "__init__" else parts
+        for skipped in range(min(3, len(named) - 1)):
+            length = begun.get(".".join(named[skipped:]), 0)
+            scores[number] = max(scores[number], length / (1 + skipped))
+    return {"module_in_text": scores}
+
+
+def _stems(context: Context) -> Columns:
+    """The stem of a file as a word of the text, or inside of one."""
+    query = context.query
+    text, title = query.texts["all"].lower(), query.report.title.lower()
+    in_text, in_title = (frozenset(re.findall(r"[a-z_]\w*", said)) for said in (text, title))
+    joined_text, joined_title = (re.sub(r"[\W_]", "", said) for said in (text, title))
+    stems = [_stem(parts) for parts in context.corpus.parts]
+    same = np.array([len(context.corpus.by_stem[p[-1]]) for p in context.corpus.parts], np.float32)
+    whole = np.array([p[-1] != "__init__" for p in context.corpus.parts])
+    text_hit = _hits(stems, in_text) * np.where(whole, 1 / np.sqrt(same), 0.5)
+    long = [
+        stem.replace("_", "") if len(stem) >= SHORTEST_JOINED and stem not in _COMMON_STEMS else ""
+        for stem in stems
+    ]
+    return {
+        "stem_in_text": text_hit.astype(np.float32),
+        "stem_in_title": _hits(stems, in_title),
+        "stem_joined_text": _inside(long, joined_text),
+        "stem_joined_title": _inside(long, joined_title),
+    }
+
+
+def _stem(parts: Sequence[str]) -> str:
+    """The last part of a path, of a package's own file that of its folder."""
+    if parts[-1] != "__init__":
+        return parts[-1].lower()
+    return parts[-2].lower() if len(parts) > 1 else ""
+
+
+def _hits(stems: Iterable[str], held: frozenset[str]) -> Floats:
+    return np.array([stem in held for stem in stems], np.float32)
+
+
+def _inside(stems: Iterable[str], text: str) -> Floats:
+    return np.array([bool(stem) and stem in text for stem in stems], np.float32)
