@@ -56,7 +56,7 @@ def _counts(context: Context) -> Columns:
         "fixes_share": share(table["fixes"]),
         "fix_cache_share": share(table["fix_cache"]),
         "activity_share": share(table["activity"]),
-        "recency_rank": _rank(-table["last_change"]) / max(1, n),
+        "recency_rank": np.asarray(_rank(-table["last_change"]) / max(1, n), np.float32),
     }
 
 

@@ -124,9 +124,9 @@ def _modules(context: Context) -> Columns:
     """Dotted names in the text of which a file's module name is the beginning."""
     begun: dict[str, int] = {}
     for name in context.query.modules:
-        parts = name.split(".")
-        for length in range(2, len(parts) + 1):
-            begun[".".join(parts[:length])] = length
+        pieces = name.split(".")
+        for length in range(2, len(pieces) + 1):
+            begun[".".join(pieces[:length])] = length
     scores = np.zeros(context.size, np.float32)
     for number, parts in enumerate(context.corpus.parts):
         named = parts[:-1] if parts[-1] == "__init__" else parts
