@@ -136,9 +136,7 @@ def cases_of(bugs: Sequence[Bug], repository: Repository, cache: Cache) -> Itera
 def _corpus(
     snapshot: Snapshot, cache: Cache, history: History, past: Sequence[PastReport]
 ) -> Corpus:
-    return Corpus.of(
-        snapshot, cache, history=history, past=past, languages=PYTHON, workers=1
-    )
+    return Corpus.of(snapshot, cache, history=history, past=past, languages=PYTHON, workers=1)
 
 
 def _past(bug: Bug, bugs: Sequence[Bug]) -> list[PastReport]:
