@@ -1,12 +1,23 @@
-"""The techniques by name."""
+"""The techniques of the literature, by the names that they are chosen by.
+
+Each is made without arguments, with the parameters of its paper. Spectrum-based techniques answer
+no report but runs of tests: they are in `epochzero.locate.techniques.spectrum`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from epochzero.locate.techniques.base import Technique
+from epochzero.locate.techniques.blia import BLIA
+from epochzero.locate.techniques.bluir import BLUiR
 from epochzero.locate.techniques.bm25 import BM25
+from epochzero.locate.techniques.buglocator import BugLocator
 
 __all__ = ["TECHNIQUES", "Technique"]
 
-TECHNIQUES: Mapping[str, Callable[[], Technique]] = {"bm25": BM25}
+TECHNIQUES: Mapping[str, Callable[[], Technique]] = MappingProxyType(
+    {"bm25": BM25, "buglocator": BugLocator, "bluir": BLUiR, "blia": BLIA}
+)
+"""Makes each technique."""

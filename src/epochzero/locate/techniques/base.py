@@ -18,7 +18,8 @@ class Technique(Protocol):
         name: as it is chosen by.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def scores(self, query: Query, corpus: Corpus) -> Floats:
         """How likely each file holds the bug; higher is likelier, (documents,)."""
