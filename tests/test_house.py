@@ -18,7 +18,8 @@ ROOMS = {
     "logs": {"errors", "taxonomy"},
     "diagnose": {"errors", "taxonomy", "logs"},
     "code": {"errors", "taxonomy"},
-    "cli": {"errors", "taxonomy", "logs", "diagnose", ""},
+    "locate": {"errors", "taxonomy", "logs", "diagnose", "code"},
+    "cli": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", ""},
     "__main__": {"cli"},
 }  # type: dict[str, set[str]]
 BELOW = [name for name in MODULES if name.split("/")[0] not in ("cli", "__main__.py")]
