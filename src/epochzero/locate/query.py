@@ -31,8 +31,9 @@ MOST_PHRASE_LINES = 200
 
 _FENCE = re.compile(r"^(?:```|~~~).*?(?:^(?:```|~~~)[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>[\w<>.]+))?')
-_ARROW_FRAME = re.compile(
-    r"^(?P<file>[~/.\w][^\s:()]*\.pyx?)[ :](?:in (?P<function>\w+)|(?P<line>\d+))", re.MULTILINE
+_NOTEBOOK_FRAME = re.compile(
+    r"^(?:File )?(?P<file>[~/.\w][^\s:()]*\.pyx?)(?::(?P<line>\d+),)? in (?P<function>\w+)",
+    re.MULTILINE,
 )
 _ERROR = re.compile(
     r"^\s*(?:E\s+)?[\w.]*(?:Error|Exception|Warning|Exit|Interrupt|Failure|Failed)\b:?.*$",
@@ -172,7 +173,7 @@ def _slashes(path: str) -> str:
 def _frames(text: str) -> tuple[CalledFrame, ...]:
     found = sorted(
         (match.start(), match)
-        for pattern in (_FRAME, _ARROW_FRAME)
+        for pattern in (_FRAME, _NOTEBOOK_FRAME)
         for match in pattern.finditer(text)
     )
     return tuple(
