@@ -27,6 +27,7 @@ import numpy.typing as npt
 from common import SEED, DataFile, data_file, save, scratch
 from learning_to_rank import Example, cross_validated
 from localization_data import Bug, Case, bugs_of, by_project, cases_of, clones
+from split import held
 
 from epochzero.code import Cache, Repository
 from epochzero.locate.features import features_of
@@ -256,6 +257,7 @@ def _numbers(asked: Sequence[Measured]) -> Mapping[str, list[int]]:
 def _parts(measured: Measured) -> Iterator[str]:
     """The tables in which a bug counts."""
     yield "all"
+    yield "held-out half" if held(measured.example.bug) else "development half"
     yield "localized" if measured.localized else "not localized"
     if measured.extrinsic is not None:
         yield "extrinsic" if measured.extrinsic else "intrinsic"

@@ -14,7 +14,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from learning_to_rank import PREDICTORS, ROUNDS, SETTINGS, fit
+from learning_to_rank import ROUNDS, SETTINGS, fit
 from localization import examples_of, options_of
 
 from epochzero.locate.ranker import Trees
@@ -36,7 +36,6 @@ def main() -> None:
             "projects": dict(sorted(projects.items())),
             "settings": SETTINGS,
             "rounds": ROUNDS,
-            "seeds": PREDICTORS,
         },
         "never": "Projects that are not named here; anything but Python; comments on the reports.",
         "measured": "bench/results/localization.json, by models that left the project out",
@@ -54,11 +53,11 @@ def _lists(trees: Trees) -> list[list[list[float]]]:
         nodes: list[list[float]] = []
         for place in range(trees.feature.shape[1]):
             left, right = int(trees.left[tree, place]), int(trees.right[tree, place])
-            if left == right == place:
-                nodes.append([-1, 0, place, place, round(float(trees.value[tree, place]), 5)])
+            if left == right:
+                nodes.append([round(float(trees.value[tree, place]), 5)])
             else:
                 threshold = float(f"{trees.threshold[tree, place]:.6g}")
-                nodes.append([int(trees.feature[tree, place]), threshold, left, right, 0])
+                nodes.append([int(trees.feature[tree, place]), threshold, left, right])
         found.append(nodes)
     return found
 

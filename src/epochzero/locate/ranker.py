@@ -56,8 +56,8 @@ class Trees:
 
     @classmethod
     def of(cls, names: Sequence[str], trees: Sequence[Sequence[Sequence[float]]]) -> Trees:
-        """Trees from lists of nodes ``[feature, threshold, left, right, value]``, the root first; a
-        leaf's feature is -1.
+        """Trees from lists of nodes, the root first: ``[feature, threshold, left, right]``, and of a
+        leaf ``[value]``.
         """
         most = max(map(len, trees))
         table = np.zeros((len(trees), most, 5), np.float64)
@@ -65,8 +65,10 @@ class Trees:
         depth = 0
         for number, nodes in enumerate(trees):
             for place, node in enumerate(nodes):
-                is_leaf = node[0] < 0
-                table[number, place] = [0, 0, place, place, node[4]] if is_leaf else node
+                if len(node) == 1:
+                    table[number, place, 4] = node[0]
+                else:
+                    table[number, place, :4] = node
             depth = max(depth, _depth(nodes))
         return cls(
             tuple(names),
@@ -90,7 +92,7 @@ class Trees:
 
 
 def _depth(nodes: Sequence[Sequence[float]], place: int = 0) -> int:
-    if nodes[place][0] < 0:
+    if len(nodes[place]) == 1:
         return 0
     return 1 + max(_depth(nodes, int(nodes[place][side])) for side in (2, 3))
 
