@@ -32,10 +32,10 @@ FIRST_GUESSES = 3
 
 
 def changes(context: Context) -> Columns:
-    """All of it; zeros where the history is not known."""
+    """All of it; zeros for what needs a history where that is not known."""
     if context.corpus.history is None:
         unknown: Columns = {name: np.zeros(context.size, np.float32) for name in _NAMES}
-        return unknown
+        return unknown | _past(context)
     return (
         _counts(context) | _said(context) | _similar(context) | _together(context) | _past(context)
     )
@@ -176,7 +176,4 @@ _NAMES = (
     "similar_commits",
     "similar_commit",
     "changed_with_likely",
-    "similar_reports",
-    "fixed_before",
-    "past_reports",
 )
