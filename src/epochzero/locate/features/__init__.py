@@ -14,6 +14,7 @@ from epochzero.locate.features.changes import changes
 from epochzero.locate.features.context import Columns, Context
 from epochzero.locate.features.graph import graph
 from epochzero.locate.features.lexical import lexical
+from epochzero.locate.features.literature import literature
 from epochzero.locate.features.mentions import mentions
 from epochzero.locate.features.messages import messages
 from epochzero.locate.features.names import names
@@ -31,6 +32,7 @@ GROUPS = {
     "shape": shape,
     "changes": changes,
     "graph": graph,
+    "literature": literature,
 }
 """The groups, in the order of their columns."""
 
@@ -45,6 +47,8 @@ RANKED = (
     "similar_commits",
     "guess",
     "walk",
+    "bluir",
+    "blia",
 )
 """Columns whose rank within the corpus is a feature too."""
 STANDARD = ("guess", "bm25_card_summary", "bm25_whole_all")
