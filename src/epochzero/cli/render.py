@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,12 +11,12 @@ from datetime import UTC, datetime
 import click
 
 from epochzero import taxonomy
+from epochzero.cli import layout
 from epochzero.diagnose.model import Consequence, Diagnosis, Root
 from epochzero.logs.source import Log
 
 __all__ = ["progress", "write"]
 
-LABEL_WIDTH = 12
 SHOW_PROGRESS_BYTES = 200 << 20
 
 
@@ -34,9 +31,9 @@ def write(diagnoses: Iterable[Diagnosis], form: str, *, top: int, many: bool) ->
         if form == "jsonl":
             click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
         elif form == "markdown":
-            click.echo(_plain(_markdown(found, top)))
+            click.echo(layout.plain(_markdown(found, top)))
         elif form == "github":
-            click.echo(_plain(_github(found)))
+            click.echo(layout.plain(_github(found)))
         else:
             if number:
                 click.echo()
@@ -57,54 +54,46 @@ def progress(logs: Sequence[Log]) -> Iterator[None]:
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def _plain(text: str) -> str:
-    """Text of a log without what a terminal would obey."""
-    return _CONTROL.sub("", text)
-
-
 def _text(found: Diagnosis, top: int) -> None:
     click.echo(_headline(found))
     if found.meaning:
-        click.echo(_wrapped("", found.meaning))
+        click.echo(layout.wrapped("", found.meaning))
     if found.root:
         place = ":".join(str(part) for part in (found.root.file, found.root.line) if part)
         where = ", ".join([place, *_who(found.root)])
-        click.echo(_field("Root", where))
-        click.echo(_wrapped("", _shorten(found.root.text.strip(), 600), fg="red"))
+        click.echo(layout.field("Root", where))
+        click.echo(layout.wrapped("", layout.shorten(found.root.text.strip(), 600), fg="red"))
     if found.user_frame:
         frame = found.user_frame
         call = f" in {frame.function}" if frame.function else ""
-        click.echo(_field("Your code", f"{frame.file}:{frame.line}{call}"))
+        click.echo(layout.field("Your code", f"{frame.file}:{frame.line}{call}"))
         if frame.code:
-            click.echo(_wrapped("", frame.code, fg="cyan"))
+            click.echo(layout.wrapped("", frame.code, fg="cyan"))
     if found.outcome != "no_failure":
         click.echo(
-            _field(
+            layout.field(
                 "Phase",
                 f"{_title('phases', found.phase)}; "
                 f"cause: {_title('root_causes', found.root_cause).lower()}",
             )
         )
         for number, fix in enumerate(found.fixes[:top], 1):
-            click.echo(_wrapped("Fix" if number == 1 else "", f"{number}. {fix}"))
+            click.echo(layout.wrapped("Fix" if number == 1 else "", f"{number}. {fix}"))
         advice = _title("retries", found.retry)
-        click.echo(_wrapped("Retry", f"{advice}. {found.retry_reason}".rstrip(" .") + "."))
+        click.echo(layout.wrapped("Retry", f"{advice}. {found.retry_reason}".rstrip(" .") + "."))
     for number, line in enumerate(_cascade(found.cascade, top)):
-        click.echo(_wrapped("Then" if number == 0 else "", line))
+        click.echo(layout.wrapped("Then" if number == 0 else "", line))
     if found.cost:
         cost = found.cost
         click.echo(
-            _field(
+            layout.field(
                 "Cost",
                 f"{cost.gpus} GPUs x {_duration(cost.seconds)} = {cost.gpu_hours:g} GPU hours",
             )
         )
     if found.fingerprint:
         by = found.signature or found.basis
-        click.echo(_field("Identity", f"{found.fingerprint}  ({by})"))
+        click.echo(layout.field("Identity", f"{found.fingerprint}  ({by})"))
 
 
 def _headline(found: Diagnosis) -> str:
@@ -150,7 +139,7 @@ def _cascade(cascade: Sequence[Consequence], top: int) -> Iterator[str]:
     for group in shown[:top]:
         ranks = sorted({one.rank for one in group if one.rank is not None})
         whose = f"rank{'s' if len(ranks) > 1 else ''} {_ranges(ranks)}: " if ranks else ""
-        yield f"{whose}{group[0].title or _shorten(group[0].text, 140)}"
+        yield f"{whose}{group[0].title or layout.shorten(group[0].text, 140)}"
     if len(shown) > top:
         yield f"and {len(shown) - top} more consequences (--top {len(shown)} shows them)"
 
@@ -174,73 +163,29 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-def _shorten(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _field(label: str, text: str) -> str:
-    return f"{click.style(f'{label:<{LABEL_WIDTH}}', bold=True)}{_plain(text)}"
-
-
-def _wrapped(label: str, text: str, fg: str | None = None) -> str:
-    width = max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
-    lines = textwrap.wrap(_plain(text), width - LABEL_WIDTH, break_on_hyphens=False) or [""]
-    indent = " " * LABEL_WIDTH
-    body = f"\n{indent}".join(click.style(line, fg=fg) if fg else line for line in lines)
-    return f"{click.style(f'{label:<{LABEL_WIDTH}}', bold=True)}{body}"
-
-
 def _markdown(found: Diagnosis, top: int) -> str:
     if found.outcome == "no_failure":
         return f"**No failure.** {found.meaning}"
     lines = [f"### {_named(found)}", "", found.meaning, ""]
     if found.root:
-        who = ", ".join([_code(f"{found.root.file}:{found.root.line}"), *_who(found.root)])
-        lines += [f"**Root** {who}", "", _fenced(found.root.text.strip()), ""]
+        who = ", ".join([layout.code(f"{found.root.file}:{found.root.line}"), *_who(found.root)])
+        lines += [f"**Root** {who}", "", layout.fenced(found.root.text.strip()), ""]
     if found.user_frame:
         frame = found.user_frame
-        place = f"{_code(f'{frame.file}:{frame.line}')} in {_code(frame.function)}"
-        code = f": {_code(frame.code)}" if frame.code else ""
+        place = f"{layout.code(f'{frame.file}:{frame.line}')} in {layout.code(frame.function)}"
+        code = f": {layout.code(frame.code)}" if frame.code else ""
         lines += [f"**Your code** {place}{code}", ""]
-    lines += [f"{number}. {_escaped(fix)}" for number, fix in enumerate(found.fixes[:top], 1)]
+    lines += [f"{number}. {layout.escaped(fix)}" for number, fix in enumerate(found.fixes[:top], 1)]
     lines += ["", f"**Retry** {_title('retries', found.retry)}. {found.retry_reason}"]
     if found.cascade:
         lines += ["", "**Then**", ""]
-        lines += [f"- {_escaped(line)}" for line in _cascade(found.cascade, top)]
+        lines += [f"- {layout.escaped(line)}" for line in _cascade(found.cascade, top)]
     lines += [
         "",
         f"<sub>{found.fingerprint} · {found.signature or found.basis} · "
         f"confidence {found.confidence:.0%}</sub>",
     ]
     return "\n".join(lines)
-
-
-def _code(text: str) -> str:
-    """A code span that the text itself cannot close."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * (longest + 1)
-    pad = " " if longest else ""
-    return f"{fence}{pad}{' '.join(text.split())}{pad}{fence}"
-
-
-def _fenced(text: str) -> str:
-    """A code block that the text itself cannot close."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}\n{text}\n{fence}"
-
-
-def _escaped(text: str) -> str:
-    """Log text for Markdown: no HTML, no links, no mentions."""
-    for character in "\\`*_[]<>|#@":
-        text = text.replace(
-            character,
-            "\\" + character
-            if character not in "<>@"
-            else {"<": "&lt;", ">": "&gt;", "@": "&#64;"}[character],
-        )
-    return text
 
 
 def _github(found: Diagnosis) -> str:

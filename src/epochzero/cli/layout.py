@@ -1,0 +1,69 @@
+"""Text for a terminal and for Markdown, out of what logs and repositories hold.
+
+Both may be hostile: nothing of it may move a terminal's cursor or become markup.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import textwrap
+
+import click
+
+__all__ = ["code", "escaped", "fenced", "field", "plain", "shorten", "wrapped"]
+
+LABEL_WIDTH = 12
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def plain(text: str) -> str:
+    """Text without what a terminal would obey."""
+    return _CONTROL.sub("", text)
+
+
+def shorten(text: str, length: int) -> str:
+    """At most so many characters of a text."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def field(label: str, text: str) -> str:
+    """A line with a label in front."""
+    return f"{click.style(f'{label:<{LABEL_WIDTH}}', bold=True)}{plain(text)}"
+
+
+def wrapped(label: str, text: str, fg: str | None = None) -> str:
+    """Text behind a label, in lines that fit the terminal."""
+    width = max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
+    lines = textwrap.wrap(plain(text), width - LABEL_WIDTH, break_on_hyphens=False) or [""]
+    indent = " " * LABEL_WIDTH
+    body = f"\n{indent}".join(click.style(line, fg=fg) if fg else line for line in lines)
+    return f"{click.style(f'{label:<{LABEL_WIDTH}}', bold=True)}{body}"
+
+
+def code(text: str) -> str:
+    """A code span that the text itself cannot close."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if longest else ""
+    return f"{fence}{pad}{' '.join(text.split())}{pad}{fence}"
+
+
+def fenced(text: str) -> str:
+    """A code block that the text itself cannot close."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"
+
+
+def escaped(text: str) -> str:
+    """Any text for Markdown: no HTML, no links, no mentions."""
+    for character in "\\`*_[]<>|#@":
+        text = text.replace(
+            character,
+            "\\" + character
+            if character not in "<>@"
+            else {"<": "&lt;", ">": "&gt;", "@": "&#64;"}[character],
+        )
+    return text
