@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import pty
@@ -13,16 +12,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from epochzero import taxonomy
-from epochzero.cli import main
 from epochzero.diagnose import builtin
-from epochzero.logs.scan import Scanner
+
+if TYPE_CHECKING:
+    from conftest import Command
 
 FAILED = """\
 Epoch 1: loss 0.9
@@ -33,44 +32,6 @@ RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x784 and 512x10)
 """
 GOOD = "Epoch 1: loss 0.9\nEpoch 2: loss 0.5\nTraining complete\n"
 ANSI = re.compile(r"\x1b")
-# Compiling all patterns anew for every command would take most of the time of these tests.
-SCANNERS = cache(Scanner)
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a command printed, and how it ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-class Command:
-    """Runs the command line within this process."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
-        self._patch = patch
-        self._capture = capture
-
-    def __call__(self, *arguments: str | Path, stdin: bytes | None = None) -> Ran:
-        self._patch.setattr(sys, "argv", ["epochzero", *map(str, arguments)])
-        if stdin is not None:
-            stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)))
-            self._patch.setattr(sys, "stdin", stream)
-        self._capture.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = self._capture.readouterr()
-        code = ended.value.code
-        return Ran(code if isinstance(code, int) else 0, out, err)
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr("epochzero.diagnose.Scanner", SCANNERS)
-    return Command(monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -90,7 +51,8 @@ def test_help_loads_nothing_heavy() -> None:
     )  # fmt: skip
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
     assert "epochzero.cli" in loaded
-    heavy = ("hyperscan", "numpy", "zstandard", "tomllib", "epochzero.diagnose", "epochzero.logs")
+    heavy = ("hyperscan", "numpy", "zstandard", "tomllib", "epochzero.diagnose", "epochzero.logs",
+             "epochzero.code", "epochzero.locate")  # fmt: skip
     assert not [name for name in loaded if name.startswith(heavy)]
 
 
@@ -105,7 +67,7 @@ def test_help_is_fast() -> None:
     assert any(once() < 0.15 for _ in range(20))
 
 
-@pytest.mark.parametrize("command", [[], ["diagnose"], ["explain"], ["signatures"],
+@pytest.mark.parametrize("command", [[], ["diagnose"], ["locate"], ["explain"], ["signatures"],
                                      ["signatures", "list"], ["signatures", "check"]])  # fmt: skip
 def test_every_command_has_help(run: Command, command: list[str]) -> None:
     ran = run(*command, "--help")
