@@ -1,0 +1,63 @@
+"""Lines of a function for a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from epochzero.locate.corpus import Corpus
+from epochzero.locate.lines import Line, LineScorer
+from epochzero.locate.mentions import mentions
+from epochzero.locate.query import query_of
+from epochzero.locate.report import Report
+
+SOURCE = '''\
+def read(path, limit):
+    """Reads samples up to the limit."""
+    # The limit counts samples.
+    samples = parse(path)
+    """
+    The limit in a text of its own.
+    """
+    if len(samples) > limit:
+        samples = samples[:limit]
+    return checksum(samples)
+'''
+
+
+@pytest.fixture
+def ranked(make_corpus: Callable[[Mapping[str, str]], Corpus]) -> Callable[..., list[Line]]:
+    corpus = make_corpus({"io/read.py": SOURCE, "other.py": "value = 1\n"})
+
+    def rank(title: str, text: str = "") -> list[Line]:
+        query = query_of(Report(title, text))
+        scorer = LineScorer(query, corpus, mentions(query, corpus))
+        unit = corpus.parsed[0].units[0]
+        return sorted(scorer.lines(0, unit, SOURCE.split("\n"), 1.0), key=lambda line: -line.score)
+
+    return rank
+
+
+def test_the_line_with_the_words_of_the_report(ranked: Callable[..., list[Line]]) -> None:
+    assert ranked("checksum is wrong")[0].text == "return checksum(samples)"
+    assert [line.number for line in ranked("checksum is wrong")] == [10]
+
+
+def test_comments_and_docstrings_are_no_candidates(ranked: Callable[..., list[Line]]) -> None:
+    assert {line.number for line in ranked("limit counts samples")} == {1, 4, 8, 9, 10}
+
+
+def test_lines_of_the_traceback_come_first(ranked: Callable[..., list[Line]]) -> None:
+    trace = 'File "/x/io/read.py", line 4, in read\n    samples = parse(path)\n'
+    best = ranked("limit of samples", trace)[0]
+    assert (best.number, best.shown) == (4, True)
+
+
+def test_a_shown_line_is_found_where_it_is_now(ranked: Callable[..., list[Line]]) -> None:
+    trace = 'File "/x/io/read.py", line 104, in read\n    samples = samples[:limit]\n'
+    assert ranked("Crash", trace)[0].number == 9
+
+
+def test_nothing_in_common(ranked: Callable[..., list[Line]]) -> None:
+    assert ranked("unrelated") == []
