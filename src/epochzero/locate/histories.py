@@ -1,0 +1,61 @@
+"""Histories kept between runs, so that the next commit costs only what it added."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from epochzero.code import History, Repository
+
+__all__ = ["read_history"]
+
+FOLDER = "history"
+KEPT = 64
+"""So many repositories are remembered, each with a megabyte or so."""
+
+
+def read_history(repository: Repository, rev: str, cache_folder: Path | None) -> History:
+    """The history of a revision, continued from the one that was kept last.
+
+    Nothing that can be wrong with what was kept is an error: it is read anew.
+
+    Args:
+        repository: where to read.
+        rev: the revision.
+        cache_folder: where histories are kept; None to keep none.
+
+    Raises:
+        InputError: there is no such revision, or objects are missing.
+    """
+    if cache_folder is None:
+        return History(repository, rev)
+    place = os.path.realpath(repository.git.folder)
+    name = blake2b(os.fsencode(place), digest_size=16).hexdigest()
+    path = cache_folder / FOLDER / f"{name}.zst"
+    known = _kept(path)
+    history = History(repository, rev, known=known)
+    if known is None or known.tip != history.tip:
+        with suppress(OSError):  # where nothing can be written, nothing is kept
+            _keep(path, history.to_bytes())
+    return history
+
+
+def _kept(path: Path) -> History | None:
+    try:
+        return History.from_bytes(path.read_bytes())
+    except (OSError, ValueError, TypeError, IndexError):
+        return None
+
+
+def _keep(path: Path, data: bytes) -> None:
+    """Puts a file in place at once, and lets go of those that were not written for longest."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=path.parent, suffix=".new", delete=False) as stream:
+        stream.write(data)
+    os.replace(stream.name, path)
+    others = sorted(path.parent.glob("*.zst"), key=lambda other: -other.stat().st_mtime)
+    for other in others[KEPT:]:
+        other.unlink(missing_ok=True)
