@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,14 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.paths)
+
+    def with_known(self, history: History | None, past: Sequence[PastReport]) -> Corpus:
+        """The same files at another moment: with other changes and past reports."""
+        corpus = copy(self)  # shares the index
+        vars(corpus).pop("said", None)  # is made of the history
+        corpus.history = history
+        corpus.past = tuple(past)
+        return corpus
 
     @cached_property
     def number(self) -> Mapping[str, int]:

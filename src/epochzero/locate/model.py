@@ -18,7 +18,7 @@ class Reason:
     """Why a place is ranked where it is.
 
     Attributes:
-        kind: ``frame``, ``path``, ``name``, ``words``, ``message``, ``history``.
+        kind: ``frame``, ``path``, ``name``, ``message``, ``words``, ``report``, ``history``.
         text: for a person to read.
     """
 
@@ -36,6 +36,7 @@ class Item:
         unit: qualified name of the class or function; empty at file level.
         start, end: its first and last line, from 1; 0 at file level.
         reasons: the strongest first.
+        code: the source line, without the blanks around it; empty but at line level.
     """
 
     path: str
@@ -44,6 +45,7 @@ class Item:
     start: int = 0
     end: int = 0
     reasons: tuple[Reason, ...] = ()
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
