@@ -4,6 +4,9 @@
 >>> diagnosis = epochzero.diagnose("job/logs")          # doctest: +SKIP
 >>> diagnosis.category, diagnosis.root.line             # doctest: +SKIP
 ('tensor_mismatch', 148)
+>>> ranking = epochzero.locate("Crash in the loader", ".")  # doctest: +SKIP
+>>> ranking.items[0].path                               # doctest: +SKIP
+'src/data/loader.py'
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from epochzero.errors import CatalogError, EpochZeroError, InputError
 
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis, Facts, diagnose
+    from epochzero.locate import Locator, Ranking, Report, locate
 
 __version__ = "0.1.0"
 
@@ -23,18 +27,28 @@ __all__ = [
     "EpochZeroError",
     "Facts",
     "InputError",
+    "Locator",
+    "Ranking",
+    "Report",
     "__version__",
     "diagnose",
+    "locate",
 ]
+
+_ROOMS = {
+    "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
+    "epochzero.locate": ("Locator", "Ranking", "Report", "locate"),
+}
 
 
 def __getattr__(name: str) -> object:
     """Loads a room when it is first used: starting up must stay fast."""
-    if name in ("Diagnosis", "Facts", "diagnose"):
-        import importlib
+    for room, names in _ROOMS.items():
+        if name in names:
+            import importlib
 
-        room = importlib.import_module("epochzero.diagnose")
-        value = getattr(room, name)
-        globals()[name] = value
-        return value
+            module = importlib.import_module(room)
+            # All at once: loading a room puts its module where its function of the same name goes.
+            globals().update({one: getattr(module, one) for one in names})
+            return globals()[name]
     raise AttributeError(f"module 'epochzero' has no attribute {name!r}")

@@ -1,0 +1,237 @@
+"""Report x code -> Ranking: from a bug report or a failure to the file, function and line.
+
+`Locator` holds what is expensive to build (the corpus of a revision) and answers any number of
+reports; `locate` is the one-off form.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, Union, get_args
+
+from epochzero.code import LARGEST_BYTES, Cache, History, Repository, Snapshot
+from epochzero.errors import InputError
+from epochzero.locate.corpus import CODE_LANGUAGES, Corpus, searched
+from epochzero.locate.histories import read_history
+from epochzero.locate.kind import read_kind
+from epochzero.locate.model import Extrinsic, Item, Level, Ranking, Reason
+from epochzero.locate.past import read_past
+from epochzero.locate.query import Query, query_of, query_of_diagnosis
+from epochzero.locate.report import PastReport, Report, read_report
+from epochzero.locate.search import Search, Tree
+from epochzero.locate.techniques import TECHNIQUES
+from epochzero.locate.techniques.combined import COMBINED, Combined
+
+if TYPE_CHECKING:
+    from epochzero.diagnose import Diagnosis
+    from epochzero.locate.techniques.base import Technique
+
+__all__ = [
+    "DEFAULT_METHOD",
+    "LEVELS",
+    "METHODS",
+    "Extrinsic",
+    "Item",
+    "Level",
+    "Locator",
+    "PastReport",
+    "Query",
+    "Ranking",
+    "Reason",
+    "Report",
+    "locate",
+    "query_of",
+    "query_of_diagnosis",
+    "read_past",
+    "read_report",
+    "with_diagnosis",
+]
+
+DEFAULT_METHOD = COMBINED
+METHODS: Mapping[str, Callable[[], Technique]] = {COMBINED: Combined, **TECHNIQUES}
+"""What makes each technique, by its name."""
+WITH_HISTORY = frozenset({"blia", "learned"})
+"""The methods that use the history of changes; for the others it is not read."""
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+Subject: TypeAlias = Union[str, Report, Query, "Diagnosis"]
+"""What is searched by: the text of a report, or what was already made of one."""
+
+
+class Locator:
+    """Finds bugs in one repository.
+
+    The corpus of the revision that was asked for last is kept, so ask report by report for one
+    revision before the next. An instance serves one thread.
+
+    Args:
+        repository: a repository or where it is.
+        cache: what is known of files from earlier runs; histories are kept in its folder.
+        past: reports that were closed before, with the files that their fixes changed. Of these
+            a report sees those that were closed before it was opened.
+        on_progress: called with the number of files that are parsed and of all.
+
+    Raises:
+        InputError: it is no repository.
+    """
+
+    def __init__(
+        self,
+        repository: Repository | str | os.PathLike[str],
+        *,
+        cache: Cache | None = None,
+        past: Sequence[PastReport] = (),
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._repository = (
+            repository if isinstance(repository, Repository) else Repository(repository)
+        )
+        self._cache = cache
+        self._past = tuple(past)
+        self._on_progress = on_progress
+        self._tree: Tree | None = None
+
+    def locate(
+        self,
+        report: Subject,
+        rev: str | None = "HEAD",
+        *,
+        level: Level = "file",
+        method: str = DEFAULT_METHOD,
+        top: int = 10,
+        explain: bool = False,
+    ) -> Ranking:
+        """Where the bug of a report is.
+
+        Nothing later than the report's opening is used, where that is known: neither changes nor
+        past reports. The tree is the caller's choice.
+
+        Args:
+            report: the text of a report, a report, a query or a diagnosis.
+            rev: the revision to search; None for the work tree as it lies there.
+            level: rank files, functions or lines.
+            method: one of `METHODS`.
+            top: how many places to give at most. A place that has nothing in common with the report
+                is never given.
+            explain: give recent fixes among the reasons too, for which the history is read.
+
+        Raises:
+            InputError: the level, the method or the revision is unknown, the report is empty, or
+                there is nothing to search.
+        """
+        _check(level, method, top)
+        query = _query(report)
+        tree = self._tree_at(rev)
+        corpus = self._as_of(tree, query, explain or method in WITH_HISTORY)
+        kind = read_kind(query, tree.packages)
+        search = Search(query, corpus, tree, METHODS[method]().scores(query, corpus))
+        return Ranking(
+            commit=tree.searched_commit,
+            level=level,
+            method=method,
+            searched=len(corpus),
+            items=search.items(level, top),
+            bug_type=kind.type,
+            extrinsic=kind.extrinsic,
+        )
+
+    def _tree_at(self, rev: str | None) -> Tree:
+        """The files of a revision; those of a work tree are looked at anew each time."""
+        if rev is None:
+            snapshot = self._repository.working_tree()
+            committed = self._repository.snapshot(snapshot.commit.id)
+            clean = _readable(snapshot) == _readable(committed)
+            self._tree = self._built(snapshot, "the work tree", clean)
+        else:
+            commit = self._repository.resolve(rev)
+            if self._tree is None or self._tree.searched_commit != commit.id:
+                self._tree = None  # before the next is built, for the memory
+                self._tree = self._built(self._repository.snapshot(commit.id), rev, clean=True)
+        return self._tree
+
+    def _built(self, snapshot: Snapshot, name: str, clean: bool) -> Tree:
+        if not searched(snapshot):
+            languages = ", ".join(sorted(CODE_LANGUAGES - {"tsx"}))
+            raise InputError(
+                f"{self._repository.path}: no source files to search at {name}; "
+                f"looked for {languages} outside of tests among {len(snapshot.files)} files"
+            )
+        corpus = Corpus.of(snapshot, self._cache, on_progress=self._on_progress)
+        return Tree(snapshot, corpus, snapshot.commit.id if clean else "")
+
+    def _as_of(self, tree: Tree, query: Query, with_history: bool) -> Corpus:
+        """The corpus with what was known when the report was opened."""
+        opened = query.report.opened
+        past = tuple(one for one in self._past if opened is None or one.closed < opened)
+        history = self._history(tree, opened) if with_history else None
+        if not past and history is None:
+            return tree.corpus
+        return tree.corpus.with_known(history, past)
+
+    def _history(self, tree: Tree, opened: float | None) -> History:
+        if tree.history is None:
+            folder = self._cache.path.parent if self._cache else None
+            tree.history = read_history(self._repository, tree.snapshot.commit.id, folder)
+        history = tree.history
+        if opened is None or not history.changes or history.changes[0].time < opened:
+            return history
+        return History(self._repository, history.tip, int(opened), history)
+
+
+def locate(
+    report: Subject,
+    repository: Repository | str | os.PathLike[str],
+    rev: str | None = "HEAD",
+    *,
+    level: Level = "file",
+    method: str = DEFAULT_METHOD,
+    top: int = 10,
+    explain: bool = False,
+    cache: Cache | None = None,
+    past: Sequence[PastReport] = (),
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Ranking:
+    """Where the bug of a report is; `Locator` says what the arguments mean.
+
+    >>> import epochzero
+    >>> epochzero.locate("Crash in the loader", ".").items[0].path  # doctest: +SKIP
+    'src/data/loader.py'
+
+    Raises:
+        InputError: as `Locator` and `Locator.locate`.
+    """
+    locator = Locator(repository, cache=cache, past=past, on_progress=on_progress)
+    return locator.locate(report, rev, level=level, method=method, top=top, explain=explain)
+
+
+def with_diagnosis(report: Report | None, diagnosis: Diagnosis) -> Query:
+    """What a diagnosis gives to search by, together with the report of the same failure, if any."""
+    query = query_of_diagnosis(diagnosis)
+    if report is None:
+        return query
+    said = query.report
+    return query_of(replace(report, text=f"{report.text}\n\n{said.title}\n{said.text}"))
+
+
+def _check(level: str, method: str, top: int) -> None:
+    if level not in LEVELS:
+        raise InputError(f"unknown level {level!r}; choose one of {', '.join(LEVELS)}")
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    if top < 1:
+        raise InputError(f"top must be at least 1, not {top}")
+
+
+def _query(report: Subject) -> Query:
+    if isinstance(report, Query):
+        return report
+    if isinstance(report, str):
+        return query_of(read_report(report))
+    return query_of(report) if isinstance(report, Report) else query_of_diagnosis(report)
+
+
+def _readable(snapshot: Snapshot) -> set[tuple[str, str]]:
+    """What is known of the files' content; that of large ones in a work tree is not."""
+    return {(file.path, file.blob) for file in snapshot.files if file.size <= LARGEST_BYTES}
