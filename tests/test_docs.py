@@ -16,6 +16,7 @@ import pytest
 from epochzero import taxonomy
 from epochzero.diagnose import Catalog, Diagnosis, Signature, load_folder
 from epochzero.diagnose.check import check_signature
+from epochzero.locate.model import Extrinsic, Item, Ranking, Reason
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted(
@@ -68,8 +69,9 @@ def test_json_in_the_documentation_is_json() -> None:
 
 def test_the_json_guide_names_every_field() -> None:
     guide = (ROOT / "docs/json.md").read_text(encoding="utf-8")
-    for field in fields(Diagnosis):
-        assert f"`{field.name}`" in guide or f'"{field.name}"' in guide, field.name
+    for described in (Diagnosis, Ranking, Item, Reason, Extrinsic):
+        for field in fields(described):
+            assert f"`{field.name}`" in guide or f'"{field.name}"' in guide, field.name
 
 
 @pytest.mark.parametrize("name", DOCS)

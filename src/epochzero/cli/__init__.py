@@ -20,6 +20,7 @@ __all__ = ["main"]
 # Command -> its line in `epochzero --help`. The module epochzero.cli.<command> has `command`.
 _COMMANDS = {
     "diagnose": "Find the first cause of a failed job in its logs.",
+    "locate": "Rank the places in a git repository where the bug of a report may be.",
     "explain": "Say what a category, phase or signature means.",
     "signatures": "List and check failure signatures.",
 }

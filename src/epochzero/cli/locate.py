@@ -1,0 +1,268 @@
+"""``epochzero locate``: from a bug report or a failed job's log to the place in the code."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli import render_ranking
+from epochzero.code import Cache
+from epochzero.errors import InputError
+from epochzero.locate import (
+    DEFAULT_METHOD,
+    LEVELS,
+    METHODS,
+    Locator,
+    PastReport,
+    Query,
+    Report,
+    query_of,
+    read_past,
+    read_report,
+    with_diagnosis,
+)
+from epochzero.logs.source import STDIN, find_logs, looks_binary
+
+if TYPE_CHECKING:
+    from epochzero.diagnose import Diagnosis
+    from epochzero.locate import Level
+
+__all__ = ["command"]
+
+FORMATS = ("text", "json", "markdown", "sarif")
+LARGEST_REPORT_BYTES = 64 << 20
+HEAD_BYTES = 1 << 14
+SHOW_PROGRESS_S = 1.0
+_ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@click.command(name="locate")
+@click.argument("report", required=False, type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--log",
+    "logs",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="A log of the failed job, or a folder of them; may be repeated.",
+)
+@click.option(
+    "--repo",
+    "repository",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default=Path("."),
+    show_default=True,
+    help="The git repository to search, or a folder in it.",
+)
+@click.option("--rev", help="The commit, branch or tag to search.  [default: HEAD]")
+@click.option("--work-tree", is_flag=True, help="Search the files as they lie there, uncommitted.")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="file",
+    show_default=True,
+    help="What to rank.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default=DEFAULT_METHOD,
+    show_default=True,
+    help="How to rank.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Give at most this many places.",
+)
+@click.option("--explain", is_flag=True, help="Give all reasons, recent fixes among them.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="How to print the places.",
+)
+@click.option(
+    "--past",
+    "past_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Past reports as JSON lines: title, body, closed_at, files.",
+)
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep parsed files.")
+def command(
+    report: Path | None,
+    logs: tuple[Path, ...],
+    repository: Path,
+    rev: str | None,
+    work_tree: bool,
+    level: Level,
+    method: str,
+    top: int,
+    explain: bool,
+    form: str,
+    past_file: Path | None,
+    no_cache: bool,
+) -> None:
+    """Rank the places of a git repository where the bug of a report may be.
+
+    REPORT is a file, or - for standard input: plain text or Markdown with the title in the first
+    line, or a GitHub issue's JSON. A log is diagnosed first, and its first failure is searched for,
+    with REPORT or alone.
+
+    \b
+    epochzero locate issue.md
+    epochzero locate issue.json --repo ~/src/project --rev v1.2 --level function
+    epochzero locate --log slurm-4242.out --explain
+    gh issue view 17 --json title,body | epochzero locate -
+
+    Exit code 0 when the question was answered, 2 when the input cannot be used.
+    """
+    if report is None and not logs:
+        raise click.UsageError("give a REPORT, or a log with --log")
+    if rev is not None and work_tree:
+        raise click.UsageError("give --rev or --work-tree, not both")
+    if report == STDIN and STDIN in logs:
+        raise click.UsageError("standard input can be the report or the log, not both")
+    query = _query(report, logs)
+    cache = None if no_cache else _cache()
+    with _progress() as progress:
+        locator = Locator(repository, cache=cache, past=_past(past_file), on_progress=progress)
+        found = locator.locate(
+            query,
+            None if work_tree else rev or "HEAD",
+            level=level,
+            method=method,
+            top=top,
+            explain=explain,
+        )
+    _let_go(cache)
+    render_ranking.write(found, form, explain=explain)
+
+
+# -- What is given -----------------------------------------------------------------------------
+
+
+def _query(path: Path | None, logs: Sequence[Path]) -> Query:
+    report = None if path is None else _report(path)
+    if not logs:
+        assert report is not None
+        return query_of(report)
+    diagnosis = _diagnosis(logs)
+    if diagnosis.root is not None:
+        return with_diagnosis(report, diagnosis)
+    if report is None:
+        names = ", ".join(map(str, logs))
+        raise InputError(f"{names}: shows no failure to search for; give a REPORT")
+    click.echo("epochzero: the logs show no failure; searching by the report alone", err=True)
+    return query_of(report)
+
+
+def _diagnosis(paths: Sequence[Path]) -> Diagnosis:
+    from epochzero.diagnose import Diagnoser, find_facts
+
+    return Diagnoser().diagnose(find_logs(paths), find_facts([p for p in paths if p != STDIN]))
+
+
+def _report(path: Path) -> Report:
+    name = "standard input" if path == STDIN else str(path)
+    try:
+        return read_report(_text(path, name))
+    except InputError as error:
+        raise InputError(str(error) if name in str(error) else f"{name}: {error}") from error
+
+
+def _past(path: Path | None) -> tuple[PastReport, ...]:
+    if path is None:
+        return ()
+    text = _text(path, str(path))
+    try:
+        return read_past(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _text(path: Path, name: str) -> str:
+    """The text of a file in UTF-8 or UTF-16; bytes that are neither are replaced."""
+    try:
+        if path == STDIN:
+            data = sys.stdin.buffer.read(LARGEST_REPORT_BYTES + 1)
+        else:
+            with path.open("rb") as stream:
+                data = stream.read(LARGEST_REPORT_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+    if len(data) > LARGEST_REPORT_BYTES:
+        most = LARGEST_REPORT_BYTES >> 20
+        raise InputError(f"{name}: is larger than {most} MB; a log is given with --log")
+    for mark, encoding in _ENCODINGS:
+        if data.startswith(mark):
+            return data.decode(encoding, "replace")
+    if looks_binary(data[:HEAD_BYTES]):
+        raise InputError(f"{name}: not a text; it looks like a binary file")
+    return data.decode("utf-8-sig", "replace")
+
+
+# -- The cache ---------------------------------------------------------------------------------
+
+
+def _cache() -> Cache | None:
+    """The user's cache of parsed files, where there is a place for it."""
+    told = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        root = Path(told) if os.path.isabs(told) else Path.home() / ".cache"
+    except RuntimeError:  # nobody's home
+        return None
+    return Cache(root / "epochzero" / "code")
+
+
+def _let_go(cache: Cache | None) -> None:
+    """Closes the cache, and tells what was wrong with it."""
+    if cache is None:
+        return
+    cache.close()
+    if cache.set_aside:
+        click.echo(f"epochzero: a damaged cache was moved to {cache.set_aside}", err=True)
+    if cache.problem:
+        click.echo(f"epochzero: going on without the cache: {cache.problem}", err=True)
+
+
+# -- Progress ----------------------------------------------------------------------------------
+
+
+class _Progress:
+    """Tells on a terminal how far long work has come."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self.told = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() - self._start < SHOW_PROGRESS_S or not sys.stderr.isatty():
+            return
+        click.echo(f"\r\x1b[Kparsing: {done:,} of {total:,} files ...", err=True, nl=False)
+        self.told = True
+
+
+@contextmanager
+def _progress() -> Iterator[_Progress]:
+    progress = _Progress()
+    try:
+        yield progress
+    finally:
+        if progress.told:
+            click.echo("\r\x1b[K", err=True, nl=False)
