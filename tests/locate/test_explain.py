@@ -80,6 +80,14 @@ def test_a_message_in_a_string_literal(corpus: Corpus) -> None:
     assert "message" not in reasons(corpus, "Crash", "nothing was read from there at all")
 
 
+def test_the_frame_of_a_traceback_is_no_message(
+    make_corpus: Callable[[Mapping[str, str]], Corpus],
+) -> None:
+    head = "Traceback (most recent call last):"
+    corpus = make_corpus({FILE: f"HEAD = '{head}'\n", "other.py": ""})
+    assert "message" not in reasons(corpus, head, f"\n{head}\n")
+
+
 def test_the_fix_that_is_most_like_the_report(project: Made) -> None:
     repository = Repository(project.folder)
     corpus = Corpus.of(repository.snapshot()).with_known(History(repository), ())

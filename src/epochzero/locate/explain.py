@@ -43,6 +43,8 @@ FEW = 3
 """However small the corpus is, so many files are few."""
 RECENT_S = 365 * 24 * 3600
 LONGEST_TEXT = 100
+_NO_MESSAGE = ("Traceback (most recent", 'File "')
+"""How lines begin that Python writes around every message."""
 _PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 
@@ -149,9 +151,10 @@ class Explainer:
     def _phrases(self) -> tuple[_Lines, NDArray[np.uint32], NDArray[np.bool_]]:
         """The lines of the report with their phrases; all phrases; which file holds which rare one."""
         texts = dict.fromkeys(line.strip() for line in self._query.texts["all"].split("\n"))
-        lines = [(line, phrases(line)) for line in list(texts)[:MOST_LINES]]
+        told = [line for line in texts if not line.startswith(_NO_MESSAGE)]
+        lines = [(line, phrases(line)) for line in told[:MOST_LINES]]
         codes = [own for _, own in lines]
-        every = np.unique(np.concatenate(codes))
+        every = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.uint32)
         held = self._corpus.phrases.holders(every)
         return lines, every, held & (held.sum(axis=0) <= self._few)
 
