@@ -18,7 +18,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -26,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from common import SEED, DataFile, data_file, save, scratch
 from learning_to_rank import Example, cross_validated
-from localization_data import Bug, Case, bugs_of, by_project, cases_of, clones
+from localization_data import Bug, Case, Measured, bugs_of, by_project, cases_of, clones
 from split import held
 
 from epochzero.code import Cache, Repository
@@ -42,28 +41,6 @@ TOPS = (1, 5, 10)
 DRAWS = 2000
 FORMAT = 2
 """Goes up when what is kept of a project changes."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Measured:
-    """A bug with all that its tables need.
-
-    Attributes:
-        example: features and the files wanted.
-        scores: of each technique.
-        localized: the report names a file that the fix changed.
-        kind, extrinsic: the labels, where there are any.
-        classes: of the project.
-        seconds: for the corpus and for the features.
-    """
-
-    example: Example
-    scores: Mapping[str, Floats]
-    localized: bool
-    kind: str
-    extrinsic: bool | None
-    classes: tuple[str, ...]
-    seconds: tuple[float, float]
 
 
 def main() -> None:

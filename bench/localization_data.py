@@ -12,12 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+from learning_to_rank import Example
+
 from epochzero.code import Cache, History, Repository, Snapshot, is_test
 from epochzero.errors import InputError
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.report import PastReport, Report, seconds
 
-__all__ = ["Bug", "Case", "bugs_of", "cases_of", "clones"]
+__all__ = ["Bug", "Case", "Measured", "bugs_of", "by_project", "cases_of", "clones"]
+
+Floats = npt.NDArray[np.float32]
 
 PYTHON = frozenset({"python"})
 
@@ -58,6 +64,28 @@ class Case:
     bug: Bug
     corpus: Corpus
     wanted: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A bug with all that its tables need.
+
+    Attributes:
+        example: features and the files wanted.
+        scores: of each technique.
+        localized: the report names a file that the fix changed.
+        kind, extrinsic: the labels, where there are any.
+        classes: of the project.
+        seconds: for the corpus and for the features.
+    """
+
+    example: Example
+    scores: Mapping[str, Floats]
+    localized: bool
+    kind: str
+    extrinsic: bool | None
+    classes: tuple[str, ...]
+    seconds: tuple[float, float]
 
 
 def clones(folder: Path) -> Mapping[str, Path]:

@@ -61,7 +61,7 @@ def test_the_frames_of_a_notebook() -> None:
 def test_a_tracker_s_json() -> None:
     report = read_report(
         '{"number": 7, "title": "Crash &amp; burn", "body": "line\\r\\nnext",'
-        ' "created_at": "2020-01-02T03:04:05Z", "closed_at": null}'
+        ' "createdAt": "2020-01-02T03:04:05Z", "closed_at": null}'
     )
     assert (report.id, report.title, report.text) == ("7", "Crash & burn", "line\nnext")
     assert report.opened == 1577934245.0

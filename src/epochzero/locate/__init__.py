@@ -19,6 +19,7 @@ from epochzero.locate.kind import read_kind
 from epochzero.locate.model import Extrinsic, Item, Level, Ranking, Reason
 from epochzero.locate.past import read_past
 from epochzero.locate.query import Query, query_of, query_of_diagnosis
+from epochzero.locate.ranker import LEARNED, shipped
 from epochzero.locate.report import PastReport, Report, read_report
 from epochzero.locate.search import Search, Tree
 from epochzero.locate.techniques import TECHNIQUES
@@ -49,10 +50,14 @@ __all__ = [
     "with_diagnosis",
 ]
 
-DEFAULT_METHOD = COMBINED
-METHODS: Mapping[str, Callable[[], Technique]] = {COMBINED: Combined, **TECHNIQUES}
+DEFAULT_METHOD = LEARNED
+METHODS: Mapping[str, Callable[[], Technique]] = {
+    LEARNED: shipped,
+    COMBINED: Combined,
+    **TECHNIQUES,
+}
 """What makes each technique, by its name."""
-WITH_HISTORY = frozenset({"blia", "learned"})
+WITH_HISTORY = frozenset({"blia", LEARNED})
 """The methods that use the history of changes; for the others it is not read."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 

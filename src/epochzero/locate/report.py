@@ -61,11 +61,11 @@ def read_report(text: str) -> Report:
     if text.lstrip().startswith("{") and (raw := _json(text)) is not None:
         title, body = str(raw.get("title") or ""), str(raw.get("body") or "")
         report = Report(
-            _clean(title), _cut(_clean(body)), str(raw.get("number") or ""), _opened(raw)
+            _cut(_clean(title)), _cut(_clean(body)), str(raw.get("number") or ""), _opened(raw)
         )
     else:
         first, _, rest = _clean(text).strip().partition("\n")
-        report = Report(first.lstrip("# ").strip(), _cut(rest.strip()))
+        report = Report(_cut(first.lstrip("# ").strip()), _cut(rest.strip()))
     if not re.search(r"\w", report.title + report.text):
         raise InputError("the report is empty: it needs a title or a description")
     return report
@@ -88,7 +88,8 @@ def _json(text: str) -> dict[str, Any] | None:
 
 
 def _opened(raw: dict[str, Any]) -> float | None:
-    time = raw.get("created_at")
+    # As GitHub's interface and as its command line call it.
+    time = raw.get("created_at") or raw.get("createdAt")
     return seconds(time) if isinstance(time, str) else None
 
 

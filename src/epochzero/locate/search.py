@@ -24,10 +24,16 @@ if TYPE_CHECKING:
 
     from epochzero.code import History, Snapshot
 
-__all__ = ["Search", "Tree"]
+__all__ = ["Search", "Tree", "shares_of"]
 
 FUNCTIONS_WITH_LINES = 20
 """Of so many of the best functions lines are ranked."""
+
+
+def shares_of(scores: Floats) -> Floats:
+    """Scores of any scale between 0, the least, and 1, the best."""
+    least, best = (float(scores.min()), float(scores.max())) if len(scores) else (0.0, 0.0)
+    return np.asarray((scores - least) / ((best - least) or 1.0), np.float32)
 
 
 @dataclass
@@ -135,7 +141,8 @@ class Search:
     def _best_functions(self) -> Iterator[tuple[int, float]]:
         """The numbers of functions with their scores."""
         functions = self.tree.functions
-        scores = functions.scores(self.query, self.corpus, self.scores, self._mentioned)
+        files = shares_of(self.scores)
+        scores = functions.scores(self.query, self.corpus, files, self._mentioned)
         order = np.argsort(-scores, kind="stable")
         for number in order[self._related[functions.document[order]]].tolist():
             yield number, float(scores[number])

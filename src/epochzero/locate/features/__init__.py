@@ -5,8 +5,6 @@ A group of features is one module; each works on the `Context` and returns colum
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from epochzero.locate.corpus import Corpus
@@ -55,6 +53,14 @@ STANDARD = ("guess", "bm25_card_summary", "bm25_whole_all")
 """Columns that also come as their distance from the mean, in standard deviations."""
 
 
+def _opened(query: Query, corpus: Corpus) -> float:
+    """When the report was opened; where it does not tell, at the latest change that is known."""
+    if query.report.opened is not None:
+        return query.report.opened
+    changes = corpus.history.changes if corpus.history else ()
+    return float(changes[0].time) if changes else 0.0
+
+
 def features_of(query: Query, corpus: Corpus) -> tuple[tuple[str, ...], Floats]:
     """All features.
 
@@ -65,8 +71,7 @@ def features_of(query: Query, corpus: Corpus) -> tuple[tuple[str, ...], Floats]:
     Returns:
         The names of the columns, and the values, (files, columns).
     """
-    opened = query.report.opened
-    context = Context(query, corpus, time.time() if opened is None else opened)
+    context = Context(query, corpus, _opened(query, corpus))
     columns: Columns = {}
     for group in GROUPS.values():
         columns |= group(context)
