@@ -39,7 +39,7 @@ MENTIONS = ("frame_innermost", "path_in_text", "path_in_title", "module_in_text"
 """Features that are positive where the report names the file."""
 TOPS = (1, 5, 10)
 DRAWS = 2000
-FORMAT = 2
+FORMAT = 3
 """Goes up when what is kept of a project changes."""
 
 

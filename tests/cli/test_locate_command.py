@@ -73,7 +73,7 @@ def test_text_says_what_was_searched_and_where_the_bug_may_be(
     head, place, reason, *_ = ran.out.splitlines()
     assert "2 files" in head
     assert project.git("rev-parse", "HEAD")[:10] in head
-    assert "combined" in head
+    assert "learned" in head
     assert place.split() == ["1", "src/loader.py"]
     assert reason.strip() == "the traceback ends here: read_shard, line 5"
     assert "tests/" not in ran.out
@@ -103,7 +103,7 @@ def test_json(run: Command, project: Made, report: Path) -> None:
     found = json.loads(run("locate", report, "--repo", project.folder, "-f", "json").out)
     assert found["schema"] == SCHEMA == "epochzero.ranking/1"
     assert found["commit"] == project.git("rev-parse", "HEAD")
-    assert (found["level"], found["method"], found["searched"]) == ("file", "combined", 2)
+    assert (found["level"], found["method"], found["searched"]) == ("file", "learned", 2)
     assert found["items"][0]["path"] == "src/loader.py"
 
 

@@ -266,7 +266,7 @@ def test_a_revision_is_parsed_once(project: Made) -> None:
 def test_what_is_refused(project: Made, tmp_path: Path) -> None:
     for arguments, said in (
         ({"level": "class"}, "unknown level 'class'; choose one of file, function, line"),
-        ({"method": "magic"}, "unknown method 'magic'; choose one of combined, bm25"),
+        ({"method": "magic"}, "unknown method 'magic'; choose one of learned, combined"),
         ({"top": 0}, "top must be at least 1"),
         ({"rev": "nope"}, "unknown revision 'nope'"),
     ):

@@ -173,7 +173,11 @@ class Locator:
         history = self._history(tree, opened) if with_history else None
         if not past and history is None:
             return tree.corpus
-        return tree.corpus.with_known(history, past)
+        # What is built of a corpus serves the next report, if nothing else is known then.
+        known = tree.known
+        if known is None or known.history is not history or known.past != past:
+            tree.known = tree.corpus.with_known(history, past)
+        return tree.known or tree.corpus
 
     def _history(self, tree: Tree, opened: float | None) -> History:
         if tree.history is None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epochzero.code import (
     Bag,
     Cache,
+    Change,
     File,
     History,
     Parsed,
@@ -26,7 +28,7 @@ from epochzero.code import (
     parse_snapshot,
 )
 from epochzero.code.words import words
-from epochzero.locate.index import Floats, Found, Index, Sets
+from epochzero.locate.index import Floats, Found, Index, Sets, matches
 from epochzero.locate.report import PastReport
 
 if TYPE_CHECKING:
@@ -39,8 +41,16 @@ CODE_LANGUAGES = frozenset(
 )
 
 
+MADE_OF_HISTORY = ("said", "commits", "changed")
+MOST_COMMITS = 6000
 MOST_MESSAGES = 60
 """So many messages of a file's changes are read, the latest first."""
+
+
+@lru_cache(maxsize=200_000)
+def bag_of(text: str) -> Bag:
+    """The words of a message, which come again with every revision of a repository."""
+    return Bag.of(words(text))
 
 
 def searched(snapshot: Snapshot, *, languages: frozenset[str] = CODE_LANGUAGES) -> list[File]:
@@ -103,7 +113,8 @@ class Corpus:
     def with_known(self, history: History | None, past: Sequence[PastReport]) -> Corpus:
         """The same files at another moment: with other changes and past reports."""
         corpus = copy(self)  # shares the index
-        vars(corpus).pop("said", None)  # is made of the history
+        for name in MADE_OF_HISTORY:
+            vars(corpus).pop(name, None)
         corpus.history = history
         corpus.past = tuple(past)
         return corpus
@@ -127,9 +138,9 @@ class Corpus:
         return {stem: tuple(numbers) for stem, numbers in found.items()}
 
     @cached_property
-    def path_bags(self) -> tuple[Bag, ...]:
+    def path_bags(self) -> Bags:
         """The words of each path."""
-        return tuple(Bag.of(words(" ".join(parts))) for parts in self.parts)
+        return Bags([Bag.of(words(" ".join(parts))) for parts in self.parts])
 
     def find(self, query: Query) -> Found:
         """Where the words of a query occur; the answer to the last query is kept."""
@@ -141,20 +152,37 @@ class Corpus:
 
     def path_counts(self, query: Query) -> Floats:
         """How often each word of a query occurs in each path, (documents, words)."""
-        return counts_of(self.path_bags, query)
+        return self.path_bags.counts(query)
 
     @cached_property
     def path_lengths(self) -> Floats:
         """Words in each path."""
-        return np.array([bag.total for bag in self.path_bags], np.float32)
+        return self.path_bags.lengths
 
     @cached_property
-    def said(self) -> tuple[Bag, ...]:
+    def said(self) -> Bags:
         """The words of the messages of each file's latest changes."""
         if self.history is None:
-            return (Bag.of(()),) * len(self)
+            return Bags([Bag.of(())] * len(self))
         latest = (self.history.of(path)[:MOST_MESSAGES] for path in self.paths)
-        return tuple(Bag.of(words("\n".join(c.message for c in own))) for own in latest)
+        return Bags([Bag.of(words("\n".join(c.message for c in own))) for own in latest])
+
+    @cached_property
+    def commits(self) -> tuple[tuple[Change, ...], Bags]:
+        """The latest changes, and the words of their messages."""
+        latest = self.history.changes[:MOST_COMMITS] if self.history else ()
+        return latest, Bags([bag_of(change.message) for change in latest])
+
+    @cached_property
+    def changed(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
+        """Every change of every file: the file's number, the time, and whether it was a fix."""
+        rows = [
+            (number, change.time, change.is_fix)
+            for number, path in enumerate(self.paths)
+            for change in (self.history.of(path) if self.history else ())
+        ]
+        file, time, fix = zip(*rows, strict=True) if rows else ((), (), ())
+        return np.array(file, np.int64), np.array(time, np.float64), np.array(fix, np.bool_)
 
     @cached_property
     def defined(self) -> Sets:
@@ -228,17 +256,26 @@ class Corpus:
         return {folder: tuple(numbers) for folder, numbers in found.items()}
 
 
-def counts_of(bags: Sequence[Bag], query: Query) -> Floats:
-    """How often each word of a query occurs in each of some bags, (bags, words)."""
-    counts = np.zeros((len(bags), len(query.terms)), np.float32)
-    lengths = [len(bag) for bag in bags]
-    if not sum(lengths) or not len(query.terms):
+class Bags:
+    """Bags of words that are searched together.
+
+    Args:
+        bags: in their order.
+
+    Attributes:
+        lengths: words in each, repetitions included.
+    """
+
+    def __init__(self, bags: Sequence[Bag]) -> None:
+        self.lengths: Floats = np.array([bag.total for bag in bags], np.float32)
+        self._row = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
+        none = [np.zeros(0, np.uint32)]
+        self._held = np.concatenate([bag.hashes for bag in bags] or none)
+        self._often = np.concatenate([bag.counts for bag in bags] or none)
+
+    def counts(self, query: Query) -> Floats:
+        """How often each word of a query occurs in each bag, (bags, words)."""
+        counts = np.zeros((len(self.lengths), len(query.terms)), np.float32)
+        entry, word = matches(self._held, query.hashes)
+        counts[self._row[entry], word] = self._often[entry]
         return counts
-    held = np.concatenate([bag.hashes for bag in bags])
-    often = np.concatenate([bag.counts for bag in bags])
-    row = np.repeat(np.arange(len(bags)), lengths)
-    place = np.searchsorted(query.hashes, held)
-    place[place == len(query.terms)] = 0
-    same = query.hashes[place] == held
-    counts[row[same], place[same]] = often[same]
-    return counts

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from epochzero.code.words import IDENTIFIER, hashes, phrases, words
-from epochzero.locate.corpus import Corpus, counts_of
+from epochzero.locate.corpus import Bags, Corpus
 from epochzero.locate.index import K1, Floats, inverse_document_frequency
 from epochzero.locate.mentions import Mention
 from epochzero.locate.model import Reason
@@ -165,7 +165,7 @@ class Explainer:
             counts = found.fields["whole"][document] + self._path_counts[document]
         else:
             bag = self._corpus.parsed[document].unit_bags[place]
-            counts = counts_of([bag], self._query)[0]
+            counts = Bags([bag]).counts(self._query)[0]
         share = counts / (counts + K1) * self._weights
         total = float(share.sum())
         told: list[str] = []

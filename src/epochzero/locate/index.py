@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from epochzero.code import FIELDS, Parsed
 
-__all__ = ["K1", "B", "Floats", "Found", "Index", "Sets", "bm25", "inverse_document_frequency"]
+__all__ = [
+    "K1",
+    "B",
+    "Floats",
+    "Found",
+    "Index",
+    "Sets",
+    "bm25",
+    "inverse_document_frequency",
+    "matches",
+]
 
 Floats: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
@@ -115,7 +125,7 @@ class Index:
     def _word_of(self, hashes: NDArray[np.uint32]) -> NDArray[np.int32]:
         """For each entry of the vocabulary the number of the word, -1 for words not asked for."""
         word_of = np.full(len(self._vocabulary), -1, np.int32)
-        entry, word = _matches(self._vocabulary, hashes)
+        entry, word = matches(self._vocabulary, hashes)
         word_of[entry] = word
         return word_of
 
@@ -139,12 +149,12 @@ class Sets:
             hashes: sorted, each once.
         """
         held = np.zeros((self.documents, len(hashes)), bool)
-        entry, place = _matches(self._held, hashes)
+        entry, place = matches(self._held, hashes)
         held[self._document[entry], place] = True
         return held
 
 
-def _matches(held: NDArray[np.uint32], hashes: NDArray[np.uint32]) -> tuple[Ints, Ints]:
+def matches(held: NDArray[np.uint32], hashes: NDArray[np.uint32]) -> tuple[Ints, Ints]:
     """The places in ``held`` of the hashes asked for, and which hash stands there."""
     if not len(hashes):
         return _NONE, _NONE

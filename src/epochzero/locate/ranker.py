@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["LEARNED", "Learned", "Trees", "shipped"]
 
 LEARNED = "learned"
-CANDIDATES = 400
+CANDIDATES = 200
 """So many files of the first guess are ranked by the trees; the rest stays behind them, in the order
 of the guess."""
 

@@ -45,12 +45,14 @@ class Tree:
         corpus: those that are searched.
         searched_commit: empty when they are not those of a commit.
         history: what led here, once it was asked for.
+        known: the corpus with what was known when the last report was opened.
     """
 
     snapshot: Snapshot
     corpus: Corpus
     searched_commit: str
     history: History | None = None
+    known: Corpus | None = None
 
     @cached_property
     def functions(self) -> Functions:

@@ -7,14 +7,12 @@ weighted by Lewis et al., "Does Bug Prediction Support Human Developers?", ICSE 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from epochzero.code import Bag, Change
-from epochzero.code.words import words
-from epochzero.locate.corpus import counts_of
+from epochzero.locate.corpus import Bags, bag_of
 from epochzero.locate.features.context import ALL, SUMMARY, Columns, Context, share
 from epochzero.locate.index import Floats, bm25
 from epochzero.locate.query import PARTS
@@ -24,7 +22,6 @@ __all__ = ["changes"]
 DAY = 86_400.0
 NEVER_DAYS = 4000.0
 LATELY_DAYS, MONTH_DAYS = 90.0, 30.0
-MOST_COMMITS = 6000
 MOST_SIMILAR = 150
 LARGEST_SIMILAR = 10
 """Commits of more files say little of any of them."""
@@ -42,66 +39,52 @@ def changes(context: Context) -> Columns:
 
 
 def _counts(context: Context) -> Columns:
-    history, n = context.corpus.history, context.size
-    assert history is not None
-    now = context.opened
-    born = min((change.time for change in history.changes), default=now)
-    table = {name: np.zeros(n, np.float32) for name in _COUNTED}
-    for number, path in enumerate(context.corpus.paths):
-        own = history.of(path)
-        for name, value in _of_file(own, now, born).items():
-            table[name][number] = value
-    return table | {
-        "changes_share": share(table["changes"]),
-        "fixes_share": share(table["fixes"]),
-        "fix_cache_share": share(table["fix_cache"]),
-        "activity_share": share(table["activity"]),
-        "recency_rank": np.asarray(_rank(-table["last_change"]) / max(1, n), np.float32),
-    }
+    """How often, how lately and why each file changed."""
+    n = context.size
+    file, time, fix = context.corpus.changed
+    age = np.maximum(0.0, (context.opened - time) / DAY)
+    span = max(1.0, float(age.max(initial=0.0)))
 
+    def summed(values: NDArray[np.floating[Any]], of: NDArray[np.bool_] | None = None) -> Floats:
+        chosen = file if of is None else file[of]
+        return np.bincount(chosen, values, minlength=n).astype(np.float32)
 
-def _of_file(own: Sequence[Change], now: float, born: float) -> dict[str, float]:
-    ages = [max(0.0, (now - change.time) / DAY) for change in own]
-    fixes = [age for age, change in zip(ages, own, strict=True) if change.is_fix]
-    span = max(1.0, (now - born) / DAY)
+    def extreme(of: NDArray[np.bool_], start: float, pick: np.ufunc) -> Floats:
+        found = np.full(n, start)
+        pick.at(found, file[of], age[of])
+        return np.asarray(np.log1p(found), np.float32)
+
+    every = np.ones(len(file), np.bool_)
+    ones = np.ones(len(file))
+    activity = summed(np.exp(-age / MONTH_DAYS))
+    fix_cache = summed(1 / (1 + np.exp(12 * np.minimum(1.0, age[fix] / span))), fix)
+    changes, fixes = np.log1p(summed(ones)), np.log1p(summed(ones[fix], fix))
+    last_change = extreme(every, NEVER_DAYS, np.minimum)
     return {
-        "changes": math.log1p(len(own)),
-        "fixes": math.log1p(len(fixes)),
-        "last_change": math.log1p(min(ages, default=NEVER_DAYS)),
-        "last_fix": math.log1p(min(fixes, default=NEVER_DAYS)),
-        "age": math.log1p(max(ages, default=0.0)),
-        "changed_lately": math.log1p(sum(age < LATELY_DAYS for age in ages)),
-        "activity": sum(math.exp(-age / MONTH_DAYS) for age in ages),
-        "fix_cache": sum(1 / (1 + math.exp(12 * min(1.0, age / span))) for age in fixes),
+        "changes": changes,
+        "fixes": fixes,
+        "last_change": last_change,
+        "last_fix": extreme(fix, NEVER_DAYS, np.minimum),
+        "age": extreme(every, 0.0, np.maximum),
+        "changed_lately": np.log1p(summed((age < LATELY_DAYS).astype(np.float64))),
+        "activity": activity,
+        "fix_cache": fix_cache,
+        "changes_share": share(changes),
+        "fixes_share": share(fixes),
+        "fix_cache_share": share(fix_cache),
+        "activity_share": share(activity),
+        "recency_rank": np.asarray(_rank(-last_change) / max(1, n), np.float32),
     }
-
-
-_COUNTED = (
-    "changes",
-    "fixes",
-    "last_change",
-    "last_fix",
-    "age",
-    "changed_lately",
-    "activity",
-    "fix_cache",
-)
 
 
 def _rank(scores: Floats) -> Floats:
     return np.argsort(np.argsort(-scores, kind="stable"), kind="stable").astype(np.float32)
 
 
-@lru_cache(maxsize=200_000)
-def _message(text: str) -> Bag:
-    return Bag.of(words(text))
-
-
 def _said(context: Context) -> Columns:
     """BM25 against the messages of a file's latest changes."""
-    bags = context.corpus.said
-    lengths = np.array([bag.total for bag in bags], np.float32)
-    scores = bm25(counts_of(bags, context.query), lengths, context.query.weights)
+    said, query = context.corpus.said, context.query
+    scores = bm25(said.counts(query), said.lengths, query.weights)
     return {
         f"said_{part}": share(scores[:, number])
         for number, part in enumerate(PARTS)
@@ -111,12 +94,8 @@ def _said(context: Context) -> Columns:
 
 def _similar(context: Context) -> Columns:
     """Files that commits changed whose messages are like the report."""
-    history = context.corpus.history
-    assert history is not None
-    recent = history.changes[:MOST_COMMITS]
-    bags = [_message(change.message) for change in recent]
-    lengths = np.array([bag.total for bag in bags], np.float32)
-    scores = bm25(counts_of(bags, context.query), lengths, context.query.weights)
+    recent, bags = context.corpus.commits
+    scores = bm25(bags.counts(context.query), bags.lengths, context.query.weights)
     alike = share(scores[:, ALL]) + share(scores[:, SUMMARY])
     total, best = np.zeros(context.size, np.float32), np.zeros(context.size, np.float32)
     for number in np.argsort(-alike, kind="stable")[:MOST_SIMILAR]:
@@ -150,9 +129,9 @@ def _past(context: Context) -> Columns:
     past = context.corpus.past
     similar, fixed = np.zeros(context.size, np.float32), np.zeros(context.size, np.float32)
     if past:
-        bags = [_message(f"{p.report.title}\n{p.report.text}") for p in past]
-        lengths = np.array([bag.total for bag in bags], np.float32)
-        scores = bm25(counts_of(bags, context.query), lengths, context.query.weights[:, [ALL]])
+        bags = Bags([bag_of(f"{one.report.title}\n{one.report.text}") for one in past])
+        weights = context.query.weights[:, [ALL]]
+        scores = bm25(bags.counts(context.query), bags.lengths, weights)
         for report, score in zip(past, share(scores[:, 0]), strict=True):
             for path in report.fixed:
                 if (place := context.corpus.number.get(path)) is not None:
@@ -166,7 +145,14 @@ def _past(context: Context) -> Columns:
 
 
 _NAMES = (
-    *_COUNTED,
+    "changes",
+    "fixes",
+    "last_change",
+    "last_fix",
+    "age",
+    "changed_lately",
+    "activity",
+    "fix_cache",
     "changes_share",
     "fixes_share",
     "fix_cache_share",

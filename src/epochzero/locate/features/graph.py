@@ -59,13 +59,17 @@ def _walk(edges: Sequence[Sequence[int]], guess: Floats) -> Floats:
 
 
 def _folder(context: Context, guess: Floats) -> Columns:
+    """What the other files of the folder are thought to be, and the place among them."""
     best, mean, rank, size = (np.zeros(context.size, np.float32) for _ in range(4))
     for held in context.corpus.folders.values():
-        own = guess[list(held)]
-        for place, number in enumerate(held):
-            others = np.delete(own, place)
-            best[number] = others.max(initial=0.0)
-            mean[number] = others.mean() if len(others) else 0.0
-            rank[number] = np.log1p(np.count_nonzero(others > own[place]))
-            size[number] = np.log1p(len(held))
+        numbers = np.array(held)
+        own = guess[numbers]
+        others = max(1, len(own) - 1)
+        ordered = np.sort(own)[::-1]
+        first, second = ordered[0], ordered[1] if len(own) > 1 else 0.0
+        # The best of the others is the second for the best itself, unless several are the best.
+        best[numbers] = np.where(own == first, second, first)
+        mean[numbers] = (own.sum() - own) / others
+        rank[numbers] = np.log1p(np.searchsorted(-ordered, -own, "left"))
+        size[numbers] = np.log1p(len(own))
     return {"folder_best": best, "folder_mean": mean, "folder_rank": rank, "folder_size": size}
