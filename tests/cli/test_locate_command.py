@@ -474,3 +474,69 @@ def test_a_cache_that_cannot_be_made(
     ran = run("locate", report, "--repo", project.folder)
     assert ran.code == 0
     assert "going on without the cache" in ran.err
+
+
+# -- By coverage -------------------------------------------------------------------------------
+
+
+def covered(**contexts: list[str]) -> str:
+    """A report of coverage.py: for lines of the loader, the tests that executed them."""
+    lines = {name.removeprefix("line_"): tests for name, tests in contexts.items()}
+    return json.dumps({"files": {"src/loader.py": {"contexts": lines}}})
+
+
+@pytest.fixture
+def coverage(tmp_path: Path, cache_home: Path) -> Path:
+    path = tmp_path / "coverage.json"
+    good, bad = "tests/test_loader.py::test_good|run", "tests/test_loader.py::test_bad|run"
+    path.write_text(covered(line_3=[good, bad], line_4=[good, bad], line_5=[bad], line_6=[good]))
+    return path
+
+
+@pytest.mark.parametrize(
+    "failed",
+    ["tests/test_loader.py::test_bad\n", '{"tests/test_loader.py::test_bad": true}'],
+    ids=["lines", "lastfailed"],
+)
+def test_what_failing_tests_cover(
+    run: Command, project: Made, coverage: Path, tmp_path: Path, failed: str
+) -> None:
+    names = tmp_path / "failed"
+    names.write_text(failed)
+    arguments = ["--repo", project.folder, "--coverage", coverage, "--failed", names]
+    found = json.loads(run("locate", *arguments, "--level", "line", "-f", "json").out)
+    assert (found["method"], found["items"][0]["start"]) == ("ochiai", 5)
+    assert [item["start"] for item in found["items"]] == [5, 3, 4]
+    assert found["items"][0]["reasons"][0]["kind"] == "coverage"
+    by_function = run("locate", *arguments, "--level", "function", "--method", "tarantula").out
+    assert "ShardReader.read_shard" in by_function
+    assert "src/loader.py" in run("locate", *arguments).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--coverage", "COVERAGE"], "--failed"),
+        (["--failed", "FAILED", "REPORT"], "needs --coverage"),
+        (["--method", "ochiai", "REPORT"], "ochiai needs --coverage"),
+        (["--coverage", "COVERAGE", "--failed", "FAILED", "REPORT"], "without a REPORT"),
+        (["--coverage", "COVERAGE", "--failed", "FAILED", "--method", "bm25"], "ranks reports"),
+        (["--coverage", "REPORT", "--failed", "FAILED"], "no JSON"),
+        (["--coverage", "COVERAGE", "--failed", "REPORT"], "test"),
+    ],
+)
+def test_coverage_that_cannot_be_used(
+    run: Command,
+    project: Made,
+    coverage: Path,
+    report: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    said: str,
+) -> None:
+    failed = tmp_path / "failed"
+    failed.write_text("tests/test_loader.py::test_bad\n")
+    files = {"COVERAGE": coverage, "FAILED": failed, "REPORT": report}
+    ran = run("locate", "--repo", project.folder, *(files.get(a, a) for a in arguments))
+    assert ran.code == 2
+    assert said in ran.err

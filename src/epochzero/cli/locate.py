@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import sys
 import time
@@ -18,13 +19,16 @@ from epochzero.code import Cache
 from epochzero.errors import InputError
 from epochzero.locate import (
     DEFAULT_METHOD,
+    FORMULAS,
     LEVELS,
     METHODS,
     Locator,
     PastReport,
     Query,
     Report,
+    Run,
     query_of,
+    read_coverage,
     read_past,
     read_report,
     with_diagnosis,
@@ -74,10 +78,8 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 )
 @click.option(
     "--method",
-    type=click.Choice(list(METHODS)),
-    default=DEFAULT_METHOD,
-    show_default=True,
-    help="How to rank.",
+    type=click.Choice([*METHODS, *FORMULAS]),
+    help=f"How to rank.  [default: {DEFAULT_METHOD}; with --coverage {next(iter(FORMULAS))}]",
 )
 @click.option(
     "--top",
@@ -85,6 +87,18 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     default=10,
     show_default=True,
     help="Give at most this many places.",
+)
+@click.option(
+    "--coverage",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="coverage.py's JSON report with contexts: rank what failing tests cover.",
+)
+@click.option(
+    "--failed",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --coverage: the tests that failed, one a line, or pytest's lastfailed.",
 )
 @click.option("--explain", is_flag=True, help="Give all reasons, recent fixes among them.")
 @click.option(
@@ -111,8 +125,10 @@ def command(
     rev: str | None,
     work_tree: bool,
     level: Level,
-    method: str,
+    method: str | None,
     top: int,
+    coverage: Path | None,
+    failed: Path | None,
     explain: bool,
     form: str,
     past_file: Path | None,
@@ -129,32 +145,80 @@ def command(
     epochzero locate issue.json --repo ~/src/project --rev v1.2 --level function
     epochzero locate --log slurm-4242.out --explain
     gh issue view 17 --json title,body | epochzero locate -
+    epochzero locate --coverage coverage.json --failed .pytest_cache/v/cache/lastfailed
 
     Exit code 0 when the question was answered, 2 when the input cannot be used.
     """
-    if report is None and not logs:
-        raise click.UsageError("give a REPORT, or a log with --log")
+    _check_usage(report, logs, method, coverage, failed)
     if rev is not None and work_tree:
         raise click.UsageError("give --rev or --work-tree, not both")
     if report == STDIN and STDIN in logs:
         raise click.UsageError("standard input can be the report or the log, not both")
-    query = _query(report, logs)
+    query = None if coverage else _query(report, logs)
     cache = None if no_cache else _cache()
     with _progress() as progress:
         locator = Locator(repository, cache=cache, past=_past(past_file), on_progress=progress)
-        found = locator.locate(
-            query,
-            None if work_tree else rev or "HEAD",
-            level=level,
-            method=method,
-            top=top,
-            explain=explain,
-        )
+        at = None if work_tree else rev or "HEAD"
+        if query is None:
+            runs = _runs(coverage, failed)
+            found = locator.covered(
+                runs, at, level=level, method=method or next(iter(FORMULAS)), top=top
+            )
+        else:
+            found = locator.locate(
+                query,
+                at,
+                level=level,
+                method=method or DEFAULT_METHOD,
+                top=top,
+                explain=explain,
+            )
     _let_go(cache)
     render_ranking.write(found, form, explain=explain)
 
 
 # -- What is given -----------------------------------------------------------------------------
+
+
+def _check_usage(
+    report: Path | None,
+    logs: Sequence[Path],
+    method: str | None,
+    coverage: Path | None,
+    failed: Path | None,
+) -> None:
+    """Whether what is given belongs together.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if coverage is None:
+        if report is None and not logs:
+            raise click.UsageError("give a REPORT, a log with --log, or --coverage with --failed")
+        if failed is not None or method in FORMULAS:
+            raise click.UsageError(f"{'--failed' if failed else method} needs --coverage")
+    elif failed is None or report is not None or logs:
+        raise click.UsageError("--coverage goes with --failed, and without a REPORT or a log")
+    elif method in METHODS:
+        raise click.UsageError(f"{method} ranks reports; with --coverage: {', '.join(FORMULAS)}")
+
+
+def _runs(coverage: Path | None, failed: Path | None) -> tuple[Run, ...]:
+    """The runs of a coverage report, and which of them failed."""
+    assert coverage is not None
+    assert failed is not None
+    said = _text(failed, str(failed))
+    try:
+        # pytest keeps them as the keys of an object.
+        names = list(json.loads(said)) if said.lstrip().startswith("{") else said.split("\n")
+    except ValueError as error:
+        raise InputError(f"{failed}: neither names of tests nor JSON: {error}") from error
+    try:
+        return read_coverage(
+            _text(coverage, str(coverage)), [n.strip() for n in names if n.strip()]
+        )
+    except InputError as error:
+        raise InputError(f"{coverage}: {error}") from error
 
 
 def _query(path: Path | None, logs: Sequence[Path]) -> Query:

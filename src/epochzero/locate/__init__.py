@@ -7,7 +7,7 @@ reports; `locate` is the one-off form.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, Union, get_args
 
@@ -24,6 +24,15 @@ from epochzero.locate.report import PastReport, Report, read_report
 from epochzero.locate.search import Search, Tree
 from epochzero.locate.techniques import TECHNIQUES
 from epochzero.locate.techniques.combined import COMBINED, Combined
+from epochzero.locate.techniques.spectrum import (
+    FORMULAS,
+    OCHIAI,
+    Run,
+    read_coverage,
+    suspicious_files,
+    suspicious_functions,
+    suspicious_lines,
+)
 
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_METHOD",
+    "FORMULAS",
     "LEVELS",
     "METHODS",
     "Extrinsic",
@@ -42,9 +52,11 @@ __all__ = [
     "Ranking",
     "Reason",
     "Report",
+    "Run",
     "locate",
     "query_of",
     "query_of_diagnosis",
+    "read_coverage",
     "read_past",
     "read_report",
     "with_diagnosis",
@@ -126,7 +138,7 @@ class Locator:
             InputError: the level, the method or the revision is unknown, the report is empty, or
                 there is nothing to search.
         """
-        _check(level, method, top)
+        _check(level, method, top, METHODS)
         query = _query(report)
         tree = self._tree_at(rev)
         corpus = self._as_of(tree, query, explain or method in WITH_HISTORY)
@@ -141,6 +153,50 @@ class Locator:
             bug_type=kind.type,
             extrinsic=kind.extrinsic,
         )
+
+    def covered(
+        self,
+        runs: Sequence[Run],
+        rev: str | None = "HEAD",
+        *,
+        level: Level = "file",
+        method: str = OCHIAI,
+        top: int = 10,
+    ) -> Ranking:
+        """Where the bug is that makes some runs fail and not others, by what each covered.
+
+        Args:
+            runs: passing and failing ones, as `read_coverage` gives them; their paths start at the
+                top of the repository.
+            rev: the revision that ran; None for the work tree.
+            level: rank files, functions or lines.
+            method: one of `techniques.spectrum.FORMULAS`.
+            top: how many places to give at most.
+
+        Raises:
+            InputError: the level, the method or the revision is unknown, no run fails, or no file
+                that a failing run covered is searched.
+        """
+        _check(level, method, top, FORMULAS)
+        tree = self._tree_at(rev)
+        formula = FORMULAS[method]
+        if level == "line":
+            items = suspicious_lines(runs, formula)
+        elif level == "file":
+            items = suspicious_files(runs, formula)
+        else:
+            units = {
+                path: [unit for unit in parsed.units if unit.kind != "class"]
+                for path, parsed in zip(tree.corpus.paths, tree.corpus.parsed, strict=True)
+            }
+            items = suspicious_functions(runs, units, formula)
+        known = [item for item in items if item.path in tree.corpus.number]
+        if not known:
+            raise InputError(
+                "no source file that a failing run covered is in the repository; paths in the "
+                "coverage report must start at its top, so run coverage there"
+            )
+        return Ranking(tree.searched_commit, level, method, len(tree.corpus), tuple(known[:top]))
 
     def _tree_at(self, rev: str | None) -> Tree:
         """The files of a revision; those of a work tree are looked at anew each time."""
@@ -224,11 +280,11 @@ def with_diagnosis(report: Report | None, diagnosis: Diagnosis) -> Query:
     return query_of(replace(report, text=f"{report.text}\n\n{said.title}\n{said.text}"))
 
 
-def _check(level: str, method: str, top: int) -> None:
+def _check(level: str, method: str, top: int, methods: Collection[str]) -> None:
     if level not in LEVELS:
         raise InputError(f"unknown level {level!r}; choose one of {', '.join(LEVELS)}")
-    if method not in METHODS:
-        raise InputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    if method not in methods:
+        raise InputError(f"unknown method {method!r}; choose one of {', '.join(methods)}")
     if top < 1:
         raise InputError(f"top must be at least 1, not {top}")
 

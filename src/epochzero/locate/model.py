@@ -18,7 +18,7 @@ class Reason:
     """Why a place is ranked where it is.
 
     Attributes:
-        kind: ``frame``, ``path``, ``name``, ``message``, ``words``, ``report``, ``history``.
+        kind: ``frame``, ``path``, ``name``, ``message``, ``words``, ``report``, ``history``, ``coverage``.
         text: for a person to read.
     """
 

@@ -97,7 +97,8 @@ def ochiai(failed: Floats, passed: Floats, all_failed: int, all_passed: int) -> 
     return np.asarray(failed / np.where(both > 0, both, 1), np.float32)
 
 
-FORMULAS: Mapping[str, Formula] = MappingProxyType({"ochiai": ochiai, "tarantula": tarantula})
+OCHIAI = "ochiai"
+FORMULAS: Mapping[str, Formula] = MappingProxyType({OCHIAI: ochiai, "tarantula": tarantula})
 """By name. Ochiai did better than Tarantula in the comparison of Abreu et al."""
 
 
