@@ -204,10 +204,20 @@ def test_a_traceback_that_was_cut_off_is_a_failure_whose_evidence_is_missing(
     [
         "Exception: the model has no head",
         "[1]    2770763 illegal hardware instruction (core dumped)  python3 train.py",
+        "[1]+  Segmentation fault      (core dumped) python3 train.py",
     ],
 )
 def test_a_line_alone_can_tell_of_a_failure(diagnose: Diagnose, line: str) -> None:
     assert diagnose(f"starting\n{line}\n").outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[1]+  Killed                  python3 train.py", "[1]  + 4411 killed     python3 train.py"],
+)
+def test_a_shell_s_job_that_was_killed(diagnose: Diagnose, line: str) -> None:
+    found = diagnose(f"Epoch 1: loss 0.9\n{line}\n")
+    assert (found.outcome, found.category) == ("evidence_missing", "cpu_out_of_memory")
 
 
 def test_a_fix_names_the_users_source_line_without_its_secrets(diagnose: Diagnose) -> None:

@@ -63,7 +63,7 @@ only when it is known that the job failed."""
 NAMELESS = 4
 """An exception that neither a signature nor the general reading knows claims so much less."""
 
-_NO_STATEMENT = re.compile(r"^(?:usage: |[\"'{(<-]|\[(?!\d+\.\d+\] |\d+\]  )[\"'\d{\s])")
+_NO_STATEMENT = re.compile(r"^(?:usage: |[\"'{(<-]|\[(?!\d+\.\d+\] )[\"'\d{\s])")
 """Lines that state nothing, whatever they hold: help texts, configurations."""
 _NO_PROSE = re.compile(r"^[\w.-]+\s*=|^\$|^(?:\S+ )?(?:pip|conda|apt|apt-get) install ")
 """Lines that state nothing unless a signature knows them: code and commands."""

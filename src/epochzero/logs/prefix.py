@@ -88,6 +88,8 @@ _PREFIXES = (
     rf"\[?(?P<time>{_DATE} {_CLOCK}): (?P<glog>[IWEF]) ",
     rf"\[(?P<time>{_DATE} {_CLOCK}) (?P<glog>[IWEFC]) (?P<process>\d+) \d+\] ",
     r"(?P<glog>[IWEF]) (?=[\w./-]+\.(?:cc|cpp|cu|h|hpp|c):\d+\])",
+    # how a shell names a job in the background: [1]+  Killed, [1]  + 4411 killed
+    r"\[\d{1,4}\](?:[+-] {1,2}| {2,}[+-]? ?)(?:\d+ +)?(?=[A-Za-z])",
     # pytest, where it fails itself
     r"(?P<level>INTERNALERROR)> ?",
     # Airflow, which passes the output of a task on as INFO
@@ -195,7 +197,7 @@ def split(line: str, *, bare_ranks: bool = False) -> tuple[Prefix, str]:
         rest = rest[record.end() :]
     if "level" not in found and "Warning: " in rest and _WARNING.match(rest):
         found["level"] = "WARNING"
-    return (_prefix(found), rest) if found else (NOTHING, line)
+    return (_prefix(found), rest) if found or rest is not line else (NOTHING, line)
 
 
 def _prefix(found: dict[str, str]) -> Prefix:

@@ -5,6 +5,9 @@ A group of features is one module; each works on the `Context` and returns colum
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+
 import numpy as np
 
 from epochzero.locate.corpus import Corpus
@@ -13,7 +16,6 @@ from epochzero.locate.features.context import Columns, Context
 from epochzero.locate.features.graph import graph
 from epochzero.locate.features.lexical import lexical
 from epochzero.locate.features.literature import literature
-from epochzero.locate.features.mentions import mentions
 from epochzero.locate.features.messages import messages
 from epochzero.locate.features.names import names
 from epochzero.locate.features.shape import shape
@@ -22,9 +24,9 @@ from epochzero.locate.query import Query
 
 __all__ = ["GROUPS", "features_of"]
 
-GROUPS = {
+GROUPS: Mapping[str, Callable[[Context], Columns]] = {
     "lexical": lexical,
-    "mentions": mentions,
+    "mentions": attrgetter("mentions"),
     "names": names,
     "messages": messages,
     "shape": shape,

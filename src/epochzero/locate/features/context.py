@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from epochzero.locate.corpus import Corpus
+from epochzero.locate.features.mentions import mentioned, mentions
 from epochzero.locate.index import Floats, Found, bm25
 from epochzero.locate.query import PARTS, Query
 
@@ -91,11 +92,14 @@ class Context:
         return best
 
     @cached_property
-    def mentioned(self) -> Floats:
-        """How surely the report names each file: in a frame, by its path, or as a module; 0 to 1."""
-        from epochzero.locate.features.mentions import mentioned
+    def mentions(self) -> Columns:
+        """How the report names each file."""
+        return mentions(self)
 
-        return mentioned(self)
+    @cached_property
+    def mentioned(self) -> Floats:
+        """How surely it does: in a frame, by its path, or as a module; 0 to 1."""
+        return mentioned(self.mentions)
 
     @cached_property
     def guess(self) -> Floats:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from epochzero.code.words import hashes
-from epochzero.locate.features.context import Columns, Context
 from epochzero.locate.index import Floats
+
+if TYPE_CHECKING:
+    from epochzero.locate.features.context import Columns, Context
 
 __all__ = ["mentioned", "mentions"]
 
@@ -44,11 +47,14 @@ def mentions(context: Context) -> Columns:
     return _frames(context) | _paths(context) | _modules(context) | _stems(context)
 
 
-def mentioned(context: Context) -> Floats:
-    """How surely the report names each file, from 0 to 1."""
-    frames, paths, modules = _frames(context), _paths(context), _modules(context)
-    sure = frames["frame_innermost"] + paths["path_in_text"] / 2
-    return np.minimum(1.0, sure + 0.5 * (modules["module_in_text"] > 0)).astype(np.float32)
+def mentioned(columns: Columns) -> Floats:
+    """How surely the report names each file, from 0 to 1.
+
+    Args:
+        columns: of `mentions`.
+    """
+    sure = columns["frame_innermost"] + columns["path_in_text"] / 2
+    return np.minimum(1.0, sure + 0.5 * (columns["module_in_text"] > 0)).astype(np.float32)
 
 
 def _parts(path: str) -> list[str]:
