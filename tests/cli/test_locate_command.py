@@ -522,7 +522,7 @@ def test_what_failing_tests_cover(
         (["--coverage", "COVERAGE", "--failed", "FAILED", "REPORT"], "without a REPORT"),
         (["--coverage", "COVERAGE", "--failed", "FAILED", "--method", "bm25"], "ranks reports"),
         (["--coverage", "REPORT", "--failed", "FAILED"], "no JSON"),
-        (["--coverage", "COVERAGE", "--failed", "REPORT"], "test"),
+        (["--coverage", "COVERAGE", "--failed", "REPORT"], "failed tests is a context"),
     ],
 )
 def test_coverage_that_cannot_be_used(

@@ -175,7 +175,9 @@ def _grammar(language: str) -> _Grammar:
     module = import_module(f"tree_sitter_{package}")
     pointer = getattr(module, f"language_{language}" if package == "typescript" else "language")
     grammar = Language(pointer())
-    source = files("epochzero.code") / "grammars" / f"{package}.scm"
+    # CUDA's grammar extends that of C++ and names its nodes alike.
+    written = "cpp" if language == "cuda" else package
+    source = files("epochzero.code") / "grammars" / f"{written}.scm"
     query = Query(grammar, source.read_text(encoding="utf-8"))
     return _Grammar(Parser(grammar), QueryCursor(query))
 
