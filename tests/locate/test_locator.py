@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from conftest import Made
 
     from epochzero.diagnose import Diagnosis
+    from epochzero.locate import Level
 
 REPORT = Report(
     "Shards that were cut off in the middle are read", "`read_shard` should refuse them"
@@ -68,8 +69,8 @@ def test_the_function_and_the_line(project: Made) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("level", LEVELS)
-def test_every_method_at_every_level(project: Made, method: str, level: str) -> None:
-    found = locate(REPORT, project.folder, level=level, method=method, explain=True)  # type: ignore[arg-type]
+def test_every_method_at_every_level(project: Made, method: str, level: Level) -> None:
+    found = locate(REPORT, project.folder, level=level, method=method, explain=True)
     assert found.items[0].path == FILE
     assert found.items[0].reasons
     assert (found.level, found.method) == (level, method)
