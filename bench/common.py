@@ -33,6 +33,7 @@ __all__ = [
     "DataFile",
     "LabJob",
     "data_file",
+    "data_path",
     "fold",
     "jsonl",
     "lab_jobs",
@@ -70,8 +71,8 @@ class DataFile:
         return {"name": self.name, "sha256": digest, "records": len(self.records)}
 
 
-def data_file(name: str) -> DataFile:
-    """A file of the data folder; ends the program with a message when it is not there."""
+def data_path(name: str) -> Path:
+    """Where a file of the data folder is; ends the program with a message when it is not there."""
     told = os.environ.get("EPOCHZERO_DATA")
     folder = Path(told) if told else REPOSITORY.parent / "shared" / "data"
     path = folder / name
@@ -81,7 +82,12 @@ def data_file(name: str) -> DataFile:
             f"{name}: not found in {folder} ({where}). Set EPOCHZERO_DATA to the folder that holds "
             "the benchmark data; bench/README.md says which files it needs."
         )
-    return DataFile(name, path)
+    return path
+
+
+def data_file(name: str) -> DataFile:
+    """The records of a file of the data folder."""
+    return DataFile(name, data_path(name))
 
 
 def jsonl(path: Path) -> Iterator[dict[str, Any]]:
