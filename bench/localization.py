@@ -120,8 +120,13 @@ class Options(argparse.Namespace):
     methods: tuple[str, ...]
 
 
-def options_of(parser: argparse.ArgumentParser) -> Options:
-    """Parses the command line."""
+def options_of(parser: argparse.ArgumentParser, name: str = "localization") -> Options:
+    """Parses the command line.
+
+    Args:
+        parser: with the options that a benchmark has beside these.
+        name: of the result file when none is given.
+    """
     parser.add_argument("--repos", type=Path, required=True, help="folder of clones, owner+name")
     parser.add_argument("--reports", type=Path, help="bug reports; Denchmark's when not given")
     parser.add_argument("--tree", choices=TREES, default="parent", help="which files are searched")
@@ -132,16 +137,14 @@ def options_of(parser: argparse.ArgumentParser) -> Options:
         help=f"all, or some of {', '.join(METHODS)} with commas between them",
     )
     parser.add_argument("--work", type=Path, help="where to keep what is computed for a project")
-    parser.add_argument("--out", help="name of the result file; localization, _release added")
+    parser.add_argument("--out", help=f"name of the result file; {name} when not given")
     parser.add_argument("--all", action="store_true", help="report all projects that are there")
     options = parser.parse_args(namespace=Options())
     options.work = options.work or scratch() / "localization"
     options.work.mkdir(parents=True, exist_ok=True)
-    options.out = options.out or "localization" + ("_release" if options.tree == "release" else "")
-    name = "denchmark/reports.jsonl.gz"
-    options.data = (
-        DataFile(options.reports.name, options.reports) if options.reports else data_file(name)
-    )
+    options.out = options.out or name + ("_release" if options.tree == "release" else "")
+    given = options.reports
+    options.data = DataFile(given.name, given) if given else data_file("denchmark/reports.jsonl.gz")
     return options
 
 

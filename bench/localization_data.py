@@ -36,6 +36,7 @@ __all__ = [
     "by_project",
     "cases_of",
     "clones",
+    "knows_fix",
     "past_of",
     "release_before",
     "releases_of",
@@ -98,6 +99,7 @@ class Measured:
         example: features and the files wanted.
         scores: of each technique.
         localized: the report names a file that the fix changed.
+        knows_fix: the reporter shows a fix or announces a pull request.
         kind, extrinsic: the labels, where there are any.
         classes: of the project.
         files: paths of the files wanted.
@@ -108,6 +110,7 @@ class Measured:
     example: Example
     scores: Mapping[str, Floats]
     localized: bool
+    knows_fix: bool
     kind: str
     extrinsic: bool | None
     classes: tuple[str, ...]
@@ -249,6 +252,21 @@ def past_of(bug: Bug, bugs: Sequence[Bug]) -> list[PastReport]:
         for other in bugs
         if opened is not None and other.closed is not None and other.closed < opened
     ]
+
+
+_FIX_KNOWN = re.compile(
+    r"\b(?:submit|open|creat|mak|send|sent|put in)(?:e|ed|ing|ting|ted)? (?:a|the) "
+    r"(?:PR|pull ?request|patch)\b(?!\?)|proposed (?:fix|change|solution)|I (?:have |'ve )?fixed "
+    r"(?:it|this)|\bth(?:is|e) (?:PR|pull request|patch) (?:fix|add|chang|resolv|make)",
+    re.IGNORECASE,
+)
+
+
+def knows_fix(text: str) -> bool:
+    """Whether a reporter shows a fix or announces a pull request, as far as the words tell: such a
+    report may say where the bug is because the fix was written before it.
+    """
+    return bool(_FIX_KNOWN.search(text))
 
 
 def by_project(bugs: Iterable[Bug]) -> Mapping[str, list[Bug]]:

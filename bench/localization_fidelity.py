@@ -121,7 +121,7 @@ class Compared:
 def main() -> None:
     """Measures, prints the table and keeps it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    options = options_of(parser)
+    options = options_of(parser, "localization_fidelity")
     published = _published()
     compared, lost = _everything(options, published)
     alike = [c for c in compared if len(_wanted(c.bug, True)) == _of(published, c.bug).files]
@@ -132,7 +132,7 @@ def main() -> None:
     for name in STUDIED:
         show(name, tables["all"][name])
     save(
-        "localization_fidelity",
+        options.out,
         {
             "bugs": len(compared),
             "projects": len({c.bug.project for c in compared}),

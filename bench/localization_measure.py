@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from learning_to_rank import Example
-from localization_data import PYTHON, Bug, Case, Measured, Tree, cases_of
+from localization_data import PYTHON, Bug, Case, Measured, Tree, cases_of, knows_fix
 
 from epochzero.code import Cache, History, Repository, parse_snapshot
 from epochzero.locate import METHODS
@@ -138,6 +138,7 @@ def _measure(case: Case, query: Query, seconds: float) -> Measured:
         Example(case.bug.report.id, case.bug.project, names, values, case.wanted),
         {},
         bool((named > 0).any()),
+        knows_fix(case.bug.report.text),
         label.get("type", ""),
         label.get("extrinsic"),
         tuple(case.bug.raw["project_class"]),

@@ -77,6 +77,8 @@ def _parts(measured: Measured) -> Iterator[str]:
     yield "all"
     yield "held-out half" if held(measured.example.bug) else "development half"
     yield "localized" if measured.localized else "not localized"
+    if measured.knows_fix:
+        yield "reporter knows a fix"
     if len(measured.example.wanted) in FEW_FILES:
         yield f"{FEW_FILES[0]} to {FEW_FILES[-1]} files"
     if measured.extrinsic is not None:
