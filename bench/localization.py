@@ -52,7 +52,7 @@ def main() -> None:
     }
     for part in ("all", "not localized", "2 to 5 files"):
         show(part, tables.get(part, {}))
-    _keep_ranks(options.work / f"ranks.{options.tree}.jsonl", asked, ranks)
+    _keep_ranks(options.kept / f"ranks.{options.tree}.jsonl", asked, ranks)
     best = LEARNED if LEARNED in ranks else next(iter(ranks))
     save(
         options.out,
@@ -109,10 +109,11 @@ REPORTED = frozenset(
 
 
 class Options(argparse.Namespace):
-    """What was asked for."""
+    """What was asked for; what is computed is kept in ``kept``, parsed files in ``work``."""
 
     repos: Path
     work: Path
+    kept: Path
     out: str
     all: bool
     data: DataFile
@@ -142,6 +143,7 @@ def options_of(parser: argparse.ArgumentParser, name: str = "localization") -> O
     options = parser.parse_args(namespace=Options())
     options.work = options.work or scratch() / "localization"
     options.work.mkdir(parents=True, exist_ok=True)
+    options.kept = options.work
     options.out = options.out or name + ("_release" if options.tree == "release" else "")
     given = options.reports
     options.data = DataFile(given.name, given) if given else data_file("denchmark/reports.jsonl.gz")
@@ -170,7 +172,15 @@ def measured_of(options: Options) -> tuple[list[Measured], list[Project]]:
     found = clones(options.repos)
     techniques = tuple(name for name in options.methods if name in TECHNIQUES)
     jobs = [
-        Job(project, bugs, found[project.lower()], options.work, options.tree, techniques)
+        Job(
+            project,
+            bugs,
+            found[project.lower()],
+            options.kept,
+            options.work / "cache",
+            options.tree,
+            techniques,
+        )
         for project, bugs in sorted(by_project(bugs_of(options.data.records)).items())
         if project.lower() in found
     ]

@@ -65,6 +65,7 @@ class Job:
     bugs: Sequence[Bug]
     clone: Path
     work: Path
+    cache: Path
     tree: Tree
     methods: tuple[str, ...]
 
@@ -98,7 +99,7 @@ def _compute(job: Job, missing: Sequence[str]) -> None:
     measured, lost = [], []
     last: Case | None = None
     start = time.perf_counter()
-    for case in cases_of(job.bugs, repository, Cache(job.work / "cache" / job.project), job.tree):
+    for case in cases_of(job.bugs, repository, Cache(job.cache / job.project), job.tree):
         if isinstance(case, str):
             lost.append(case)
         else:

@@ -14,7 +14,17 @@ from common import SEED
 from localization_data import Measured
 from split import held
 
-__all__ = ["TOPS", "Ranked", "against", "cliffs_delta", "parts", "ranked", "show", "table"]
+__all__ = [
+    "Ranked",
+    "against",
+    "cliffs_delta",
+    "drawn_means",
+    "parts",
+    "ranked",
+    "show",
+    "table",
+    "wilcoxon",
+]
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -138,11 +148,21 @@ def _compared(own: Doubles, other: Doubles, projects: Sequence[str]) -> Mapping[
 
 
 def _interval(difference: Doubles, projects: Sequence[str]) -> list[float]:
-    names, of = np.unique(np.array(projects), return_inverse=True)
-    sums, counts = np.bincount(of, difference), np.bincount(of)
-    drawn = np.random.default_rng(SEED).integers(0, len(names), (DRAWS, len(names)))
-    means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
+    means = drawn_means(difference, projects)
     return [round(float(edge), 4) for edge in np.quantile(means, (0.025, 0.975))]
+
+
+def drawn_means(values: Doubles, projects: Sequence[str]) -> Doubles:
+    """The means of values over projects drawn with replacement, one number a draw.
+
+    Args:
+        values: one a bug.
+        projects: of each bug.
+    """
+    names, of = np.unique(np.array(projects), return_inverse=True)
+    sums, counts = np.bincount(of, values), np.bincount(of)
+    drawn = np.random.default_rng(SEED).integers(0, len(names), (DRAWS, len(names)))
+    return np.asarray(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
 
 
 def wilcoxon(difference: Doubles) -> float:
