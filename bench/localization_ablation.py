@@ -34,6 +34,8 @@ from epochzero.locate.report import Report
 LOST_BELOW = 5
 """A bug is lost when no file of its fix is among so many."""
 FULL = "all groups"
+GUESS = "first guess"
+"""The hand-weighted sum: it is made of several groups, so that it counts as one of its own."""
 
 
 def main() -> None:
@@ -72,9 +74,10 @@ def main() -> None:
 def _variants(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """The columns of each run."""
     of = _groups(names)
+    groups = (*GROUPS, GUESS)
     return {
-        **{f"without {g}": tuple(n for n in names if of[n] != g) for g in GROUPS},
-        **{f"{g} alone": tuple(n for n in names if of[n] == g) for g in GROUPS},
+        **{f"without {g}": tuple(n for n in names if of[n] != g) for g in groups},
+        **{f"{g} alone": tuple(n for n in names if of[n] == g) for g in groups},
     }
 
 
@@ -84,6 +87,7 @@ def _groups(names: Sequence[str]) -> Mapping[str, str]:
     query = query_of(Report("a", "b"))
     context = Context(query, corpus, 0.0)
     own = {column: name for name, group in GROUPS.items() for column in group(context)}
+    own["guess"] = GUESS
     if set(features_of(query, corpus)[0]) != set(names):
         sys.exit("the features that are kept are not those of this code; remove them from --work")
     return {name: own.get(name) or own[name.partition("_")[2]] for name in names}
@@ -118,7 +122,7 @@ def _lost(
             "share_of_lost": rate(both, sum(lost)),
             "lost_of_these": rate(both, sum(has)),
         }
-        print(f"{name:34s}" + "  ".join(f"{key} {value}" for key, value in rows[name].items()))
+        print(f"{name:44s}" + "  ".join(f"{key} {value}" for key, value in rows[name].items()))
     return {"below_rank": LOST_BELOW, "bugs": sum(lost), "attributes": rows}
 
 
@@ -183,8 +187,7 @@ def _range(value: int, bounds: Sequence[int]) -> str:
     above = [bound for bound in bounds if bound >= value]
     if not above:
         return f"over {bounds[-1]}"
-    low = below[-1] + 1 if below else 0
-    return f"{low} to {above[0]}" if low < above[0] else f"{above[0]}"
+    return f"{below[-1] + 1} to {above[0]}" if below else f"up to {above[0]}"
 
 
 if __name__ == "__main__":
