@@ -45,6 +45,8 @@ def main() -> None:
     options = options_of(parser)
     measured, projects = measured_of(options)
     asked = [m for m in measured if m.example.project.lower() in REPORTED or options.all]
+    if not asked:
+        sys.exit("none of the bugs is of a project that is reported; --all takes every project")
     ranks = ranks_of(options.methods, measured, asked)
     tables = {
         part: {name: table([found[n] for n in numbers]) for name, found in ranks.items()}
@@ -112,6 +114,7 @@ class Options(argparse.Namespace):
     """What was asked for; what is computed is kept in ``kept``, parsed files in ``work``."""
 
     repos: Path
+    reports: Path | None
     work: Path
     kept: Path
     out: str
@@ -143,9 +146,10 @@ def options_of(parser: argparse.ArgumentParser, name: str = "localization") -> O
     options = parser.parse_args(namespace=Options())
     options.work = options.work or scratch() / "localization"
     options.work.mkdir(parents=True, exist_ok=True)
-    options.kept = options.work
     options.out = options.out or name + ("_release" if options.tree == "release" else "")
     given = options.reports
+    options.kept = options.work / given.name if given else options.work
+    options.kept.mkdir(exist_ok=True)
     options.data = DataFile(given.name, given) if given else data_file("denchmark/reports.jsonl.gz")
     return options
 

@@ -37,7 +37,7 @@ def main() -> None:
     matched = [raw for raw in bugl.records if raw["match"] >= LEAST_MATCH]
     described = [options.data.described(), bugl.described()]
     options.data.records = [_title_only(raw) for raw in (*options.data.records, *matched)]
-    options.kept = options.work / "titles"
+    options.kept = options.kept / "titles"
     options.kept.mkdir(exist_ok=True)
     measured, _ = measured_of(options)
     traditional = {raw["project"].lower() for raw in matched}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import pickle
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ from localization_data import (
     release_before,
     releases_of,
 )
+from localization_measure import keep
 from localization_study import (
     StudyFile,
     Vocabulary,
@@ -53,9 +55,13 @@ from epochzero.locate.report import PastReport, Report
 from epochzero.locate.techniques import TECHNIQUES
 
 Floats = npt.NDArray[np.float32]
+Ranks = Mapping[str, Mapping[str, Ranked]]
+"""By setting and technique."""
 
 STUDIED = ("buglocator", "bluir")
 PUBLISHED = "published"
+FORMAT = 1
+"""Goes up when what is kept of a project changes."""
 STUDY = {"buglocator": buglocator, "bluir": bluir}
 DEFINITIONS = ("modified", "modified or renamed", "modified, with tests", "any kind of file")
 
@@ -110,12 +116,12 @@ class Compared:
     Attributes:
         bug: it.
         same_release: whether we search the release that the study searched.
-        ranks: by setting and technique.
+        ranks: of the files wanted.
     """
 
     bug: Bug
     same_release: bool
-    ranks: Mapping[str, Mapping[str, Ranked]]
+    ranks: Ranks
 
 
 def main() -> None:
@@ -175,14 +181,34 @@ def _everything(
         asked = [b for b in bugs if (STUDIED[0], b.report.id.lower()) in published]
         if not asked or project.lower() not in found:
             continue
-        trees = Trees(Repository(found[project.lower()]), Cache(options.work / "cache" / project))
-        for bug in sorted(asked, key=lambda b: b.report.opened or 0.0):
-            try:
-                compared.append(_compared(bug, bugs, trees, _of(published, bug).version))
-            except InputError as error:
-                lost[_reason(error)] += 1
+        kept = options.kept / f"{project}.fidelity.{FORMAT}.pickle"
+        if not kept.exists():
+            trees = Trees(
+                Repository(found[project.lower()]), Cache(options.work / "cache" / project)
+            )
+            keep(kept, _project(asked, bugs, trees))
+        ranks, missing = pickle.loads(kept.read_bytes())
+        lost.update(missing)
+        for bug in asked:
+            if bug.report.id in ranks:
+                tag, of_bug = ranks[bug.report.id]
+                compared.append(Compared(bug, tag == _of(published, bug).version, of_bug))
         print(f"{project}: {len(asked)} bugs", file=sys.stderr, flush=True)
     return compared, dict(lost)
+
+
+def _project(
+    asked: Sequence[Bug], bugs: Sequence[Bug], trees: Trees
+) -> tuple[Mapping[str, tuple[str, Ranks]], Mapping[str, int]]:
+    """The release and the ranks of each bug, and how many bugs are lost, by the reason."""
+    ranks: dict[str, tuple[str, Ranks]] = {}
+    lost: Counter[str] = Counter()
+    for bug in sorted(asked, key=lambda b: b.report.opened or 0.0):
+        try:
+            ranks[bug.report.id] = trees.release(bug).tag, _ranks(bug, bugs, trees)
+        except InputError as error:
+            lost[_reason(error)] += 1
+    return ranks, lost
 
 
 def _reason(error: InputError) -> str:
@@ -255,14 +281,14 @@ def _searched(snapshot: Snapshot, tests: bool) -> list[File]:
     ]
 
 
-def _compared(bug: Bug, bugs: Sequence[Bug], trees: Trees, version: str) -> Compared:
+def _ranks(bug: Bug, bugs: Sequence[Bug], trees: Trees) -> Ranks:
     """A bug in every setting.
 
     Raises:
         InputError: it cannot be ranked in one of them.
     """
     past = past_of(bug, bugs)
-    ranks = {}
+    ranks: dict[str, Mapping[str, Ranked]] = {}
     for name, setting in SETTINGS.items():
         known = past if setting.past else []
         corpus = trees.corpus(bug, setting.tree, setting.search_tests, known)
@@ -276,7 +302,7 @@ def _compared(bug: Bug, bugs: Sequence[Bug], trees: Trees, version: str) -> Comp
             query = query_of(_cleaned(bug.report) if setting.clean else bug.report)
             scores = {each: TECHNIQUES[each]().scores(query, corpus) for each in STUDIED}
         ranks[name] = {each: ranked(scores[each], wanted) for each in STUDIED}
-    return Compared(bug, trees.release(bug).tag == version, ranks)
+    return ranks
 
 
 def _cleaned(report: Report) -> Report:

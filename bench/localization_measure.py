@@ -27,7 +27,7 @@ from epochzero.locate.ranker import LEARNED
 from epochzero.locate.techniques import TECHNIQUES
 from epochzero.locate.techniques.combined import COMBINED
 
-__all__ = ["Job", "Project", "measured_project"]
+__all__ = ["Job", "Project", "keep", "measured_project"]
 
 Floats = npt.NDArray[np.float32]
 Kept = Mapping[str, Floats]
@@ -113,15 +113,16 @@ def _compute(job: Job, missing: Sequence[str]) -> None:
     own = (LEARNED, COMBINED) if featured else ()
     speed = _speed(repository, last, (*own, *missing)) if last else {}
     for name in missing:
-        _keep(job.kept(name), (scores[name], speed.get(name, (0.0, 0.0))))
+        keep(job.kept(name), (scores[name], speed.get(name, (0.0, 0.0))))
     if featured:
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         of_own = {name: speed[name] for name in own if name in speed}
         project = Project(job.project, tuple(measured), tuple(lost), of_own, round(memory, 1))
-        _keep(job.kept("features"), project)
+        keep(job.kept("features"), project)
 
 
-def _keep(path: Path, what: object) -> None:
+def keep(path: Path, what: object) -> None:
+    """Writes what was computed; the file is whole or not there."""
     partial = path.with_suffix(".partial")
     partial.write_bytes(pickle.dumps(what))
     partial.rename(path)
