@@ -14,10 +14,10 @@ from importlib import import_module
 from importlib.resources import files
 from itertools import compress
 from time import thread_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from tree_sitter import Language, Parser, Query, QueryCursor
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from epochzero.code.imports import imports_of
 from epochzero.code.languages import LANGUAGES, language_of, refined
@@ -36,11 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-    from tree_sitter import Node
 
     Span = tuple[int, int]
 
-__all__ = ["parse", "parse_as_text"]
+__all__ = ["Syntax", "parse", "parse_as_text", "syntax_of"]
 
 CARD_CHARACTERS = 300
 LARGE_BYTES, CHUNK_BYTES = 1 << 17, 1 << 16
@@ -85,6 +84,36 @@ def parse(data: bytes, path: str) -> Parsed:
     text = _Text(data)
     captures = _captures(language, text.data)
     return _plain("text", data) if captures is None else _code(language, text, captures)
+
+
+class Syntax(NamedTuple):
+    """A file's syntax tree.
+
+    Attributes:
+        language: one of `LANGUAGES`.
+        data: the file as valid UTF-8; the tree's offsets are into this.
+        root: the outermost node.
+    """
+
+    language: str
+    data: bytes
+    root: Node
+
+
+def syntax_of(data: bytes, path: str) -> Syntax | None:
+    """The syntax tree of a file; None where it has no grammar or is not worth the time.
+
+    Args:
+        data: the file; any bytes are accepted.
+        path: tells the language, together with the first bytes.
+    """
+    data = _utf8(data)
+    language = refined(language_of(path), data)
+    if language not in LANGUAGES:
+        return None
+    data = _Text(data).data
+    root = _root(language, data)
+    return None if root is None else Syntax(language, data, root)
 
 
 def parse_as_text(data: bytes, path: str) -> Parsed:
@@ -184,6 +213,12 @@ def _grammar(language: str) -> _Grammar:
 
 def _captures(language: str, data: bytes) -> dict[str, list[Node]] | None:
     """The nodes that the language's query names; None for what is not worth the time."""
+    root = _root(language, data)
+    return None if root is None else _grammar(language).cursor.captures(root)
+
+
+def _root(language: str, data: bytes) -> Node | None:
+    """The outermost node of the tree; None for what is not worth the time."""
     grammar = _grammar(language)
     if len(data) < LARGE_BYTES:
         tree = grammar.parser.parse(data)
@@ -197,7 +232,7 @@ def _captures(language: str, data: bytes) -> dict[str, list[Node]] | None:
         except ValueError:
             grammar.parser.reset()
             return None
-    return None if _has_flat_node(tree.root_node) else grammar.cursor.captures(tree.root_node)
+    return None if _has_flat_node(tree.root_node) else tree.root_node
 
 
 def _has_flat_node(root: Node) -> bool:

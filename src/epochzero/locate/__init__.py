@@ -22,7 +22,7 @@ from epochzero.locate.query import Query, query_of, query_of_diagnosis
 from epochzero.locate.ranker import LEARNED, shipped
 from epochzero.locate.report import PastReport, Report, read_report
 from epochzero.locate.search import Search, Tree
-from epochzero.locate.techniques import TECHNIQUES
+from epochzero.locate.techniques import TECHNIQUES, bjxnet
 from epochzero.locate.techniques.combined import COMBINED, Combined
 from epochzero.locate.techniques.spectrum import (
     FORMULAS,
@@ -67,6 +67,7 @@ METHODS: Mapping[str, Callable[[], Technique]] = {
     LEARNED: shipped,
     COMBINED: Combined,
     **TECHNIQUES,
+    bjxnet.BJXNET: bjxnet.shipped,
 }
 """What makes each technique, by its name."""
 WITH_HISTORY = frozenset({"blia", LEARNED})

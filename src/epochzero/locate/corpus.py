@@ -7,7 +7,7 @@ there by whoever builds the corpus.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from epochzero.code import (
     parse_snapshot,
 )
 from epochzero.code.words import words
+from epochzero.errors import InputError
 from epochzero.locate.index import Floats, Found, Index, Sets, matches
 from epochzero.locate.report import PastReport
 
@@ -70,6 +71,7 @@ class Corpus:
         parsed: the files, in the same order.
         history: the changes that led here; None where it is not known.
         past: reports that were closed before, with the files that their fixes changed.
+        snapshot: where the files' content can be read; None where it is not at hand.
     """
 
     def __init__(
@@ -78,11 +80,13 @@ class Corpus:
         parsed: Sequence[Parsed],
         history: History | None = None,
         past: Sequence[PastReport] = (),
+        snapshot: Snapshot | None = None,
     ) -> None:
         self.paths = tuple(paths)
         self.parsed = tuple(parsed)
         self.history = history
         self.past = tuple(past)
+        self.snapshot = snapshot
         self.index = Index(self.parsed)
         self._found: tuple[Query | None, Found | None] = (None, None)
 
@@ -105,7 +109,7 @@ class Corpus:
         """
         files = searched(snapshot, languages=languages)
         parsed = parse_snapshot(snapshot, files, cache, workers, on_progress)
-        return cls([file.path for file in files], parsed, history, past)
+        return cls([file.path for file in files], parsed, history, past, snapshot)
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -118,6 +122,18 @@ class Corpus:
         corpus.history = history
         corpus.past = tuple(past)
         return corpus
+
+    def contents(self) -> Iterator[tuple[int, bytes]]:
+        """The number and the content of each file; those too large to be code are left out.
+
+        Raises:
+            InputError: a file cannot be read, or the corpus was made without a snapshot.
+        """
+        if self.snapshot is None:
+            raise InputError("only parsed files are at hand here, not their text")
+        wanted = [file for file in self.snapshot.files if file.path in self.number]
+        for file, content in self.snapshot.read(wanted):
+            yield self.number[file.path], content
 
     @cached_property
     def number(self) -> Mapping[str, int]:

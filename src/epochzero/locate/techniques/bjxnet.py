@@ -1,0 +1,149 @@
+"""bjXnet: a network that reads the report as text and the code as a code property graph.
+
+J. Han, C. Huang, S. Sun, Z. Liu, J. Liu: "bjXnet: an improved bug localization model based on code
+property graph and attention mechanism", Automated Software Engineering 30, 2023. Known here by what
+Jahan et al. (EMSE 2025, Section 3) and their replication package say of it: a text network of filters
+over 3, 4 and 5 words, a gated graph network of 3 steps over the graph, attention, the cosine. What
+differs, and why:
+
+- Nodes are statements (`epochzero.code.graph`), at most 400 of a file; the paper's are expressions.
+- Words are rows of a table of 8,192 by their hash and not GloVe's, and reports and code share them,
+  so that a repository never seen has an embedding for each of its names.
+- One network serves all projects, and every file of a project is ranked, not a sample.
+- Width 64 and not 128 to 300, so that the weights fit the package.
+- The loss compares the files of one bug (`bjxnet_network.fit`).
+
+It needs the extra ``torch``. ``bjxnet.npz`` was made by ``bench/bjxnet.py``, and its card says on what
+it was trained and on what never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochzero.code.graph import CodeGraph, graph_of
+from epochzero.code.words import hashes, words
+from epochzero.errors import InputError
+from epochzero.locate.corpus import Corpus
+from epochzero.locate.index import Floats
+from epochzero.locate.query import Query
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from epochzero.locate.techniques.bjxnet_network import Network
+
+__all__ = [
+    "BJXNET",
+    "BUCKETS",
+    "CARD",
+    "BJXNet",
+    "FileGraph",
+    "numbered",
+    "report_words",
+    "shipped",
+]
+
+BJXNET = "bjxnet"
+CARD = "card"
+"""The array that says on what the others were trained; text as UTF-8."""
+MOST_WORDS = 300
+"""Of a report; what comes behind is mostly a log."""
+BUCKETS = 8192
+"""Rows of the embedding table; words share them by their hash."""
+
+
+class FileGraph(NamedTuple):
+    """A file's code property graph as numbers.
+
+    Attributes:
+        words: rows of the embedding table, those of one node after those of another, (words,).
+        bounds: where each node's words begin, (nodes,).
+        edges: kind, from, to; kinds are those of `epochzero.code.graph.CodeGraph` in its order,
+            (edges, 3).
+    """
+
+    words: NDArray[np.uint16]
+    bounds: NDArray[np.uint32]
+    edges: NDArray[np.uint16]
+
+
+class BJXNet:
+    """The technique with one network.
+
+    Args:
+        network: what scores.
+    """
+
+    name = BJXNET
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._encoded: WeakKeyDictionary[Corpus, tuple[Tensor, Tensor]] = WeakKeyDictionary()
+
+    def scores(self, query: Query, corpus: Corpus) -> Floats:
+        """The score of every file, a cosine; a file without code has the least.
+
+        Raises:
+            InputError: the corpus has no text at hand, or a file cannot be read.
+        """
+        report = report_words(query)
+        if not len(report) or not len(corpus):
+            return np.zeros(len(corpus), np.float32)
+        if corpus not in self._encoded:
+            graphs = [numbered(CodeGraph.empty())] * len(corpus)
+            for number, content in corpus.contents():
+                graphs[number] = numbered(graph_of(content, corpus.paths[number]))
+            self._encoded[corpus] = self._network.encoded(graphs)
+        return self._network.ranked(report, *self._encoded[corpus], len(corpus))
+
+
+def report_words(query: Query) -> NDArray[np.uint16]:
+    """The rows of the embedding table for the first words of a report, in their order."""
+    return _rows(words(query.texts["all"])[:MOST_WORDS])
+
+
+def numbered(graph: CodeGraph) -> FileGraph:
+    """A graph as the network takes it. A node's type is one of its words."""
+    own = [[f"<{node.type}>", *words(" ".join(node.names))] for node in graph.nodes]
+    sizes = [len(said) for said in own]
+    kinds = (graph.syntax, graph.flow, graph.data)
+    edges = [np.insert(pairs, 0, kind, axis=1) for kind, pairs in enumerate(kinds)]
+    return FileGraph(
+        _rows(word for said in own for word in said),
+        (np.cumsum(sizes) - sizes).astype(np.uint32),
+        np.concatenate(edges).astype(np.uint16),
+    )
+
+
+def _rows(found: Iterable[str]) -> NDArray[np.uint16]:
+    rows: NDArray[np.uint16] = (hashes(found) % BUCKETS).astype(np.uint16)
+    return rows
+
+
+@cache
+def shipped() -> BJXNet:
+    """The technique with the weights of the package.
+
+    Raises:
+        InputError: PyTorch is not installed.
+    """
+    try:
+        from epochzero.locate.techniques.bjxnet_network import Network
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise InputError(
+            "the method bjxnet needs PyTorch, which is not installed: "
+            "pip install 'epochzero[torch]'"
+        ) from error
+    weights = files(__package__).joinpath("bjxnet.npz")
+    with weights.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+        return BJXNet(Network.of({name: arrays[name] for name in arrays.files if name != CARD}))
