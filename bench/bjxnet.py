@@ -2,9 +2,9 @@
 
 Two folds of whole projects: the bugs of each are ranked by a network that learned from the other.
 The trees and the bugs are those of ``localization.py``, whose kept results give BM25's scores too.
-Of each project at most ``--bugs`` bugs are ranked, drawn by their ids, all files of their trees; all
-bugs are learned from, each with the files of its fix and some others. With ``--ship``, one more
-network learns from all bugs and becomes ``src/epochzero/locate/techniques/bjxnet.npz``.
+Of each project at most ``--bugs`` bugs are ranked, drawn by their ids, among all files of their trees;
+at most ``--learn`` are learned from, each with the files of its fix and some others. With ``--ship``,
+one more network learns from all of those and becomes the package's ``bjxnet.npz``.
 
     python bench/localization.py --repos DIR
     python bench/bjxnet.py --repos DIR --ship
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import pickle
 import sys
 import time
 from collections import Counter
@@ -40,10 +41,12 @@ from epochzero.locate.techniques.bjxnet import CARD, FileGraph, numbered, report
 from epochzero.locate.techniques.bjxnet_network import Example, Network, fit
 
 TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/locate/techniques/bjxnet.npz"
+FORMAT = 1
+"""Goes up when the graphs change."""
 FOLDS = 2
-LIKELY, OTHERS = 12, 8
+LIKELY, OTHERS = 8, 6
 """Of each bug so many of BM25's likeliest files and so many others are learned from."""
-MOST_WANTED = 6
+MOST_WANTED = 4
 """Files of one fix that are learned from."""
 
 Floats = npt.NDArray[np.float32]
@@ -55,6 +58,7 @@ class BjxnetOptions(Options):
     device: str
     epochs: int
     bugs: int
+    learn: int
     development: bool
     ship: bool
 
@@ -64,22 +68,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu", help="where to train, as PyTorch names it")
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--bugs", type=int, default=8, help="most bugs of a project to rank")
+    parser.add_argument("--bugs", type=int, default=4, help="most bugs of a project to rank")
+    parser.add_argument("--learn", type=int, default=16, help="most bugs of one to learn from")
     parser.add_argument("--development", action="store_true", help="rank the development half only")
     parser.add_argument("--ship", action="store_true", help="write the weights of the package")
     options = cast(BjxnetOptions, options_of(parser))
     bugs = {bug.report.id: bug for bug in bugs_of(options.data.records)}
-    trees = Trees(options.repos)
-    measured = examples_of(options)
+    trees = Trees(options.repos, options.work / f"bjxnet-graphs.{FORMAT}.pickle")
+    measured = [
+        one
+        for one in examples_of(options)
+        if not (options.development and held(one.example.bug))
+        and len(report_words(query_of(bugs[one.example.bug].report)))
+    ]
     start = time.perf_counter()
-    examples = {
-        one.example.bug: _example(one, bugs[one.example.bug], trees)
-        for one in measured
-        if len(report_words(query_of(bugs[one.example.bug].report)))
-    }
+    learned = _drawn(measured, options.learn)
+    examples = {one.example.bug: _example(one, bugs[one.example.bug], trees) for one in learned}
+    trees.keep()
     _tell(f"{len(examples)} bugs to learn from", start)
-    asked = _asked(measured, options)
-    scored = list(_cross_validated(measured, asked, examples, bugs, trees, options))
+    asked = _drawn([m for m in measured if m.example.project.lower() in REPORTED], options.bugs)
+    scored = list(_cross_validated(asked, learned, examples, bugs, trees, options))
+    trees.keep()
     tables = _tables(scored)
     print(json.dumps(tables, indent=1))
     if not options.development:
@@ -89,7 +98,8 @@ def main() -> None:
                 "bugs": len(scored),
                 "learned_from": len(examples),
                 "projects": sorted({one.example.project for one in asked}),
-                "most_bugs_of_a_project": options.bugs,
+                "most_bugs_ranked_of_a_project": options.bugs,
+                "most_bugs_learned_from_of_a_project": options.learn,
                 "epochs": options.epochs,
                 "most_nodes_of_a_file": MOST_NODES,
                 "seconds": round(time.perf_counter() - start),
@@ -99,7 +109,7 @@ def main() -> None:
         )
     if options.ship:
         network = _fit(list(examples.values()), options)
-        _ship(network, Counter(one.example.project for one in measured), options)
+        _ship(network, Counter(one.example.project for one in learned), options)
 
 
 # -- Files -------------------------------------------------------------------------------------
@@ -110,12 +120,22 @@ class Trees:
 
     Args:
         folder: of clones.
+        kept: file in which the graphs are kept for the next run.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kept: Path) -> None:
         self._clones = clones(folder)
+        self._kept = kept
         self._repositories: dict[str, Repository] = {}
         self._graphs: dict[str, FileGraph] = {}
+        if kept.exists():
+            self._graphs = pickle.loads(kept.read_bytes())
+
+    def keep(self) -> None:
+        """Writes the graphs."""
+        partial = self._kept.with_suffix(".partial")
+        partial.write_bytes(pickle.dumps(self._graphs))
+        partial.rename(self._kept)
 
     def before(self, bug: Bug) -> tuple[Snapshot, list[File]]:
         """The tree before a fix, and the files of it that are searched."""
@@ -159,35 +179,30 @@ def _number(bug: str) -> int:
 # -- Training and ranking ----------------------------------------------------------------------
 
 
-def _asked(measured: Sequence[Measured], options: BjxnetOptions) -> list[Measured]:
-    """The bugs that are ranked."""
+def _drawn(measured: Sequence[Measured], most: int) -> list[Measured]:
+    """So many bugs of each project at most."""
     found: list[Measured] = []
     count: Counter[str] = Counter()
     for one in sorted(measured, key=lambda m: _number(m.example.bug)):
-        project = one.example.project
-        reported = project.lower() in REPORTED and not (options.development and held(project))
-        if reported and count[project] < options.bugs:
-            count[project] += 1
+        if count[one.example.project] < most:
+            count[one.example.project] += 1
             found.append(one)
     return sorted(found, key=lambda m: m.example.bug)
 
 
 def _cross_validated(
-    measured: Sequence[Measured],
     asked: Sequence[Measured],
+    learned: Sequence[Measured],
     examples: Mapping[str, Example],
     bugs: Mapping[str, Bug],
     trees: Trees,
     options: BjxnetOptions,
 ) -> Iterator[tuple[Measured, Floats]]:
     """Scores of all files by networks that never saw a bug of the same project."""
-    known = list(measured)
-    if options.development:
-        known = [one for one in known if not held(one.example.bug)]
-    of = folds([one.example.project for one in known], FOLDS)
+    of = folds([one.example.project for one in learned], FOLDS)
     for fold in range(FOLDS):
-        others = [one.example.bug for one in known if of[one.example.project] != fold]
-        network = _fit([examples[bug] for bug in others if bug in examples], options)
+        others = [one.example.bug for one in learned if of[one.example.project] != fold]
+        network = _fit([examples[bug] for bug in others], options)
         start = time.perf_counter()
         own = [one for one in asked if of[one.example.project] == fold]
         for one in own:

@@ -433,40 +433,39 @@ def _names(node: Node, nested: set[int], data: bytes) -> _Names:
     """The names in a node outside of the nodes that are nested in it."""
     found = _Names()
     words: list[str] = []
-    waiting = [(node, _USE)]
+    waiting = [(child, role) for child, role in _roles(node, _USE) if child.id not in nested]
     while waiting:
         part, role = waiting.pop()
-        children = part.children
-        if children:
-            waiting += [
-                (child, of)
-                for child, of in zip(reversed(children), reversed(_roles(part, role)), strict=True)
-                if child.id not in nested and child.type not in _IS["comment"]
-            ]
-        elif part.is_named:
+        kind = part.type
+        if part.child_count:
+            if kind in _ROLES or kind == "dotted_name":
+                waiting += [pair for pair in _roles(part, role) if pair[0].id not in nested]
+            else:
+                waiting += [(c, role) for c in reversed(part.children) if c.id not in nested]
+        elif part.is_named and kind not in _IS["comment"]:
             text = data[part.start_byte : part.end_byte].decode("utf-8", "replace")
             if len(words) < MOST_NAMES:
                 words += IDENTIFIER.findall(text)
-            if part.type == "identifier":
+            if kind == "identifier":
                 _note(found, text, role)
     found.words = tuple(words[:MOST_NAMES])
     return found
 
 
-def _roles(node: Node, role: int) -> list[int]:
-    """What the identifiers in each child of a node are."""
+def _roles(node: Node, role: int) -> list[tuple[Node, int]]:
+    """The children of a node, the last first, with what the identifiers in each are."""
     children = node.children
-    if node.type == "dotted_name":  # only its first part is a variable
-        return [role, *[_SKIP] * (len(children) - 1)]
     roles = [role] * len(children)
-    if fields := _ROLES.get(node.type):
+    if node.type == "dotted_name":  # only its first part is a variable
+        roles[1:] = [_SKIP] * (len(children) - 1)
+    elif fields := _ROLES.get(node.type):
         operator = node.child_by_field_name("operator")
+        changes = operator is not None and operator.type not in _PLAIN
         for name, of in fields.items():
             ids = {child.id for child in node.children_by_field_name(name)}
-            if of == _SET and operator is not None and operator.type not in _PLAIN:
-                of = _CHANGE
-            roles = [of if c.id in ids else r for c, r in zip(children, roles, strict=True)]
-    return roles
+            own = _CHANGE if of == _SET and changes else of
+            roles = [own if c.id in ids else r for c, r in zip(children, roles, strict=True)]
+    return list(zip(reversed(children), reversed(roles), strict=True))
 
 
 def _note(found: _Names, name: str, role: int) -> None:

@@ -1,0 +1,191 @@
+"""bjXnet: what its network learns, that its weights are there, and that nothing else needs PyTorch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from epochzero.code import Repository
+from epochzero.code.graph import graph_of
+from epochzero.errors import InputError
+from epochzero.locate import METHODS, Locator
+from epochzero.locate.corpus import Corpus
+from epochzero.locate.query import query_of
+from epochzero.locate.report import Report
+from epochzero.locate.techniques.bjxnet import CARD, FileGraph, numbered, report_words, shipped
+
+if TYPE_CHECKING:
+    from conftest import Made
+
+pytest.importorskip("torch")
+
+from epochzero.locate.techniques.bjxnet_network import Example, Network, Size, fit
+
+# What is said of each part, and how its code calls it: no word is in both.
+PARTS = {
+    "optimizer": (["diverges", "learning", "slow"], ["step", "momentum", "decay"]),
+    "loader": (["missing", "samples", "shuffled"], ["batch", "worker", "prefetch"]),
+    "saver": (["resume", "lost", "restart"], ["checkpoint", "state", "dump"]),
+}
+SMALL = Size(width=16, filters=8, steps=2)
+
+
+def report(said: Sequence[str]) -> np.ndarray:
+    return report_words(query_of(Report(" ".join(said))))
+
+
+def code(called: Sequence[str], extra: str = "x") -> FileGraph:
+    first, second, third = called
+    text = f"def {first}({extra}):\n    if {extra}:\n        {second}({extra})\n    {third}()\n"
+    return numbered(graph_of(text.encode(), "a.py"))
+
+
+def example(part: str, extra: str) -> Example:
+    said, _ = PARTS[part]
+    graphs = [code(called, extra) for _, called in PARTS.values()]
+    return Example(report([extra, *said]), graphs, np.array([name == part for name in PARTS]))
+
+
+@pytest.fixture(scope="module")
+def learned() -> Network:
+    examples = [example(part, f"name{n}") for part in PARTS for n in range(12)]
+    return fit(examples, epochs=12, seed=1, size=SMALL)
+
+
+def first(network: Network, asked: Example) -> int:
+    nodes, file = network.encoded(asked.graphs)
+    return int(network.ranked(asked.report, nodes, file, len(asked.graphs)).argmax())
+
+
+def test_training_tells_the_right_file_from_the_wrong_ones(learned: Network) -> None:
+    for number, part in enumerate(PARTS):
+        assert first(learned, example(part, "unseen")) == number
+
+
+def test_training_is_the_same_each_time() -> None:
+    examples = [example(part, "x") for part in PARTS]
+    one, other = (fit(examples, epochs=2, seed=3, size=SMALL).arrays() for _ in range(2))
+    assert all((one[name] == other[name]).all() for name in one)
+
+
+def test_weights_survive_being_stored_in_half_precision(learned: Network) -> None:
+    again = Network.of(learned.arrays())
+    assert again.size.width == SMALL.width
+    for number, part in enumerate(PARTS):
+        assert first(again, example(part, "unseen")) == number
+
+
+def test_the_score_of_a_file_does_not_depend_on_the_others(learned: Network) -> None:
+    graphs = [code(called) for _, called in PARTS.values()]
+    asked = report(PARTS["loader"][0])
+    nodes, file = learned.encoded(graphs)
+    together = learned.ranked(asked, nodes, file, 3)
+    alone = [float(learned.ranked(asked, *learned.encoded([graph]), 1)[0]) for graph in graphs]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+def test_edges_matter(learned: Network) -> None:
+    graph = code(PARTS["saver"][1])
+    cut = graph._replace(edges=graph.edges[:0])
+    scores = [
+        float(learned.ranked(report(["restart"]), *learned.encoded([one]), 1)[0])
+        for one in (graph, cut)
+    ]
+    assert scores[0] != pytest.approx(scores[1], abs=1e-4)
+
+
+def test_files_without_code_come_last(learned: Network) -> None:
+    empty = numbered(graph_of(b"", "a.py"))
+    for graphs in ([empty], [empty, code(PARTS["saver"][1]), empty]):
+        nodes, file = learned.encoded(graphs)
+        scores = learned.ranked(report(["restart"]), nodes, file, len(graphs))
+        assert np.isfinite(scores).all()
+        assert scores[0] == scores[-1] == -1
+
+
+# -- The package's weights ---------------------------------------------------------------------
+
+
+def test_the_shipped_weights_rank_every_file_of_a_repository(project: Made) -> None:
+    corpus = Corpus.of(Repository(project.folder).snapshot())
+    for text in ("ShardReader.read_shard: the shard was cut off", "x", "it is not", "模型"):
+        scores = METHODS["bjxnet"]().scores(query_of(Report(text)), corpus)
+        assert scores.shape == (len(corpus),)
+        assert scores.dtype == np.float32
+        assert np.isfinite(scores).all()
+        assert (np.abs(scores) <= 1 + 1e-5).all()
+
+
+def test_the_method_is_chosen_by_its_name(project: Made) -> None:
+    found = Locator(project.folder).locate(
+        "ShardReader.read_shard: the shard was cut off", method="bjxnet"
+    )
+    assert found.method == "bjxnet"
+    assert found.searched == 3
+    assert found.items
+
+
+def test_the_card_says_on_what_the_weights_were_trained_and_on_what_never() -> None:
+    stored = files("epochzero.locate.techniques") / "bjxnet.npz"
+    with stored.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+        card = json.loads(arrays[CARD].tobytes())
+        assert {arrays[name].dtype for name in arrays.files if name != CARD} == {np.dtype("f2")}
+    assert card["trained_on"]["bugs"] == sum(card["trained_on"]["projects"].values())
+    assert card["never"]
+    assert len(stored.read_bytes()) <= 2_000_000
+
+
+def test_a_corpus_without_text_is_refused(project: Made) -> None:
+    whole = Corpus.of(Repository(project.folder).snapshot())
+    with pytest.raises(InputError, match="text"):
+        shipped().scores(query_of(Report("a shard")), Corpus(whole.paths, whole.parsed))
+
+
+# -- Without PyTorch ---------------------------------------------------------------------------
+
+WITHOUT = """
+import sys
+sys.modules["torch"] = None
+from epochzero.cli import main
+main(sys.argv[1:])
+"""
+NEVER_LOADED = """
+import sys
+import epochzero
+epochzero.locate("a shard", sys.argv[1], method=sys.argv[2])
+assert "torch" not in sys.modules
+"""
+
+
+def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_without_pytorch_the_error_says_what_to_install(project: Made) -> None:
+    project.write("issue.md", "ShardReader fails\n")
+    asked = [
+        "locate",
+        str(project.folder / "issue.md"),
+        "--repo",
+        str(project.folder),
+        "--no-cache",
+    ]
+    refused = python(WITHOUT, *asked, "--method", "bjxnet")
+    assert refused.returncode == 2
+    assert "pip install 'epochzero[torch]'" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert python(WITHOUT, *asked, "--method", "bm25").returncode == 0
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "bjxnet"])
+def test_no_other_method_loads_pytorch(project: Made, method: str) -> None:
+    done = python(NEVER_LOADED, str(project.folder), method)
+    assert done.returncode == 0, done.stderr
