@@ -4,9 +4,10 @@ Two folds of whole projects: the bugs of each are ranked by a network that learn
 The trees and the bugs are those of ``localization.py``, whose kept results give BM25's scores too.
 Of each project at most ``--bugs`` bugs are ranked, drawn by their ids, among all files of their trees;
 at most ``--learn`` are learned from, each with the files of its fix and some others. With ``--ship``,
-one more network learns from all of those and becomes the package's ``bjxnet.npz``.
+nothing is measured, but one network learns from all of those and becomes the package's ``bjxnet.npz``.
 
     python bench/localization.py --repos DIR
+    python bench/bjxnet.py --repos DIR
     python bench/bjxnet.py --repos DIR --ship
 
 Sizes and epochs were chosen on the development half (``--development``).
@@ -86,30 +87,33 @@ def main() -> None:
     examples = {one.example.bug: _example(one, bugs[one.example.bug], trees) for one in learned}
     trees.keep()
     _tell(f"{len(examples)} bugs to learn from", start)
+    if options.ship:
+        network = _fit(list(examples.values()), options)
+        _ship(network, Counter(one.example.project for one in learned), options)
+        return
     asked = _drawn([m for m in measured if m.example.project.lower() in REPORTED], options.bugs)
     scored = list(_cross_validated(asked, learned, examples, bugs, trees, options))
     trees.keep()
     tables = _tables(scored)
     print(json.dumps(tables, indent=1))
-    if not options.development:
-        save(
-            "localization_bjxnet",
-            {
-                "bugs": len(scored),
-                "learned_from": len(examples),
-                "projects": sorted({one.example.project for one in asked}),
-                "most_bugs_ranked_of_a_project": options.bugs,
-                "most_bugs_learned_from_of_a_project": options.learn,
-                "epochs": options.epochs,
-                "most_nodes_of_a_file": MOST_NODES,
-                "seconds": round(time.perf_counter() - start),
-                "tables": tables,
-            },
-            data=[options.data.described()],
-        )
-    if options.ship:
-        network = _fit(list(examples.values()), options)
-        _ship(network, Counter(one.example.project for one in learned), options)
+    if options.development:
+        return
+    save(
+        "localization_bjxnet",
+        {
+            "bugs": len(scored),
+            "learned_from": len(examples),
+            "projects": sorted({one.example.project for one in asked}),
+            "most_bugs_ranked_of_a_project": options.bugs,
+            "most_bugs_learned_from_of_a_project": options.learn,
+            "epochs": options.epochs,
+            "most_nodes_of_a_file": MOST_NODES,
+            "seconds": round(time.perf_counter() - start),
+            "processor_seconds": round(time.process_time()),
+            "tables": tables,
+        },
+        data=[options.data.described()],
+    )
 
 
 # -- Files -------------------------------------------------------------------------------------

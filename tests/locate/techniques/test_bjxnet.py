@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 pytest.importorskip("torch")
 
+import torch
+
 from epochzero.locate.techniques.bjxnet_network import Example, Network, Size, fit
 
 # What is said of each part, and how its code calls it: no word is in both.
@@ -34,7 +36,7 @@ PARTS = {
     "loader": (["missing", "samples", "shuffled"], ["batch", "worker", "prefetch"]),
     "saver": (["resume", "lost", "restart"], ["checkpoint", "state", "dump"]),
 }
-SMALL = Size(width=16, filters=8, steps=2)
+SMALL = Size(width=16, state=8, filters=8)
 
 
 def report(said: Sequence[str]) -> np.ndarray:
@@ -53,8 +55,17 @@ def example(part: str, extra: str) -> Example:
     return Example(report([extra, *said]), graphs, np.array([name == part for name in PARTS]))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Networks this small are slower on several threads, much so where others use the processors."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
-def learned() -> Network:
+def learned(_one_thread: None) -> Network:
     examples = [example(part, f"name{n}") for part in PARTS for n in range(12)]
     return fit(examples, epochs=12, seed=1, size=SMALL)
 
@@ -154,7 +165,7 @@ WITHOUT = """
 import sys
 sys.modules["torch"] = None
 from epochzero.cli import main
-main(sys.argv[1:])
+main()
 """
 NEVER_LOADED = """
 import sys

@@ -56,7 +56,7 @@ CARD = "card"
 """The array that says on what the others were trained; text as UTF-8."""
 MOST_WORDS = 300
 """Of a report; what comes behind is mostly a log."""
-BUCKETS = 8192
+BUCKETS = 4096
 """Rows of the embedding table; words share them by their hash."""
 
 

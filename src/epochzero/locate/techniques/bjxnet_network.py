@@ -1,10 +1,11 @@
 """The network of bjXnet and its training; needs PyTorch, so only `bjxnet` imports it, when asked.
 
-A node of a code property graph starts as the mean of its words' embeddings. A gated graph network
+A node of a code property graph starts as the sum of its words' embeddings. A gated graph network
 (Y. Li et al., "Gated Graph Sequence Neural Networks", ICLR 2016, Section 3.2) passes messages along
-each kind of edge, both ways. A convolutional network over words (Y. Kim, "Convolutional Neural
-Networks for Sentence Classification", EMNLP 2014, Section 2) reads the report. The report attends to
-the nodes of a file, and the cosine of what it finds there with itself is the file's score.
+each kind of edge, both ways, and adds to each node what it heard. A convolutional network over words
+(Y. Kim, "Convolutional Neural Networks for Sentence Classification", EMNLP 2014, Section 2) reads the
+report. The report as a whole and each of its words attend to the nodes of a file; the file's score is
+the mean of the cosines that they find there, each weighted by how much it matters in this report.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from epochzero.locate.techniques.bjxnet import BUCKETS, FileGraph
 __all__ = ["Example", "Network", "Size", "fit"]
 
 EDGE_KINDS = 3
+ATTENTION, SHARPNESS = 20.0, 40.0
+"""How sharply a node's cosine draws attention, and a file's score the softmax, before training."""
 NOWHERE = -1.0
 """The score of a file without nodes: no cosine is less."""
 FILES_AT_ONCE = 256
@@ -53,9 +56,17 @@ class Example:
 
 
 class Size(NamedTuple):
-    """The size of a network: of embeddings and states, filters of each width, steps of messages."""
+    """The size of a network.
 
-    width: int = 64
+    Attributes:
+        width: of embeddings.
+        state: of what a node knows of its neighbours.
+        filters: of each of `WIDTHS`.
+        steps: of messages; the paper's, by the study.
+    """
+
+    width: int = 128
+    state: int = 48
     filters: int = 64
     steps: int = 3
 
@@ -75,24 +86,28 @@ class Network(nn.Module):
         super().__init__()
         self.size = size
         self.table = nn.Parameter(torch.randn(BUCKETS, size.width) / size.width**0.5)
+        self.importance = nn.Parameter(torch.zeros(BUCKETS))
         self.filters = nn.ModuleList(
             [nn.Conv1d(size.width, size.filters, width, padding=width - 1) for width in WIDTHS]
         )
         self.report = nn.Linear(len(WIDTHS) * size.filters, size.width)
+        self.start = nn.Linear(size.width, size.state, bias=False)
         self.messages = nn.ModuleList(
-            [nn.Linear(size.width, size.width, bias=False) for _ in range(2 * EDGE_KINDS)]
+            [nn.Linear(size.state, size.state, bias=False) for _ in range(2 * EDGE_KINDS)]
         )
-        self.cell = nn.GRUCell(size.width, size.width)
-        self.attention = nn.Linear(size.width, size.width, bias=False)
-        self.sharpness = nn.Parameter(torch.tensor(10.0))
+        self.cell = nn.GRUCell(size.state, size.state)
+        self.heard = nn.Linear(size.state, size.width, bias=False)
+        self.attention = nn.Parameter(torch.tensor(ATTENTION))
+        self.sharpness = nn.Parameter(torch.tensor(SHARPNESS))
 
     @property
     def device(self) -> torch.device:
         """Where the network lies."""
         return self.table.device
 
-    def read(self, report: NDArray[np.uint16]) -> Tensor:
-        """A report's vector, (width,).
+    def read(self, report: NDArray[np.uint16]) -> tuple[Tensor, Tensor]:
+        """What a report asks: vectors of length 1, of the whole and of each of its words, (asked,
+        width), and how much each matters, together 1, (asked,).
 
         Args:
             report: rows of the table; one at least.
@@ -100,42 +115,51 @@ class Network(nn.Module):
         words = torch.from_numpy(report.astype(np.int64)).to(self.device)
         embedded = F.embedding(words, self.table)
         found = [F.relu(layer(embedded.T[None])).amax(dim=2)[0] for layer in self.filters]
-        # What the filters make of words that training never met is little; their mean still tells.
-        read: Tensor = embedded.mean(dim=0) + self.report(torch.cat(found))
-        return read
+        whole = self.report(torch.cat(found))
+        each, often = torch.unique(words, return_counts=True)
+        asked = torch.cat([whole[None], F.embedding(each, self.table)])
+        matters = self.importance[each] + asked[1:] @ whole + often.log1p().log()
+        # The whole counts as much as its average word.
+        shares = torch.cat([torch.ones(1, device=words.device), matters.softmax(0) * len(each)])
+        return F.normalize(asked, dim=1), shares / shares.sum()
 
     def nodes(self, graphs: Sequence[FileGraph]) -> tuple[Tensor, Tensor]:
-        """The states of all nodes of some files, (nodes, width), and of each its file, (nodes,)."""
+        """The vectors of all nodes of some files, of length 1, (nodes, width), and of each its
+        file, (nodes,).
+        """
         words, bounds, edges, file = (
             torch.from_numpy(array).to(self.device) for array in _joined(graphs)
         )
-        state = F.embedding_bag(words, self.table, bounds, mode="mean")
-        ways = [(edges[edges[:, 0] == kind][:, 1:], kind) for kind in range(EDGE_KINDS)]
+        own = F.normalize(F.embedding_bag(words, self.table, bounds, mode="mean"), dim=1)
+        state = self.start(own)
+        ways = [edges[edges[:, 0] == kind][:, 1:].T for kind in range(EDGE_KINDS)]
         for _ in range(self.size.steps):
             heard = torch.zeros_like(state)
-            for pairs, kind in ways:
-                for way, (source, target) in enumerate((pairs.T, pairs.T.flip(0))):
-                    sent = self.messages[2 * kind + way](state)
-                    heard = heard + _mean_over(sent[source], target, len(state))
+            for number, layer in enumerate(self.messages):
+                source, target = ways[number // 2].flip(0) if number % 2 else ways[number // 2]
+                heard = heard + _mean_over(layer(state)[source], target, len(state))
             state = self.cell(heard, state)
-        return state, file
+        return F.normalize(own + self.heard(state), dim=1), file
 
-    def scores(self, report: Tensor, nodes: Tensor, file: Tensor, files: int) -> Tensor:
+    def scores(
+        self, asked: tuple[Tensor, Tensor], nodes: Tensor, file: Tensor, files: int
+    ) -> Tensor:
         """The score of each file for one report, (files,).
 
         Args:
-            report: of `read`.
+            asked: of `read`.
             nodes, file: of `nodes`.
             files: how many there are.
         """
-        heed = nodes @ self.attention(report)
-        top = torch.full((files,), -torch.inf, device=heed.device)
-        top = top.scatter_reduce(0, file, heed.detach(), "amax")
-        weight = torch.exp(heed - top[file])
-        found = torch.zeros(files, nodes.shape[1], device=heed.device)
-        found = found.index_add(0, file, weight[:, None] * nodes)
-        cosines = F.cosine_similarity(found, report[None], dim=1)
-        return torch.where(torch.isinf(top), torch.full_like(cosines, NOWHERE), cosines)
+        vectors, shares = asked
+        cosines = nodes @ vectors.T
+        weights = torch.exp(self.attention * (cosines - 1))
+        nothing = torch.zeros(files, len(vectors), device=nodes.device)
+        found = nothing.index_add(0, file, weights * cosines)
+        total = nothing.index_add(0, file, weights)
+        scores = found / total.clamp(min=torch.finfo().tiny) @ shares
+        empty = torch.bincount(file, minlength=files) == 0
+        return torch.where(empty, torch.full_like(scores, NOWHERE), scores)
 
     def encoded(self, graphs: Sequence[FileGraph]) -> tuple[Tensor, Tensor]:
         """What `nodes` gives, for any number of files and without gradients."""
@@ -160,8 +184,8 @@ class Network(nn.Module):
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.float16]]) -> Network:
         """The network of which these are the weights."""
-        width = arrays["table"].shape[1]
-        network = cls(Size(width, arrays["filters.0.weight"].shape[0]))
+        state, width = arrays["start.weight"].shape
+        network = cls(Size(width, state, arrays["filters.0.weight"].shape[0]))
         found = {name: torch.from_numpy(of.astype(np.float32)) for name, of in arrays.items()}
         network.load_state_dict(found)
         return network.eval()
@@ -219,7 +243,10 @@ def fit(
     """
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
-    network = Network(size).to(device)
+    network = Network(size)
+    with torch.no_grad():
+        network.importance.copy_(torch.from_numpy(_rarity(examples)))
+    network.to(device)
     optimizer = torch.optim.Adam(network.parameters(), LEARNING_RATE)
     for epoch in range(epochs):
         order = draw.permutation(len(examples))
@@ -234,6 +261,15 @@ def fit(
         if on_epoch is not None:
             on_epoch(epoch, total / len(order))
     return network.cpu().eval()
+
+
+def _rarity(examples: Sequence[Example]) -> Floats:
+    """The logarithm of the inverse document frequency of each row of the table, (rows,)."""
+    held = np.zeros(BUCKETS, np.int64)
+    graphs = [graph for example in examples for graph in example.graphs]
+    for graph in graphs:
+        held[np.unique(graph.words)] += 1
+    return np.log(np.log((len(graphs) + 1) / (held + 0.5))).astype(np.float32)
 
 
 def _loss(network: Network, batch: Sequence[Example]) -> Tensor:
