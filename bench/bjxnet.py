@@ -212,9 +212,8 @@ def _cross_validated(
         for one in own:
             bug = bugs[one.example.bug]
             snapshot, files = trees.before(bug)
-            nodes, file = network.encoded(trees.graphs(snapshot, files))
             report = report_words(query_of(bug.report))
-            yield one, network.ranked(report, nodes, file, len(files))
+            yield one, network.ranked(report, trees.graphs(snapshot, files))
         _tell(f"fold {fold}: {len(own)} bugs ranked", start)
 
 

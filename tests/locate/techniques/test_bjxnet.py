@@ -71,8 +71,7 @@ def learned(_one_thread: None) -> Network:
 
 
 def first(network: Network, asked: Example) -> int:
-    nodes, file = network.encoded(asked.graphs)
-    return int(network.ranked(asked.report, nodes, file, len(asked.graphs)).argmax())
+    return int(network.ranked(asked.report, asked.graphs).argmax())
 
 
 def test_training_tells_the_right_file_from_the_wrong_ones(learned: Network) -> None:
@@ -96,27 +95,22 @@ def test_weights_survive_being_stored_in_half_precision(learned: Network) -> Non
 def test_the_score_of_a_file_does_not_depend_on_the_others(learned: Network) -> None:
     graphs = [code(called) for _, called in PARTS.values()]
     asked = report(PARTS["loader"][0])
-    nodes, file = learned.encoded(graphs)
-    together = learned.ranked(asked, nodes, file, 3)
-    alone = [float(learned.ranked(asked, *learned.encoded([graph]), 1)[0]) for graph in graphs]
+    together = learned.ranked(asked, graphs)
+    alone = [float(learned.ranked(asked, [graph])[0]) for graph in graphs]
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
 def test_edges_matter(learned: Network) -> None:
     graph = code(PARTS["saver"][1])
     cut = graph._replace(edges=graph.edges[:0])
-    scores = [
-        float(learned.ranked(report(["restart"]), *learned.encoded([one]), 1)[0])
-        for one in (graph, cut)
-    ]
+    scores = learned.ranked(report(["restart"]), [graph, cut])
     assert scores[0] != pytest.approx(scores[1], abs=1e-4)
 
 
 def test_files_without_code_come_last(learned: Network) -> None:
     empty = numbered(graph_of(b"", "a.py"))
     for graphs in ([empty], [empty, code(PARTS["saver"][1]), empty]):
-        nodes, file = learned.encoded(graphs)
-        scores = learned.ranked(report(["restart"]), nodes, file, len(graphs))
+        scores = learned.ranked(report(["restart"]), graphs)
         assert np.isfinite(scores).all()
         assert scores[0] == scores[-1] == -1
 

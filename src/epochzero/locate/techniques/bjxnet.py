@@ -2,16 +2,19 @@
 
 J. Han, C. Huang, S. Sun, Z. Liu, J. Liu: "bjXnet: an improved bug localization model based on code
 property graph and attention mechanism", Automated Software Engineering 30, 2023. Known here by what
-Jahan et al. (EMSE 2025, Section 3) and their replication package say of it: a text network of filters
-over 3, 4 and 5 words, a gated graph network of 3 steps over the graph, attention, the cosine. What
-differs, and why:
+Jahan et al. (EMSE 2025) and their replication package say of it: a text network of filters over 3, 4
+and 5 words, a gated graph network of 3 steps over the graph, attention, the cosine. What differs, and
+why:
 
-- Nodes are statements (`epochzero.code.graph`), at most 400 of a file; the paper's are expressions.
-- Words are rows of a table of 8,192 by their hash and not GloVe's, and reports and code share them,
+- Nodes are statements (`epochzero.code.graph`), at most 400 of a file; those of Joern's graphs, which
+  the package takes, are expressions.
+- Words are rows of a table of 4,096 by their hash and not GloVe's, and reports and code share them,
   so that a repository never seen has an embedding for each of its names.
+- Each word of the report attends to the nodes, beside the report as a whole; with the whole alone,
+  trained across projects, hardly any file is found.
 - One network serves all projects, and every file of a project is ranked, not a sample.
-- Width 64 and not 128 to 300, so that the weights fit the package.
-- The loss compares the files of one bug (`bjxnet_network.fit`).
+- The states of nodes are 48 wide and not 128, for the time: all files are read for each report.
+- The loss compares the files of one bug (`epochzero.locate.techniques.bjxnet_network.fit`).
 
 It needs the extra ``torch``. ``bjxnet.npz`` was made by ``bench/bjxnet.py``, and its card says on what
 it was trained and on what never.
@@ -36,8 +39,6 @@ from epochzero.locate.index import Floats
 from epochzero.locate.query import Query
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from epochzero.locate.techniques.bjxnet_network import Network
 
 __all__ = [
@@ -86,7 +87,7 @@ class BJXNet:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._encoded: WeakKeyDictionary[Corpus, tuple[Tensor, Tensor]] = WeakKeyDictionary()
+        self._graphs: WeakKeyDictionary[Corpus, list[FileGraph]] = WeakKeyDictionary()
 
     def scores(self, query: Query, corpus: Corpus) -> Floats:
         """The score of every file, a cosine; a file without code has the least.
@@ -95,14 +96,18 @@ class BJXNet:
             InputError: the corpus has no text at hand, or a file cannot be read.
         """
         report = report_words(query)
-        if not len(report) or not len(corpus):
+        if not len(report):
             return np.zeros(len(corpus), np.float32)
-        if corpus not in self._encoded:
-            graphs = [numbered(CodeGraph.empty())] * len(corpus)
-            for number, content in corpus.contents():
-                graphs[number] = numbered(graph_of(content, corpus.paths[number]))
-            self._encoded[corpus] = self._network.encoded(graphs)
-        return self._network.ranked(report, *self._encoded[corpus], len(corpus))
+        if corpus not in self._graphs:
+            self._graphs[corpus] = _graphs(corpus)
+        return self._network.ranked(report, self._graphs[corpus])
+
+
+def _graphs(corpus: Corpus) -> list[FileGraph]:
+    graphs = [numbered(CodeGraph.empty())] * len(corpus)
+    for number, content in corpus.contents():
+        graphs[number] = numbered(graph_of(content, corpus.paths[number]))
+    return graphs
 
 
 def report_words(query: Query) -> NDArray[np.uint16]:

@@ -31,7 +31,7 @@ ATTENTION, SHARPNESS = 20.0, 40.0
 NOWHERE = -1.0
 """The score of a file without nodes: no cosine is less."""
 FILES_AT_ONCE = 256
-"""Files whose graphs are encoded together, for the memory."""
+"""Files that are read together, for the memory."""
 AT_ONCE = 8
 """Bugs in a step of training."""
 LEARNING_RATE = 1e-3
@@ -161,21 +161,20 @@ class Network(nn.Module):
         empty = torch.bincount(file, minlength=files) == 0
         return torch.where(empty, torch.full_like(scores, NOWHERE), scores)
 
-    def encoded(self, graphs: Sequence[FileGraph]) -> tuple[Tensor, Tensor]:
-        """What `nodes` gives, for any number of files and without gradients."""
-        states, owners = [], []
-        with torch.inference_mode():
-            for begin in range(0, len(graphs), FILES_AT_ONCE):
-                nodes, file = self.nodes(graphs[begin : begin + FILES_AT_ONCE])
-                states.append(nodes)
-                owners.append(file + begin)
-        return torch.cat(states), torch.cat(owners)
+    def ranked(self, report: NDArray[np.uint16], graphs: Sequence[FileGraph]) -> Floats:
+        """The score of each file for one report, without gradients, (files,).
 
-    def ranked(self, report: NDArray[np.uint16], nodes: Tensor, file: Tensor, files: int) -> Floats:
-        """What `scores` gives, from a report's words and without gradients."""
+        Args:
+            report: rows of the table; one at least.
+            graphs: of the files, any number.
+        """
+        found = [np.zeros(0, np.float32)]
         with torch.inference_mode():
-            found = self.scores(self.read(report), nodes, file, files)
-        return np.asarray(found.cpu().numpy(), np.float32)
+            asked = self.read(report)
+            for begin in range(0, len(graphs), FILES_AT_ONCE):
+                part = graphs[begin : begin + FILES_AT_ONCE]
+                found.append(self.scores(asked, *self.nodes(part), len(part)).cpu().numpy())
+        return np.concatenate(found)
 
     def arrays(self) -> dict[str, NDArray[np.float16]]:
         """The weights by their names, for a file."""
