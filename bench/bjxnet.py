@@ -69,7 +69,7 @@ def main() -> None:
     """Measures, prints the tables and keeps them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu", help="where to train, as PyTorch names it")
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=2, help="0: the network before training")
     parser.add_argument("--bugs", type=int, default=4, help="most bugs of a project to rank")
     parser.add_argument("--learn", type=int, default=16, help="most bugs of one to learn from")
     parser.add_argument("--development", action="store_true", help="rank the development half only")
