@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import epochzero.code.words as module
-from epochzero.code.words import Bag, hashes, name_hashes, phrases, word_stream, words
+from epochzero.code.words import Bag, BagList, hashes, name_hashes, phrases, word_stream, words
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,18 @@ def test_the_memory_of_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     text = " ".join(f"word{n}x" for n in range(100))
     assert len(words(text)) == len(hashes(words(text))) == len(words(text))
     assert len(module._WORDS) <= 9
+
+
+@given(st.lists(st.text(max_size=30)), st.data())
+def test_a_list_of_bags_holds_the_bag_of_each_text(texts: list[str], data: st.DataObject) -> None:
+    bags = BagList.of(texts)
+    rows = data.draw(st.lists(st.integers(0, max(len(texts) - 1, 0)), max_size=4)) if texts else []
+    taken = bags.joined(BagList.of(texts[:1])).take(np.array(rows, np.int64))
+    for found, said in ((bags, texts), (taken, [texts[row] for row in rows])):
+        assert len(found) == len(said)
+        for n, text in enumerate(said):
+            bag = Bag.of(words(text))
+            row = slice(found.bounds[n], found.bounds[n + 1])
+            assert found.hashes[row].tolist() == bag.hashes.tolist()
+            assert found.counts[row].tolist() == bag.counts.tolist()
+            assert found.totals[n] == bag.total

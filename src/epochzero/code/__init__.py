@@ -10,7 +10,8 @@ One file is taken apart by `epochzero.code.parse.parse`; `epochzero.code.words` 
 from __future__ import annotations
 
 from epochzero.code.cache import Cache, Key, parse_snapshot
-from epochzero.code.history import Change, History
+from epochzero.code.changes import Change, Changes
+from epochzero.code.history import History
 from epochzero.code.languages import is_test, language_of
 from epochzero.code.parsed import FIELDS, BagTable, Call, Import, Parsed, Unit
 from epochzero.code.snapshot import LARGEST_BYTES, Commit, File, Repository, Snapshot
@@ -24,6 +25,7 @@ __all__ = [
     "Cache",
     "Call",
     "Change",
+    "Changes",
     "Commit",
     "File",
     "History",

@@ -5,21 +5,24 @@ Only what a revision can reach is read, so that nothing later than the revision 
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import zstandard
+import numpy as np
 
+from epochzero.code.changes import Change, Changes
 from epochzero.code.git import MissingObjectError
+from epochzero.code.words import ranges
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from epochzero.code.snapshot import Repository
 
 __all__ = ["LARGEST_COCHANGE", "Change", "History"]
@@ -30,7 +33,6 @@ MESSAGE_CHARACTERS = 600
 FIX_CHARACTERS = 200
 MOST_RENAMES = 400
 """Files added and deleted by one commit up to which renames with changes are looked for."""
-FORMAT_VERSION = 1
 SHORTEST_HASH = 40
 
 _FIX = re.compile(
@@ -41,28 +43,6 @@ _FIX = re.compile(
     r"|race condition|repairs?|corrects?|corrected|workaround|close[sd]? #\d+)\b",
     re.IGNORECASE,
 )
-
-
-class Change(NamedTuple):
-    """A commit that is no merge.
-
-    Attributes:
-        commit: its full hash.
-        time: when it was committed, in seconds since the epoch.
-        author_hash: stands for the author; the address itself is not kept.
-        message: the first 600 characters of subject and body.
-        files: paths after the change, those that it deleted included.
-        renames: old and new path of each file that it moved.
-        is_fix: whether the first 200 characters of the message speak of a fault.
-    """
-
-    commit: str
-    time: int
-    author_hash: str
-    message: str
-    files: tuple[str, ...]
-    renames: tuple[tuple[str, str], ...]
-    is_fix: bool
 
 
 class History:
@@ -97,34 +77,32 @@ class History:
         everything = _read(repository, tip, known)
         self._set(tip, repository.shallow, everything, until)
 
-    def _set(
-        self, tip: str, shallow: bool, everything: Sequence[Change], until: int | None
-    ) -> None:
+    def _set(self, tip: str, shallow: bool, everything: Changes, until: int | None) -> None:
         self.tip = tip
         self.shallow = shallow
-        self._everything = tuple(everything)
-        self.changes = tuple(
-            change for change in everything if until is None or change.time < until
-        )
+        self._everything = everything
+        self.changes = everything
+        if until is not None and (everything.times >= until).any():
+            self.changes = everything.take(np.flatnonzero(everything.times < until))
 
     # -- Of a path -----------------------------------------------------------------------------
 
     def of(self, path: str) -> tuple[Change, ...]:
         """The changes of a file, also under earlier names; the latest first."""
-        return tuple([self.changes[n] for n in self._by_path.get(path, ())])
+        return tuple([self.changes[n] for n in self._numbers(path).tolist()])
 
     def count(self, path: str) -> int:
         """How many changes a file has had."""
-        return len(self._by_path.get(path, ()))
+        return len(self._numbers(path))
 
     def fixes(self, path: str) -> int:
         """How many of them were fixes."""
-        return sum(change.is_fix for change in self.of(path))
+        return int(self.changes.fixes[self._numbers(path)].sum())
 
     def last(self, path: str) -> Change | None:
         """The latest change of a file; None when there is none."""
-        numbers = self._by_path.get(path)
-        return self.changes[numbers[0]] if numbers else None
+        numbers = self._numbers(path)
+        return self.changes[int(numbers[0])] if len(numbers) else None
 
     def authors(self, path: str) -> Counter[str]:
         """How many changes each author made to a file, by `Change.author_hash`."""
@@ -135,38 +113,53 @@ class History:
 
         Commits of more than `LARGEST_COCHANGE` files do not count.
         """
-        together: Counter[str] = Counter()
-        for number in self._by_path.get(path, ()):
-            if len(self.changes[number].files) <= LARGEST_COCHANGE:
-                together.update(self._present[number])
-        del together[path]
-        return together
+        change, present = self.changes.today
+        numbers = self._numbers(path)
+        small = numbers[self.changes.file_counts[numbers] <= LARGEST_COCHANGE]
+        begin, end = np.searchsorted(change, small), np.searchsorted(change, small, "right")
+        together = Counter(
+            n for b, e in zip(begin, end, strict=True) for n in present[b:e].tolist()
+        )
+        others = {self.changes.paths[n]: often for n, often in together.items()}
+        others.pop(path, None)
+        return Counter(others)
+
+    def touching(self, paths: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The changes of many files, as `of` gives them one by one.
+
+        Returns:
+            The places in ``paths``, rising, and for each the place of a change in `changes`, the
+            latest first.
+        """
+        numbers, bounds = self._by_path
+        known = [
+            (place, n) for place, p in enumerate(paths) if (n := self._number.get(p)) is not None
+        ]
+        place, path = np.array(known, np.int64).reshape(-1, 2).T
+        entries, found = ranges(bounds, path)
+        return np.repeat(place, np.diff(found)), numbers[entries]
+
+    def _numbers(self, path: str) -> NDArray[np.int64]:
+        """The places of a file's changes in `changes`."""
+        return self.touching((path,))[1]
 
     @cached_property
-    def _present(self) -> list[frozenset[str]]:
-        """The files of each change by the names that they have at the revision."""
-        later: dict[str, str] = {}
-        present = []
-        for change in self.changes:
-            present.append(frozenset([later.get(path, path) for path in change.files]))
-            for old, new in change.renames:
-                later[old] = later.get(new, new)
-        return present
+    def _number(self) -> Mapping[str, int]:
+        """The number of each path."""
+        return {path: number for number, path in enumerate(self.changes.paths)}
 
     @cached_property
-    def _by_path(self) -> Mapping[str, list[int]]:
-        numbers: defaultdict[str, list[int]] = defaultdict(list)
-        for number, paths in enumerate(self._present):
-            for path in paths:
-                numbers[path].append(number)
-        return dict(numbers)
+    def _by_path(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The changes of one path after those of another, and where those of each begin."""
+        change, path = self.changes.today
+        order = np.argsort(path, kind="stable")
+        return change[order], np.searchsorted(path[order], np.arange(len(self.changes.paths) + 1))
 
     # -- On disk -------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
         """The whole history up to `tip`, whatever ``until`` was, to be kept by that commit."""
-        head = [FORMAT_VERSION, self.tip, self.shallow, self._everything]
-        return zstandard.compress(json.dumps(head, separators=(",", ":")).encode(), level=3)
+        return self._everything.to_bytes(tip=self.tip, shallow=self.shallow)
 
     @classmethod
     def from_bytes(cls, data: bytes, until: int | None = None) -> History:
@@ -179,21 +172,10 @@ class History:
         Raises:
             ValueError: the bytes are of another version or damaged.
         """
-        try:
-            version, tip, shallow, rows = json.loads(zstandard.decompress(data))
-        except zstandard.ZstdError as error:
-            raise ValueError(f"a damaged history: {error}") from error
-        if version != FORMAT_VERSION:
-            raise ValueError("a history of another version")
+        everything, said = Changes.from_bytes(data)
         history = cls.__new__(cls)
-        history._set(tip, shallow, [_change(row) for row in rows], until)
+        history._set(said["tip"], said["shallow"], everything, until)
         return history
-
-
-def _change(row: tuple[str, int, str, str, list[str], list[list[str]], bool]) -> Change:
-    commit, time, author, message, files, renames, is_fix = row
-    moved = tuple([(old, new) for old, new in renames])
-    return Change(commit, time, author, message, tuple(files), moved, is_fix)
 
 
 # -- From git ----------------------------------------------------------------------------------
@@ -217,9 +199,11 @@ _LOG = (
 )
 
 
-def _read(repository: Repository, tip: str, known: History | None) -> list[Change]:
+def _read(repository: Repository, tip: str, known: History | None) -> Changes:
     """All changes up to a commit, the latest first."""
-    before: Sequence[Change] = ()
+    if known is not None and known.tip == tip and not known.shallow:
+        return known._everything
+    before: Changes | None = None
     reach = [tip]
     if known is not None and _is_ancestor(repository, known, tip):
         before = known._everything
@@ -230,9 +214,9 @@ def _read(repository: Repository, tip: str, known: History | None) -> list[Chang
     except MissingObjectError:
         # Files that changed while they moved cannot be compared; those that only moved can.
         new = list(_changes(_fields(repository.git.stream(*_LOG, "-M100%", *reach))))
-    new = [change for change in new if change.commit not in cut_off]
+    found = Changes.of([change for change in new if change.commit not in cut_off])
     # In both parts children come before their parents, and a stable sort keeps that.
-    return sorted([*new, *before], key=lambda change: -change.time)
+    return (found if before is None else found.joined(before)).latest_first()
 
 
 _HASH = re.compile(r"[0-9a-f]{40,64}")

@@ -137,6 +137,7 @@ class Repository:
         shallow, self._hash = said_of.decode().split()
         self.shallow = shallow == "true"
         self._objects = _Objects(self.git)
+        self._commits: dict[str, Commit] = {}
 
     def resolve(self, rev: str = "HEAD") -> Commit:
         """The commit that a revision names: a branch, a tag, a hash, ``HEAD~2``.
@@ -146,6 +147,8 @@ class Repository:
         """
         if not rev or rev.startswith("-") or "\0" in rev:
             raise InputError(f"{self.path}: {rev!r} is not a revision")
+        if rev in self._commits:  # by their hashes, which name nothing else
+            return self._commits[rev]
         found, _ = self.git.attempt(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"
         )
@@ -155,7 +158,7 @@ class Repository:
         kind, content = self._objects.one(name)
         if kind != "commit":
             raise InputError(f"{self.path}: {rev}: names no commit")
-        return _commit(name, content)
+        return self._commits.setdefault(name, _commit(name, content))
 
     def _unknown(self, rev: str) -> InputError:
         """Why a revision does not resolve."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import Stemmer
@@ -26,10 +26,12 @@ __all__ = [
     "IDENTIFIER",
     "KEYWORDS",
     "Bag",
+    "BagList",
     "frozen",
     "hashes",
     "name_hashes",
     "phrases",
+    "ranges",
     "trigrams",
     "word_stream",
     "words",
@@ -60,6 +62,8 @@ your cls none null true false
 KEYWORDS = frozenset(_KEYWORDS.split())
 """Words that are reserved in the languages read here and never name anything."""
 _STOP = KEYWORDS | frozenset(_COMMON.split())
+
+_Kind = TypeVar("_Kind", np.uint32, np.uint64)
 
 _stem: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
 
@@ -202,12 +206,89 @@ class Bag:
     @classmethod
     def of(cls, words: Iterable[str]) -> Bag:
         """The bag of a list of words, as `words` gives them."""
-        found, counts = np.unique(hashes(words), return_counts=True)
-        total = int(counts.sum())
-        clipped = np.minimum(counts, HIGHEST_COUNT).astype(np.uint16)
-        clipped.flags.writeable = False
-        return cls(frozen(found), clipped, total)
+        found, counts, total = _counted(hashes(words))
+        return cls(frozen(found), counts, total)
 
     def __len__(self) -> int:
         """How many different words there are."""
         return len(self.hashes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BagList:
+    """Many bags of words: row ``r`` is ``bounds[r]:bounds[r + 1]`` of hashes and counts.
+
+    Attributes:
+        bounds: int64, one more than there are rows.
+        hashes: of the words: sorted and each once within a row, uint32.
+        counts: how often each occurs, uint16 (more than 65,535 counts as that).
+        totals: words in each row, repetitions included, uint32.
+    """
+
+    bounds: NDArray[np.int64]
+    hashes: NDArray[np.uint32]
+    counts: NDArray[np.uint16]
+    totals: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> BagList:
+        """The bag of each text, as `Bag.of` of its `words`: for many short texts much faster."""
+        found = list(map(IDENTIFIER.findall, texts))
+        stream, starts = word_stream(list(chain.from_iterable(found)))
+        ends = starts[np.cumsum([0, *map(len, found)])]
+        totals = np.diff(ends)
+        # One sort for all: the row before the word.
+        row = np.repeat(np.arange(len(texts), dtype=np.uint64), totals)
+        both, counts, _ = _counted(row << np.uint64(32) | stream)
+        bounds = np.searchsorted(both >> np.uint64(32), np.arange(len(texts) + 1, dtype=np.uint64))
+        return cls(bounds, both.astype(np.uint32), counts, totals.astype(np.uint32))
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.totals)
+
+    def take(self, rows: NDArray[np.int64]) -> BagList:
+        """Some of the rows, in the order given."""
+        entries, bounds = ranges(self.bounds, rows)
+        return BagList(bounds, self.hashes[entries], self.counts[entries], self.totals[rows])
+
+    def joined(self, other: BagList) -> BagList:
+        """The rows of both, the other's behind."""
+        return BagList(
+            np.concatenate([self.bounds, other.bounds[1:] + self.bounds[-1]]),
+            np.concatenate([self.hashes, other.hashes]),
+            np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.totals, other.totals]),
+        )
+
+
+def ranges(
+    bounds: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The entries of some rows, where row ``r`` is ``bounds[r]:bounds[r + 1]``, without a loop.
+
+    Returns:
+        The entries, row after row in the order given, and the rows' bounds among them.
+    """
+    begin, size = bounds[rows], bounds[rows + 1] - bounds[rows]
+    found = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(size, out=found[1:])
+    return np.arange(found[-1]) + np.repeat(begin - found[:-1], size), found
+
+
+def _counted(values: NDArray[_Kind]) -> tuple[NDArray[_Kind], NDArray[np.uint16], int]:
+    """The values, sorted and each once; how often each occurs, read-only; how many there are.
+
+    What `np.unique` does, without what it costs when there are few values.
+    """
+    values = np.sort(values)
+    first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=first[1:])
+    starts = np.flatnonzero(first)
+    counts = np.empty(len(starts), np.int64)
+    np.subtract(starts[1:], starts[:-1], out=counts[:-1])
+    if len(counts):
+        counts[-1] = len(values) - starts[-1]
+    clipped = np.minimum(counts, HIGHEST_COUNT).astype(np.uint16)
+    clipped.flags.writeable = False
+    return values[starts], clipped, len(values)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, Union, get_args
 
 from epochzero.code import LARGEST_BYTES, Cache, History, Repository, Snapshot
 from epochzero.errors import InputError
-from epochzero.locate.corpus import CODE_LANGUAGES, Corpus, searched
+from epochzero.locate.corpus import CODE_LANGUAGES, Corpus
 from epochzero.locate.histories import read_history
 from epochzero.locate.kind import read_kind
 from epochzero.locate.model import Extrinsic, Item, Level, Ranking, Reason
@@ -214,13 +214,13 @@ class Locator:
         return self._tree
 
     def _built(self, snapshot: Snapshot, name: str, clean: bool) -> Tree:
-        if not searched(snapshot):
+        corpus = Corpus.of(snapshot, self._cache, on_progress=self._on_progress)
+        if not len(corpus):
             languages = ", ".join(sorted(CODE_LANGUAGES - {"tsx"}))
             raise InputError(
                 f"{self._repository.path}: no source files to search at {name}; "
                 f"looked for {languages} outside of tests among {len(snapshot.files)} files"
             )
-        corpus = Corpus.of(snapshot, self._cache, on_progress=self._on_progress)
         return Tree(snapshot, corpus, snapshot.commit.id if clean else "")
 
     def _as_of(self, tree: Tree, query: Query, with_history: bool) -> Corpus:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from epochzero.code import (
     Bag,
     Cache,
-    Change,
+    Changes,
     File,
     History,
     Parsed,
@@ -27,7 +27,7 @@ from epochzero.code import (
     language_of,
     parse_snapshot,
 )
-from epochzero.code.words import words
+from epochzero.code.words import BagList, ranges, words
 from epochzero.errors import InputError
 from epochzero.locate.index import Floats, Found, Index, Sets, matches
 from epochzero.locate.report import PastReport
@@ -42,7 +42,7 @@ CODE_LANGUAGES = frozenset(
 )
 
 
-MADE_OF_HISTORY = ("said", "commits", "changed")
+MADE_OF_HISTORY = ("said", "commits", "changed", "_touched")
 MOST_COMMITS = 6000
 MOST_MESSAGES = 60
 """So many messages of a file's changes are read, the latest first."""
@@ -156,7 +156,7 @@ class Corpus:
     @cached_property
     def path_bags(self) -> Bags:
         """The words of each path."""
-        return Bags([Bag.of(words(" ".join(parts))) for parts in self.parts])
+        return Bags.of(BagList.of([" ".join(parts) for parts in self.parts]))
 
     def find(self, query: Query) -> Found:
         """Where the words of a query occur; the answer to the last query is kept."""
@@ -176,29 +176,33 @@ class Corpus:
         return self.path_bags.lengths
 
     @cached_property
-    def said(self) -> Bags:
+    def said(self) -> Said:
         """The words of the messages of each file's latest changes."""
-        if self.history is None:
-            return Bags([Bag.of(())] * len(self))
-        latest = (self.history.of(path)[:MOST_MESSAGES] for path in self.paths)
-        return Bags([Bag.of(words("\n".join(c.message for c in own))) for own in latest])
+        file, change = self._touched
+        changes = self.history.changes if self.history else Changes.of(())
+        # Each file's changes are together, the latest first.
+        latest = np.arange(len(file)) - np.searchsorted(file, file) < MOST_MESSAGES
+        return Said(changes.bags, file[latest], change[latest], len(self))
 
     @cached_property
-    def commits(self) -> tuple[tuple[Change, ...], Bags]:
+    def commits(self) -> tuple[Changes, Bags]:
         """The latest changes, and the words of their messages."""
-        latest = self.history.changes[:MOST_COMMITS] if self.history else ()
-        return latest, Bags([bag_of(change.message) for change in latest])
+        latest = self.history.changes[:MOST_COMMITS] if self.history else Changes.of(())
+        return latest, Bags.of(latest.bags)
 
     @cached_property
     def changed(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
         """Every change of every file: the file's number, the time, and whether it was a fix."""
-        rows = [
-            (number, change.time, change.is_fix)
-            for number, path in enumerate(self.paths)
-            for change in (self.history.of(path) if self.history else ())
-        ]
-        file, time, fix = zip(*rows, strict=True) if rows else ((), (), ())
-        return np.array(file, np.int64), np.array(time, np.float64), np.array(fix, np.bool_)
+        file, change = self._touched
+        changes = self.history.changes if self.history else Changes.of(())
+        return file, changes.times[change].astype(np.float64), changes.fixes[change]
+
+    @cached_property
+    def _touched(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Every change of every file: both numbers, file after file, the latest first."""
+        if self.history is None:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return self.history.touching(self.paths)
 
     @cached_property
     def defined(self) -> Sets:
@@ -289,9 +293,64 @@ class Bags:
         self._held = np.concatenate([bag.hashes for bag in bags] or none)
         self._often = np.concatenate([bag.counts for bag in bags] or none)
 
+    @classmethod
+    def of(cls, bags: BagList) -> Bags:
+        """The bags of a list."""
+        found = cls(())
+        found.lengths = bags.totals.astype(np.float32)
+        found._row = np.repeat(np.arange(len(bags)), np.diff(bags.bounds))
+        found._held, found._often = bags.hashes, bags.counts
+        return found
+
     def counts(self, query: Query) -> Floats:
         """How often each word of a query occurs in each bag, (bags, words)."""
         counts = np.zeros((len(self.lengths), len(query.terms)), np.float32)
-        entry, word = matches(self._held, query.hashes)
-        counts[self._row[entry], word] = self._often[entry]
+        row, word, often = self.occurrences(query)
+        counts[row, word] = often
         return counts
+
+    def occurrences(
+        self, query: Query
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint16]]:
+        """Where words of a query occur: the bag, the word, and how often."""
+        entry, word = matches(self._held, query.hashes)
+        return self._row[entry], word, self._often[entry]
+
+
+class Said:
+    """The words of the messages of each file's changes.
+
+    A message stands for all files of its change: what it says is looked up once for all of them.
+
+    Args:
+        messages: of all changes.
+        file: a file's number, with
+        change: the number of one of its changes.
+        files: how many files there are.
+
+    Attributes:
+        lengths: words in all messages of each file.
+    """
+
+    def __init__(
+        self,
+        messages: BagList,
+        file: NDArray[np.int64],
+        change: NDArray[np.int64],
+        files: int,
+    ) -> None:
+        self.lengths: Floats = np.bincount(file, messages.totals[change], files).astype(np.float32)
+        self._messages = Bags.of(messages)
+        order = np.argsort(change, kind="stable")
+        self._file = file[order]
+        self._bounds = np.searchsorted(change[order], np.arange(len(messages) + 1))
+
+    def counts(self, query: Query) -> Floats:
+        """How often each word of a query occurs in the messages of each file, (files, words)."""
+        change, word, often = self._messages.occurrences(query)
+        entries, bounds = ranges(self._bounds, change)
+        times = np.diff(bounds)
+        shape = (len(self.lengths), len(query.terms))
+        place = self._file[entries] * shape[1] + np.repeat(word, times)
+        counts = np.bincount(place, np.repeat(often, times), shape[0] * shape[1])
+        return counts.astype(np.float32).reshape(shape)
