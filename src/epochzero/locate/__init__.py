@@ -144,6 +144,7 @@ class Locator:
         tree = self._tree_at(rev)
         corpus = self._as_of(tree, query, explain or method in WITH_HISTORY)
         kind = read_kind(query, tree.packages)
+        query = corpus.narrowed(query)
         search = Search(query, corpus, tree, METHODS[method]().scores(query, corpus))
         return Ranking(
             commit=tree.searched_commit,

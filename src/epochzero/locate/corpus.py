@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,8 @@ from epochzero.code import (
 from epochzero.code.words import BagList, ranges, words
 from epochzero.errors import InputError
 from epochzero.locate.index import Floats, Found, Index, Sets, matches
+from epochzero.locate.query import PARTS, Query
 from epochzero.locate.report import PastReport
-
-if TYPE_CHECKING:
-    from epochzero.locate.query import Query
 
 __all__ = ["CODE_LANGUAGES", "Corpus", "searched"]
 
@@ -46,6 +44,10 @@ MADE_OF_HISTORY = ("said", "commits", "changed", "_touched")
 MOST_COMMITS = 6000
 MOST_MESSAGES = 60
 """So many messages of a file's changes are read, the latest first."""
+MOST_CELLS = 4_000_000
+"""So many pairs of a word and a file are weighed, if that leaves a query with `FEWEST_WORDS`; each
+needs some 100 bytes while it is."""
+FEWEST_WORDS = 200
 
 
 @lru_cache(maxsize=200_000)
@@ -157,6 +159,19 @@ class Corpus:
     def path_bags(self) -> Bags:
         """The words of each path."""
         return Bags.of(BagList.of([" ".join(parts) for parts in self.parts]))
+
+    def narrowed(self, query: Query) -> Query:
+        """The query without its least telling words, where all would take too much memory: every
+        word takes some of it for every file.
+        """
+        most = max(FEWEST_WORDS, MOST_CELLS // max(1, len(self)))
+        if len(query.terms) <= most:
+            return query
+        often = self.index.files_with(query.hashes)
+        rarity = np.where(often > 0, np.log1p(len(self) / np.maximum(1, often)), 0)
+        told = query.weights[:, PARTS.index("all")] * rarity
+        best = np.argsort(-told, kind="stable")[:most]
+        return replace(query, only=frozenset(query.terms[n] for n in best.tolist()))
 
     def find(self, query: Query) -> Found:
         """Where the words of a query occur; the answer to the last query is kept."""

@@ -122,6 +122,14 @@ class Index:
             fields, dict(self._lengths), self._row_unit[row[units]], word[units], count[units]
         )
 
+    def files_with(self, hashes: NDArray[np.uint32]) -> Ints:
+        """How many documents hold each word, (words,).
+
+        Args:
+            hashes: of the words: sorted, each once.
+        """
+        return np.bincount(matches(self._vocabulary, hashes)[1], minlength=len(hashes))
+
     def _word_of(self, hashes: NDArray[np.uint32]) -> NDArray[np.int32]:
         """For each entry of the vocabulary the number of the word, -1 for words not asked for."""
         word_of = np.full(len(self._vocabulary), -1, np.int32)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,6 +72,7 @@ class Query:
         paths: paths of source files that the text names, outside of frames; the title's first.
         title_paths: those in the title.
         modules: dotted names in the text.
+        only: the words that are looked for; None for all of them.
     """
 
     report: Report
@@ -79,6 +81,7 @@ class Query:
     paths: tuple[str, ...]
     title_paths: frozenset[str]
     modules: frozenset[str]
+    only: frozenset[str] | None = None
 
     @cached_property
     def words(self) -> Mapping[str, Counter[str]]:
@@ -87,8 +90,8 @@ class Query:
 
     @cached_property
     def terms(self) -> tuple[str, ...]:
-        """All different words of the query, in the order of their hashes."""
-        found = list(self.words["all"])
+        """All different words that are looked for, in the order of their hashes."""
+        found = [word for word in self.words["all"] if self.only is None or word in self.only]
         order = np.argsort(hashes(found), kind="stable")
         return tuple(found[n] for n in order)
 
@@ -117,7 +120,7 @@ class Query:
         found.update(part for name in self.modules for part in name.split("."))
         found.update(frame.function for frame in self.frames)
         found.update(n for n in _IDENTIFIER.findall(title) if n[:1].isupper() and len(n) > 3)
-        named = {n for n in found if len(n) > 2 and not n.startswith("__") and words(n)}
+        named = {n for n in found if len(n) > 2 and not n.startswith("__") and self._wanted(n)}
         parts = {"summary": title, "prose": self.texts["prose"], "code": self.texts["code"]}
         within = {part: named & set(_IDENTIFIER.findall(said)) for part, said in parts.items()}
         return {"all": frozenset(named)} | {part: frozenset(n) for part, n in within.items()}
@@ -126,8 +129,14 @@ class Query:
     def phrases(self) -> tuple[NDArray[np.uint32], ...]:
         """The hashes of the word trigrams of each line, for lines that have any."""
         lines = dict.fromkeys(line.strip() for line in self.texts["all"].split("\n"))
-        found = (phrases(line) for line in list(lines)[:MOST_PHRASE_LINES])
+        wanted = lines if self.only is None else filter(self._wanted, lines)
+        found = map(phrases, islice(wanted, MOST_PHRASE_LINES))
         return tuple(line for line in found if len(line))
+
+    def _wanted(self, text: str) -> bool:
+        """Whether a text holds a word that is looked for."""
+        held = words(text)
+        return bool(held) if self.only is None else not self.only.isdisjoint(held)
 
 
 def query_of(report: Report) -> Query:
