@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.query import CalledFrame, Query
 
-__all__ = ["Mention", "mentions"]
+__all__ = ["Mention", "agreeing", "longest", "meant", "mentions"]
 
 MODULE_STRENGTH = 0.6
 """A module is named more often in passing than a path."""
@@ -59,30 +60,55 @@ def _paths(query: Query, corpus: Corpus) -> Iterator[Mention]:
 
 
 def _files(path: str, corpus: Corpus) -> list[tuple[int, float]]:
-    """The files that end in a path, with how sure that is: ``n / (n + 1)`` for n equal parts."""
-    named, _, extension = path.strip("./").rpartition(".")
-    parts = named.split("/")
-    shared = {
-        n: _common_end(parts, corpus.parts[n])
-        for n in corpus.by_stem.get(parts[-1], ())
-        if corpus.paths[n].endswith(f".{extension}")
+    """The files that a path means, with how sure that is: ``n / (n + 1)`` for n equal parts."""
+    extension = path.rpartition(".")[2]
+    agreed = {
+        number: count
+        for number, count in agreeing(path, corpus).items()
+        if corpus.paths[number].endswith(f".{extension}")
     }
-    most = max(shared.values(), default=0)
-    short = len(parts) == 1 and parts[0] not in _EVERYWHERE
-    return [
-        (n, most / (most + 1))
-        for n, count in shared.items()
-        if count == most and (most > 1 or short or len(corpus.parts[n]) == 1)
-    ]
+    count, numbers = meant(path, corpus, agreed)
+    if count == 1 and _parts(path)[0] in _EVERYWHERE:
+        numbers = [number for number in numbers if len(corpus.parts[number]) == 1]
+    return [(number, count / (count + 1)) for number in numbers]
 
 
-def _common_end(one: list[str], other: tuple[str, ...]) -> int:
-    count = 0
-    for mine, theirs in zip(reversed(one), reversed(other), strict=False):
-        if mine != theirs:
-            break
-        count += 1
-    return count
+# -- From a path to files ----------------------------------------------------------------------
+
+
+def agreeing(path: str, corpus: Corpus) -> dict[int, int]:
+    """The files of the same stem as a path, with how many parts are equal from the end on."""
+    named = _parts(path)
+    return {
+        number: _common_end(named, corpus.parts[number])
+        for number in corpus.by_stem.get(named[-1], ())
+    }
+
+
+def longest(agreed: Mapping[int, int]) -> tuple[int, list[int]]:
+    """How many parts are equal at most, and the files for which that is so."""
+    most = max(agreed.values(), default=0)
+    return most, [number for number, count in agreed.items() if count == most]
+
+
+def meant(path: str, corpus: Corpus, agreed: Mapping[int, int]) -> tuple[int, list[int]]:
+    """Of files as `agreeing` gives them those that a path means, with how many parts are equal: a
+    file's name alone is enough where the path is no more than that, or the file lies at the top.
+    """
+    most, numbers = longest(agreed)
+    if most <= 1 and "/" in path.strip("./"):
+        numbers = [number for number in numbers if len(corpus.parts[number]) == 1]
+    return most, numbers
+
+
+def _parts(path: str) -> list[str]:
+    """The folders and the stem of a path, without what only says where to start."""
+    return path.rpartition(".")[0].strip("./").split("/")
+
+
+def _common_end(one: Sequence[str], other: Sequence[str]) -> int:
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _modules(query: Query, corpus: Corpus) -> Iterator[Mention]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from epochzero.code.words import hashes
 from epochzero.locate.index import Floats
+from epochzero.locate.mentions import agreeing, longest, meant
 
 if TYPE_CHECKING:
     from epochzero.locate.features.context import Columns, Context
@@ -57,23 +58,6 @@ def mentioned(columns: Columns) -> Floats:
     return np.minimum(1.0, sure + 0.5 * (columns["module_in_text"] > 0)).astype(np.float32)
 
 
-def _parts(path: str) -> list[str]:
-    return path.rpartition(".")[0].strip("./").split("/")
-
-
-def _agreement(context: Context, path: str) -> list[tuple[int, int]]:
-    """For each file of the same stem: how many parts of the path agree from the end, and which."""
-    named = _parts(path)
-    found = []
-    for number in context.corpus.by_stem.get(named[-1], ()):
-        own = context.corpus.parts[number]
-        agree = 0
-        while agree < min(len(named), len(own)) and named[-1 - agree] == own[-1 - agree]:
-            agree += 1
-        found.append((agree, number))
-    return found
-
-
 def _frames(context: Context) -> Columns:
     """The frames of tracebacks; the innermost counts most."""
     n = context.size
@@ -82,15 +66,9 @@ def _frames(context: Context) -> Columns:
     defines = context.corpus.defined.holders(np.array(functions, np.uint32))
     inner = 0
     for frame in reversed(context.query.frames):
-        agreement = _agreement(context, frame.file)
-        best = max((agree for agree, _ in agreement), default=0)
-        alone = "/" not in frame.file.strip("./")
-        agreement = [
-            (agree, number)
-            for agree, number in agreement
-            if agree == best and (agree > 1 or alone or len(context.corpus.parts[number]) == 1)
-        ]
-        for agree, number in agreement:
+        agreed = agreeing(frame.file, context.corpus)
+        agree, numbers = meant(frame.file, context.corpus, agreed)
+        for number in numbers:
             often[number] += 1
             near = 1 / (1 + inner)
             if not innermost[number]:
@@ -99,7 +77,7 @@ def _frames(context: Context) -> Columns:
             (name,) = hashes([frame.function]).tolist()
             if frame.function and defines[number, functions.index(name)]:
                 function[number] = max(function[number], near)
-        inner += bool(agreement)
+        inner += bool(numbers)
     return {
         "frame_innermost": innermost,
         "frame_share": np.asarray(often / max(1, inner), np.float32),
@@ -115,9 +93,7 @@ def _paths(context: Context) -> Columns:
         name: np.zeros(context.size, np.float32) for name in ("path_in_text", "path_in_title")
     }
     for path in context.query.paths:
-        agreement = _agreement(context, path)
-        best = max((agree for agree, _ in agreement), default=0)
-        at_best = [number for agree, number in agreement if agree == best]
+        best, at_best = longest(agreeing(path, context.corpus))
         for number in at_best:
             whole = best == len(context.corpus.parts[number])
             value = (best / (best + 1) + whole) / len(at_best)
