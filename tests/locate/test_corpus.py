@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from epochzero.code import History, Repository
 from epochzero.locate import corpus as module
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.query import query_of
-from epochzero.locate.report import Report
+from epochzero.locate.report import PastReport, Report
+
+if TYPE_CHECKING:
+    from conftest import Made
 
 NOISE = "\n".join(f"lorem{n} ipsum{n} dolor{n}" for n in range(2000))
 REPORT = Report("The shard was cut off", f"{NOISE}\n`read_shard` raises\n{NOISE}")
@@ -32,3 +38,23 @@ def test_of_a_query_that_does_not_fit_the_telling_words_stay(
     assert len(query.phrases) <= 8
     assert query.report is REPORT
     assert corpus.find(query).fields["whole"].shape == (len(corpus), 8)
+
+
+def test_a_past_fix_counts_for_the_file_as_it_is_called_now(project: Made) -> None:
+    def past(*paths: str) -> PastReport:
+        return PastReport(Report("Shards"), 0.0, paths)
+
+    repository = Repository(project.folder)
+    before = past("src/data/loader.py", "gone.py")
+    project.git("mv", "src/data/loader.py", "src/data/shards.py")
+    project.commit("Move")
+    project.git("mv", "src/data/shards.py", "src/shards.py")
+    project.commit("Move again")
+    history = History(repository)
+    moved = Corpus.of(repository.snapshot(), history=history, past=[before, past("src/model.py")])
+    assert [one.fixed for one in moved.past] == [("src/shards.py", "gone.py"), ("src/model.py",)]
+    project.write("src/data/loader.py", "another = 1\n")
+    project.commit("The old name is used anew")
+    corpus = Corpus.of(repository.snapshot(), history=History(repository), past=[before])
+    assert corpus.past == (before,)
+    assert corpus.with_known(None, [before]).past == (before,)

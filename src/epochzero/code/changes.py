@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
@@ -234,6 +234,15 @@ class Changes(Sequence[Change]):
         change = np.repeat(np.arange(len(self)), self.file_counts)
         pairs = np.unique(change << 32 | present)
         return pairs >> 32, pairs.astype(np.int32)
+
+    @cached_property
+    def moved(self) -> Mapping[str, str]:
+        """For each path that a file was moved from, latest first, the name that it came to have."""
+        names: dict[str, str] = {}
+        for old, new in zip(self._numbers.old.tolist(), self._numbers.new.tolist(), strict=True):
+            before, after = self.paths[old], self.paths[new]
+            names.setdefault(before, names.get(after, after))
+        return names
 
     # -- On disk -------------------------------------------------------------------------------
 

@@ -124,6 +124,10 @@ class History:
         others.pop(path, None)
         return Counter(others)
 
+    def name_of(self, path: str) -> str:
+        """The name at the revision of a file that had another before; by the latest move of it."""
+        return self.changes.moved.get(path, path)
+
     def touching(self, paths: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The changes of many files, as `of` gives them one by one.
 

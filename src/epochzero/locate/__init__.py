@@ -233,7 +233,7 @@ class Locator:
             return tree.corpus
         # What is built of a corpus serves the next report, if nothing else is known then.
         known = tree.known
-        if known is None or known.history is not history or known.past != past:
+        if known is None or known.history is not history or known.reported != past:
             tree.known = tree.corpus.with_known(history, past)
         return tree.known or tree.corpus
 

@@ -40,7 +40,7 @@ CODE_LANGUAGES = frozenset(
 )
 
 
-MADE_OF_HISTORY = ("said", "commits", "changed", "_touched")
+MADE_OF_HISTORY = ("said", "commits", "changed", "past", "_touched")
 MOST_COMMITS = 6000
 MOST_MESSAGES = 60
 """So many messages of a file's changes are read, the latest first."""
@@ -74,6 +74,9 @@ class Corpus:
         history: the changes that led here; None where it is not known.
         past: reports that were closed before, with the files that their fixes changed.
         snapshot: where the files' content can be read; None where it is not at hand.
+
+    Attributes:
+        reported: ``past`` as it was given.
     """
 
     def __init__(
@@ -87,7 +90,7 @@ class Corpus:
         self.paths = tuple(paths)
         self.parsed = tuple(parsed)
         self.history = history
-        self.past = tuple(past)
+        self.reported = tuple(past)
         self.snapshot = snapshot
         self.index = Index(self.parsed)
         self._found: tuple[Query | None, Found | None] = (None, None)
@@ -122,7 +125,7 @@ class Corpus:
         for name in MADE_OF_HISTORY:
             vars(corpus).pop(name, None)
         corpus.history = history
-        corpus.past = tuple(past)
+        corpus.reported = tuple(past)
         return corpus
 
     def contents(self) -> Iterator[tuple[int, bytes]]:
@@ -189,6 +192,22 @@ class Corpus:
     def path_lengths(self) -> Floats:
         """Words in each path."""
         return self.path_bags.lengths
+
+    @cached_property
+    def past(self) -> tuple[PastReport, ...]:
+        """`reported`, with the names that files have now for those that were moved after the fix."""
+        history = self.history
+        if history is None:
+            return self.reported
+        return tuple(
+            past
+            if all(path in self.number for path in past.fixed)
+            else replace(past, fixed=tuple(dict.fromkeys(map(self._name_now, past.fixed))))
+            for past in self.reported
+        )
+
+    def _name_now(self, path: str) -> str:
+        return path if path in self.number or not self.history else self.history.name_of(path)
 
     @cached_property
     def said(self) -> Said:
