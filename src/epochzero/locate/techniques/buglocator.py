@@ -1,7 +1,7 @@
 """BugLocator: a vector space model that prefers long files, and reports that were fixed before.
 
 J. Zhou, H. Zhang, D. Lo: "Where Should the Bugs Be Fixed? More Accurate Information Retrieval-Based
-Bug Localization Based on Bug Reports", ICSE 2012, Section III: the revised vector space model (rVSM),
+Bug Localization Based on Bug Reports", ICSE 2012: the revised vector space model (rVSM),
 the score by similar reports (SimiScore), and their combination. ``alpha`` is 0.2, as for two of the
 paper's four projects; it is 0.3 for the other two.
 
@@ -48,7 +48,7 @@ class BugLocator:
 
 
 def rvsm(query: Query, corpus: Corpus) -> Floats:
-    """The revised vector space model (Zhou et al., Section III): the cosine of each file with the
+    """The revised vector space model (Zhou et al., ICSE 2012): the cosine of each file with the
     report, times the boost of its length, (documents,).
     """
     vectors = vectors_of(corpus)
