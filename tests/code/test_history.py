@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epochzero.code import history as module
 from epochzero.code.history import LARGEST_COCHANGE, History, _changes, _fields
 from epochzero.code.snapshot import Repository
 from epochzero.errors import InputError
@@ -114,6 +115,21 @@ def test_a_history_is_continued_from_an_ancestor(
     later = History(repository, "HEAD~3", known=whole)  # not an ancestor
     assert not [word for word in read if word.startswith("^")]
     assert len(later.changes) == 4 - 1
+
+
+def test_only_the_latest_changes_are_read(story: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = Repository(story.folder)
+    whole = History(repository)
+    assert not whole.cut
+    monkeypatch.setattr(module, "MOST_CHANGES", len(whole.changes))
+    assert not History(repository).cut
+    monkeypatch.setattr(module, "MOST_CHANGES", 3)
+    cut = History(repository)
+    assert cut.cut
+    assert History.from_bytes(cut.to_bytes()).cut
+    assert cut.changes == whole.changes[:3]
+    continued = History(repository, known=History(repository, "HEAD~2"))
+    assert (continued.changes, continued.cut) == (cut.changes, True)
 
 
 def test_large_commits_say_nothing_of_what_belongs_together(made: Made) -> None:

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
     from epochzero.code.snapshot import Repository
 
-__all__ = ["LARGEST_COCHANGE", "Change", "History"]
+__all__ = ["LARGEST_COCHANGE", "MOST_CHANGES", "Change", "History"]
+
+MOST_CHANGES = 30_000
+"""Older ones are left out: reading takes about half a second and seven megabytes for every thousand,
+and what was changed so long ago says little of a bug of today."""
 
 LARGEST_COCHANGE = 60
 """A commit of more files says nothing of which files belong together."""
@@ -60,6 +64,7 @@ class History:
     Attributes:
         tip: the commit that ``rev`` names.
         shallow: whether the clone is shallow, so that older changes are not known.
+        cut: whether there are more than `MOST_CHANGES`, so that older ones are left out.
         changes: the changes.
 
     Raises:
@@ -74,12 +79,15 @@ class History:
         known: History | None = None,
     ) -> None:
         tip = repository.resolve(rev).id
-        everything = _read(repository, tip, known)
-        self._set(tip, repository.shallow, everything, until)
+        everything, cut = _read(repository, tip, known)
+        self._set(tip, repository.shallow, cut, everything, until)
 
-    def _set(self, tip: str, shallow: bool, everything: Changes, until: int | None) -> None:
+    def _set(
+        self, tip: str, shallow: bool, cut: bool, everything: Changes, until: int | None
+    ) -> None:
         self.tip = tip
         self.shallow = shallow
+        self.cut = cut
         self._everything = everything
         self.changes = everything
         if until is not None and (everything.times >= until).any():
@@ -163,7 +171,7 @@ class History:
 
     def to_bytes(self) -> bytes:
         """The whole history up to `tip`, whatever ``until`` was, to be kept by that commit."""
-        return self._everything.to_bytes(tip=self.tip, shallow=self.shallow)
+        return self._everything.to_bytes(tip=self.tip, shallow=self.shallow, cut=self.cut)
 
     @classmethod
     def from_bytes(cls, data: bytes, until: int | None = None) -> History:
@@ -178,7 +186,7 @@ class History:
         """
         everything, said = Changes.from_bytes(data)
         history = cls.__new__(cls)
-        history._set(said["tip"], said["shallow"], everything, until)
+        history._set(said["tip"], said["shallow"], said["cut"], everything, until)
         return history
 
 
@@ -203,14 +211,15 @@ _LOG = (
 )
 
 
-def _read(repository: Repository, tip: str, known: History | None) -> Changes:
-    """All changes up to a commit, the latest first."""
+def _read(repository: Repository, tip: str, known: History | None) -> tuple[Changes, bool]:
+    """The changes up to a commit, the latest first, and whether older ones are left out."""
     if known is not None and known.tip == tip and not known.shallow:
-        return known._everything
+        return known._everything, known.cut
     before: Changes | None = None
-    reach = [tip]
+    reach = [f"--max-count={MOST_CHANGES + 1}", tip]
+    cut = False
     if known is not None and _is_ancestor(repository, known, tip):
-        before = known._everything
+        before, cut = known._everything, known.cut
         reach.append(f"^{known.tip}")
     cut_off = _cut_off(repository)
     try:
@@ -220,7 +229,8 @@ def _read(repository: Repository, tip: str, known: History | None) -> Changes:
         new = list(_changes(_fields(repository.git.stream(*_LOG, "-M100%", *reach))))
     found = Changes.of([change for change in new if change.commit not in cut_off])
     # In both parts children come before their parents, and a stable sort keeps that.
-    return (found if before is None else found.joined(before)).latest_first()
+    every = (found if before is None else found.joined(before)).latest_first()
+    return every[:MOST_CHANGES], cut or len(every) > MOST_CHANGES
 
 
 _HASH = re.compile(r"[0-9a-f]{40,64}")
