@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "Changes"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _COMPRESSION = 3
 _ALIGNMENT = 8
 
