@@ -25,9 +25,9 @@ import lightgbm
 import numpy as np
 import numpy.typing as npt
 from common import SEED, save
-from learning_to_rank import SETTINGS, Example, _nodes, folds
+from learning_to_rank import SETTINGS, _nodes, folds
 from learning_to_rank import fit as fit_files
-from localization import MENTIONS, REPORTED, Options, examples_of, options_of
+from localization import REPORTED, Options, examples_of, options_of
 from localization_data import Bug, Case, bugs_of, by_project, cases_of, clones
 from split import held
 
@@ -51,8 +51,12 @@ Ints = npt.NDArray[np.int64]
 TOPS = (1, 5, 10)
 FORMAT = 1
 """Goes up when what is kept of a project changes."""
-FUNCTION_SETTINGS = SETTINGS | {"min_data_in_leaf": 60, "lambdarank_truncation_level": 15}
-ROUNDS = 300
+FUNCTION_SETTINGS = SETTINGS | {
+    "learning_rate": 0.05,
+    "min_data_in_leaf": 60,
+    "lambdarank_truncation_level": 15,
+}
+ROUNDS = 150
 """Chosen on the development half of the projects (``split.py``)."""
 LIKELY, OTHERS = 100, 20
 """Of each bug so many of the likeliest functions and so many others are learned from."""
@@ -121,15 +125,10 @@ def main() -> None:
 
 def function_examples(options: Options) -> list[FunctionExample]:
     """The bugs whose fix changed functions, computed or read from what was kept."""
-    examples = [m.example for m in examples_of(options)]
-    files = dict(_file_scores(examples))
-    localized = {
-        e.bug: bool((e.table[list(e.wanted)][:, [e.names.index(n) for n in MENTIONS]] > 0).any())
-        for e in examples
-    }
+    files = _files(options)
     found = clones(options.repos)
     jobs = [
-        (project, bugs, found[project.lower()], options.work, files, localized)
+        (project, bugs, found[project.lower()], options.work, files)
         for project, bugs in by_project(bugs_of(options.data.records)).items()
         if project.lower() in found
     ]
@@ -142,22 +141,38 @@ def function_examples(options: Options) -> list[FunctionExample]:
     return sorted(done, key=lambda example: example.bug)
 
 
-def _file_scores(examples: Sequence[Example]) -> Iterator[tuple[str, Floats]]:
-    """The scores of files by bug, from models that never saw a bug of the same project."""
+_Files = Mapping[str, tuple[Floats, bool]]
+
+
+def _files(options: Options) -> _Files:
+    """By bug the scores of files, from models that never saw a bug of the same project, and whether
+    the report names a file that the fix changed.
+    """
+    kept = options.work / f"files.{FORMAT}.pickle"
+    if kept.exists():
+        known: _Files = pickle.loads(kept.read_bytes())
+        return known
+    measured = examples_of(options)
+    examples = [each.example for each in measured]
+    localized = {each.example.bug: each.localized for each in measured}
     of = folds([example.project for example in examples], FILE_FOLDS)
+    found = {}
     for fold in range(FILE_FOLDS):
         model = fit_files([e for e in examples if of[e.project] != fold])
         for example in examples:
             if of[example.project] == fold:
-                yield example.bug, ranked(model, example.names, example.table)
+                scores = ranked(model, example.names, example.table)
+                found[example.bug] = (scores, localized[example.bug])
+    kept.write_bytes(pickle.dumps(found))
+    return found
 
 
-_Job = tuple[str, list[Bug], Path, Path, Mapping[str, Floats], Mapping[str, bool]]
+_Job = tuple[str, list[Bug], Path, Path, _Files]
 
 
 def _project(job: _Job) -> list[FunctionExample]:
     """The bugs of one project."""
-    project, bugs, clone, work, files, localized = job
+    project, bugs, clone, work, files = job
     kept = work / f"{project}.functions.{FORMAT}.pickle"
     if kept.exists():
         known: list[FunctionExample] = pickle.loads(kept.read_bytes())
@@ -168,7 +183,7 @@ def _project(job: _Job) -> list[FunctionExample]:
             bug = case.bug.report.id
             table = Table(case.corpus)
             if wanted := _wanted(case, table):
-                found.append(_example(case, table, wanted, files[bug], localized[bug]))
+                found.append(_example(case, table, wanted, *files[bug]))
     partial = kept.with_suffix(".partial")
     partial.write_bytes(pickle.dumps(found))
     partial.rename(kept)
