@@ -14,8 +14,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from learning_functions import FUNCTION_SETTINGS, ROUNDS, fit, function_examples
 from localization import options_of
-from localization_functions import FUNCTION_SETTINGS, ROUNDS, fit, function_examples
 from train_ranker import _lists
 
 TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/locate/functions.json"
