@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from epochzero.code.parse import parse
 from epochzero.locate.corpus import Corpus
-from epochzero.locate.functions import Functions, function_evidence
+from epochzero.locate.functions import Functions
 from epochzero.locate.functions.context import FunctionContext
 from epochzero.locate.functions.features import Candidates, features_of
 from epochzero.locate.functions.ranker import CANDIDATES, chosen, placed
@@ -147,23 +147,9 @@ def test_functions_beyond_the_candidates_stay_behind_in_the_order_of_the_guess()
     assert (np.argsort(scores[rows]) == np.argsort(predicted)).all()
 
 
-def test_evidence_of_functions_is_pooled_by_file(corpus: Corpus) -> None:
-    query = query_of(Report("samples have the same order in all epochs", "in `shuffle`"))
-    found = function_evidence(query, corpus)
-    best = corpus.number["src/data/loader.py"]
-    for values in found.values():
-        assert values.shape == (len(corpus),)
-        assert values.min() >= 0
-        assert values.max() <= 1
-    assert found["function_best"][best] == 1
-    assert (found["function_best"] >= found["function_mean"]).all()
-
-
 def test_files_without_functions(make_corpus: Callable[[Mapping[str, str]], Corpus]) -> None:
     corpus = make_corpus({"a.py": "value = 1\n"})
     assert ranked(corpus, "value") == []
-    found = function_evidence(query_of(Report("value", "")), corpus)
-    assert not any(values.any() for values in found.values())
 
 
 @given(st.text(max_size=80), st.text(max_size=200))

@@ -8,7 +8,6 @@ against the best file. Classes are not ranked; their methods are.
 
 from __future__ import annotations
 
-from epochzero.locate.functions.evidence import function_evidence
 from epochzero.locate.functions.ranker import Functions
 
-__all__ = ["Functions", "function_evidence"]
+__all__ = ["Functions"]
