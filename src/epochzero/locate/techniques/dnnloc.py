@@ -12,7 +12,10 @@ with one hidden layer, whose output ranks all files (Section VII):
   file (IV.D, after Ye et al., FSE 2014);
 - class names: the cosine of the names in the report and the names of the file's classes (IV.D);
 - recency: ``1 / (months since the file's last fix + 1)``, by the calendar (IV.D);
-- frequency: how often the file was fixed, as a share of the largest number (IV.D).
+- frequency: how often the file was fixed (IV.D).
+
+"All the scores are scaled and normalized to be within 0-1": here over the files of the project, for
+each report; recency and relevancy are within already.
 
 What differs from the paper, which trains a model for each project on that project's past reports:
 
