@@ -11,6 +11,9 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from epochzero.errors import CatalogError, EpochZeroError, InputError
@@ -45,10 +48,21 @@ def __getattr__(name: str) -> object:
     """Loads a room when it is first used: starting up must stay fast."""
     for room, names in _ROOMS.items():
         if name in names:
-            import importlib
-
-            module = importlib.import_module(room)
-            # All at once: loading a room puts its module where its function of the same name goes.
-            globals().update({one: getattr(module, one) for one in names})
-            return globals()[name]
+            return getattr(import_module(room), name)
     raise AttributeError(f"module 'epochzero' has no attribute {name!r}")
+
+
+class _Package(ModuleType):
+    """This package: `diagnose` and `locate` are what they are called for, whatever was imported.
+
+    A room and its function share a name, and loading a room, be it only for
+    ``from epochzero.locate import Locator``, puts its module where the function belongs.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, ModuleType) and f"epochzero.{name}" in _ROOMS:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

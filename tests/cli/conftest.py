@@ -6,6 +6,7 @@ import io
 import sys
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -49,5 +50,6 @@ class Command:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr("epochzero.diagnose.Scanner", SCANNERS)
+    # By import: as an attribute of the package, the room's name means its function.
+    monkeypatch.setattr(import_module("epochzero.diagnose"), "Scanner", SCANNERS)
     return Command(monkeypatch, capsys)

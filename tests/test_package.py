@@ -1,0 +1,43 @@
+"""The public calls, whatever was imported before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+BEFORE = [
+    "",
+    "from epochzero.locate import Locator; from epochzero.diagnose import Diagnosis",
+    "import epochzero.locate.search, epochzero.diagnose.model",
+    "import epochzero; epochzero.Report; epochzero.Facts",
+    "from epochzero import locate, diagnose",
+    "import epochzero.cli.locate, epochzero.cli.diagnose",
+]
+CALLS = """
+import epochzero
+for call in (epochzero.locate, epochzero.diagnose):
+    try:
+        call("nowhere/at/all", "nowhere/at/all")
+    except epochzero.InputError:
+        print("called")
+from epochzero.locate import Locator, locate
+from epochzero.diagnose import Diagnosis, diagnose
+assert (epochzero.Locator, epochzero.locate) == (Locator, locate)
+assert (epochzero.Diagnosis, epochzero.diagnose) == (Diagnosis, diagnose)
+"""
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_the_documented_calls_work_whatever_was_imported(before: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{before}\n{CALLS}"], capture_output=True, text=True, check=False
+    )
+    assert (ran.stdout.split(), ran.stderr) == (["called", "called"], "")
+
+
+def test_starting_loads_no_room() -> None:
+    code = "import epochzero, sys; print([n for n in sys.modules if n.startswith('epochzero.')])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "['epochzero.errors']"
