@@ -21,6 +21,7 @@ from epochzero.locate import (
     Report,
     locate,
     query_of,
+    query_of_diagnosis,
     with_diagnosis,
 )
 from epochzero.locate.corpus import Corpus
@@ -100,6 +101,24 @@ def test_text_report_query_and_diagnosis(project: Made, diagnose: Callable[..., 
     assert (both.report.title, both.report.opened) == ("It stops", 7.0)
     assert "No idea why" in both.report.text
     assert both.frames[-1].function == "read_shard"
+
+
+@pytest.mark.parametrize("installed", ["/env/lib/python3.11/site-packages", "/home/me/project"])
+def test_the_frames_of_a_log_are_found_whoever_called(
+    project: Made, diagnose: Callable[..., Diagnosis], installed: str
+) -> None:
+    """The repository may be the library that the failing job called, or call the one that failed."""
+    own = f'  File "{installed}/src/data/loader.py", line 14, in read_shard\n    read(name)\n'
+    foreign = '  File "/env/lib/python3.11/site-packages/other/api.py", line 3, in go\n    go()\n'
+    script = '  File "/home/me/job.py", line 1, in <module>\n    main()\n'
+    head, error = "Traceback (most recent call last):\n", "OSError: [Errno 5] I/O trouble\n"
+    for frames in (script + foreign + own, script + own + foreign, foreign + own):
+        log = head + frames + error
+        query, report = query_of_diagnosis(diagnose(log)), query_of(Report("It fails", log))
+        assert query.frames == report.frames
+        assert set(query.texts["error"].split("\n")) == {error.strip()}
+        assert query.texts["traceback"].count(error.strip()) == 1
+        assert locate(query, project.folder).items[0].path == FILE
 
 
 def test_places_without_anything_in_common_are_not_given(project: Made) -> None:

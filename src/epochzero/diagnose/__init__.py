@@ -132,6 +132,7 @@ def _redacted(found: Diagnosis) -> Diagnosis:
         and _changed(found.exception, message=redact_all(found.exception.message)),
         user_frame=found.user_frame
         and _changed(found.user_frame, code=redact_all(found.user_frame.code)),
+        stack=tuple(_changed(frame, code=redact_all(frame.code)) for frame in found.stack),
         evidence=redact_all(found.evidence),
         cascade=tuple(_changed(c, text=redact_all(c.text)) for c in found.cascade),
         fixes=redact_all(found.fixes),

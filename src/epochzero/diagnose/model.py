@@ -18,6 +18,7 @@ __all__ = [
 ]
 
 SCHEMA = "epochzero.diagnosis/1"
+MOST_FRAMES = 50
 
 Basis = Literal["signature", "reading", "classifier", "exit", "nothing"]
 Outcome = Literal["failed", "no_failure", "evidence_missing"]
@@ -53,7 +54,7 @@ class ExceptionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A frame of the user's own code; ``code`` is its source line, where the log shows it."""
+    """A frame of a traceback; ``code`` is its source line, where the log shows it."""
 
     file: str
     line: int | None
@@ -106,6 +107,8 @@ class Diagnosis:
         root: the line that names the first cause.
         exception: its class and message, if it is an exception.
         user_frame: innermost frame of the user's own code.
+        stack: the frames of the traceback that it is of, the innermost last; at most `MOST_FRAMES`
+            of them, those of libraries too.
         evidence: lines that support the verdict, the root first.
         cascade: what followed.
         fixes: concrete acts, most likely first.
@@ -130,6 +133,7 @@ class Diagnosis:
     root: Root | None = None
     exception: ExceptionInfo | None = None
     user_frame: Place | None = None
+    stack: tuple[Place, ...] = ()
     evidence: tuple[str, ...] = ()
     cascade: tuple[Consequence, ...] = ()
     fixes: tuple[str, ...] = ()

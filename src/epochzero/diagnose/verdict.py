@@ -15,6 +15,7 @@ from epochzero.diagnose.classifier import classify
 from epochzero.diagnose.facts import Facts, signal_name
 from epochzero.diagnose.fingerprint import fingerprint, is_user_frame
 from epochzero.diagnose.model import (
+    MOST_FRAMES,
     Basis,
     Consequence,
     Cost,
@@ -138,6 +139,7 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
         meaning=_EMPTY if job.empty and not status else end.meaning,
         root=_root(root) if root else None,
         user_frame=_user_frame(_stack(root, timeline)) if root else None,
+        stack=_places(_stack(root, timeline)) if root else (),
         evidence=_evidence(root, timeline) if root else (),
         cascade=_consequences(root, timeline),
         fixes=_where_to_look(end, _defaults()[category], known=stated is not None),
@@ -191,6 +193,7 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
         root=_root(root),
         exception=ExceptionInfo(event.type, event.message) if event.type else None,
         user_frame=own,
+        stack=_places(stack),
         evidence=_evidence(root, timeline),
         cascade=_consequences(root, timeline),
         fixes=_fixes(root, default, own),
@@ -241,7 +244,15 @@ def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:
 def _user_frame(stack: tuple[Frame, ...]) -> Place | None:
     """The innermost frame of the user's own code."""
     own = next((frame for frame in reversed(stack) if is_user_frame(frame)), None)
-    return Place(own.file, own.line, own.function, own.code) if own else None
+    return _place(own) if own else None
+
+
+def _places(stack: tuple[Frame, ...]) -> tuple[Place, ...]:
+    return tuple(map(_place, stack[-MOST_FRAMES:]))
+
+
+def _place(frame: Frame) -> Place:
+    return Place(frame.file, frame.line, frame.function, frame.code)
 
 
 def _dimension(category: str) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epochzero.diagnose import Diagnosis
+    from epochzero.diagnose.model import Place
 
 __all__ = ["PARTS", "CalledFrame", "Query", "query_of", "query_of_diagnosis"]
 
@@ -165,14 +166,22 @@ def query_of(report: Report) -> Query:
 
 
 def query_of_diagnosis(found: Diagnosis) -> Query:
-    """What a diagnosis gives to search by: its root's text, exception and the user's frame."""
+    """What a diagnosis gives to search by: its root's text, and its traceback as a report of the
+    failure would show it, libraries' frames too, since one of them may be in the repository.
+    """
     error = f"{found.exception.type}: {found.exception.message}" if found.exception else ""
     title = error.split("\n", 1)[0] or (found.root.text.strip() if found.root else found.title)
-    frame = ""
-    if found.user_frame:
-        own = found.user_frame
-        frame = f'File "{own.file}", line {own.line}, in {own.function}\n    {own.code}'
-    return query_of(Report(title, "\n".join([*found.evidence, frame, error])))
+    frames = [_printed(frame) for frame in found.stack]
+    traceback = ["Traceback (most recent call last):", *frames] if frames else []
+    beside = [line for line in found.evidence if line not in error]
+    return query_of(Report(title, "\n".join([*beside, *traceback, error])))
+
+
+def _printed(frame: Place) -> str:
+    """A frame as Python prints it; one without a line only names its file."""
+    if frame.line is None:
+        return f"  {frame.file} {frame.function}"
+    return f'  File "{frame.file}", line {frame.line}, in {frame.function}\n    {frame.code}'
 
 
 def _slashes(path: str) -> str:
