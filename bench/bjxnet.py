@@ -31,8 +31,9 @@ import numpy as np
 import numpy.typing as npt
 from common import SEED, save
 from learning_to_rank import folds
-from localization import REPORTED, Options, _rank, _table, examples_of, options_of
+from localization import REPORTED, Options, examples_of, options_of
 from localization_data import PYTHON, Bug, Measured, bugs_of, clones
+from localization_tables import ranked, table
 from split import held
 
 from epochzero.code import File, Repository, Snapshot
@@ -242,8 +243,8 @@ def _tables(
             parts.setdefault(part, []).append((one, scores))
     return {
         part: {
-            "bjxnet": _table([_rank(one, scores) for one, scores in own]),
-            "bm25": _table([_rank(one, one.scores["bm25"]) for one, _ in own]),
+            "bjxnet": table([ranked(scores, one.example.wanted) for one, scores in own]),
+            "bm25": table([ranked(one.scores["bm25"], one.example.wanted) for one, _ in own]),
         }
         for part, own in sorted(parts.items())
     }

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import pickle
-import statistics
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +22,10 @@ import numpy.typing as npt
 import torch
 from common import SEED, save
 from learning_to_rank import folds
-from localization import MENTIONS, REPORTED, TOPS, Options, options_of
+from localization import REPORTED, Options, options_of
 from localization_data import Bug, Case, bugs_of, by_project, cases_of, clones
+from localization_measure import MENTIONS
+from localization_tables import ranked, show, table
 from split import held
 
 from epochzero.code import Cache, Repository
@@ -375,13 +376,8 @@ def _ranks(network: Network, example: Example, vocabulary: Hashes) -> Ranks:
     coded = _coded(shortened, example, known, np.arange(len(example.wanted)))
     own = shortened.combined(shortened.relevancies(*coded), example.table)
     scores = {**example.rivals, "dnnloc": own}
-    return {name: _rank(of_files, example.wanted) for name, of_files in scores.items()}
-
-
-def _rank(scores: Floats, wanted: npt.NDArray[np.bool_]) -> tuple[int, float]:
-    """The rank of the first file wanted, from 1, and the average precision."""
-    ranks = np.flatnonzero(wanted[np.argsort(-scores, kind="stable")]) + 1
-    return int(ranks[0]), float(np.mean(np.arange(1, len(ranks) + 1) / ranks))
+    wanted = np.flatnonzero(example.wanted).tolist()
+    return {name: ranked(of_files, wanted) for name, of_files in scores.items()}
 
 
 def _save(found: Sequence[tuple[Example, Ranks]], learned_from: int, options: Options) -> None:
@@ -391,13 +387,11 @@ def _save(found: Sequence[tuple[Example, Ranks]], learned_from: int, options: Op
         parts["held-out half" if held(example.bug) else "development half"].append(ranks)
         parts["localized" if example.localized else "not localized"].append(ranks)
     tables = {
-        part: {name: _table([ranks[name] for ranks in of]) for name in of[0]}
+        part: {name: table([ranks[name] for ranks in of]) for name in of[0]}
         for part, of in sorted(parts.items())
     }
-    for part, table in tables.items():
-        for name, numbers in table.items():
-            told = "  ".join(f"{key} {value}" for key, value in numbers.items())
-            print(f"{part:18s}{name:12s}{told}")
+    for part, rows in tables.items():
+        show(part, rows)
     save(
         "localization_dnnloc",
         {
@@ -408,16 +402,6 @@ def _save(found: Sequence[tuple[Example, Ranks]], learned_from: int, options: Op
         },
         data=[options.data.described()],
     )
-
-
-def _table(ranks: Sequence[tuple[int, float]]) -> Mapping[str, float]:
-    first = np.array([rank for rank, _ in ranks])
-    return {
-        "bugs": len(ranks),
-        "map": round(statistics.fmean(precision for _, precision in ranks), 4),
-        "mrr": round(float(np.mean(1 / first)), 4),
-        **{f"top_{top}": round(float(np.mean(first <= top)), 4) for top in TOPS},
-    }
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import lightgbm
 import numpy as np
 import numpy.typing as npt
 from common import SEED
-from learning_to_rank import SETTINGS, _nodes, folds
+from learning_to_rank import SETTINGS, folds, trees_of
 from learning_to_rank import fit as fit_files
 from localization import Options, examples_of
 from localization_data import Bug, Case, bugs_of, by_project, cases_of, clones
@@ -225,8 +225,7 @@ def fit(examples: Iterable[FunctionExample]) -> Trees:
         group=list(map(len, rows)),
     )
     model = lightgbm.train(FUNCTION_SETTINGS | {"seed": SEED}, data, ROUNDS)
-    trees = [_nodes(tree["tree_structure"]) for tree in model.dump_model()["tree_info"]]
-    return Trees.of(useful[0].names, trees)
+    return trees_of(useful[0].names, model)
 
 
 def _rows(example: FunctionExample, draw: np.random.Generator) -> Ints:

@@ -14,7 +14,7 @@ from common import SEED
 
 from epochzero.locate.ranker import Trees, ranked
 
-__all__ = ["Example", "cross_validated", "fit", "folds"]
+__all__ = ["ROUNDS", "SETTINGS", "Example", "cross_validated", "fit", "folds", "trees_of"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -53,6 +53,7 @@ class Example:
         names: of the columns.
         table: (files, columns).
         wanted: the files that the fix changed.
+        weight: how much it counts in learning.
     """
 
     bug: str
@@ -60,6 +61,7 @@ class Example:
     names: tuple[str, ...]
     table: Floats
     wanted: tuple[int, ...]
+    weight: float = 1.0
 
 
 def folds(projects: Sequence[str], count: int = FOLDS) -> Mapping[str, int]:
@@ -100,18 +102,20 @@ def fit(examples: Sequence[Example], columns: Sequence[str] | None = None) -> Tr
     """The trees learned from bugs."""
     names = tuple(columns or examples[0].names)
     draw = np.random.default_rng(SEED)
-    tables, labels, sizes = [], [], []
+    tables, labels, weights = [], [], []
     for example in examples:
         rows = _rows(example, draw)
         place = [example.names.index(name) for name in names]
         tables.append(example.table[rows][:, place])
         labels.append(np.isin(rows, example.wanted).astype(np.int8))
-        sizes.append(len(rows))
-    data = lightgbm.Dataset(np.concatenate(tables), np.concatenate(labels), group=sizes)
-    model = lightgbm.train(SETTINGS | {"seed": SEED}, data, ROUNDS)
-    return Trees.of(
-        names, [_nodes(tree["tree_structure"]) for tree in model.dump_model()["tree_info"]]
+        weights.append(np.full(len(rows), example.weight, np.float32))
+    data = lightgbm.Dataset(
+        np.concatenate(tables),
+        np.concatenate(labels),
+        weight=np.concatenate(weights),
+        group=[len(rows) for rows in labels],
     )
+    return trees_of(names, lightgbm.train(SETTINGS | {"seed": SEED}, data, ROUNDS))
 
 
 def _rows(example: Example, draw: np.random.Generator) -> npt.NDArray[np.int64]:
@@ -123,6 +127,11 @@ def _rows(example: Example, draw: np.random.Generator) -> npt.NDArray[np.int64]:
     if others:
         chosen |= set(draw.choice(others, min(OTHERS, len(others)), replace=False).tolist())
     return np.array(sorted(chosen))
+
+
+def trees_of(names: Sequence[str], model: lightgbm.Booster) -> Trees:
+    """LightGBM's model as the package evaluates it."""
+    return Trees.of(names, [_nodes(t["tree_structure"]) for t in model.dump_model()["tree_info"]])
 
 
 def _nodes(root: Mapping[str, Any]) -> list[list[float]]:

@@ -26,14 +26,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from common import DataFile, data_file, save, scratch
-from learning_to_rank import cross_validated
+from learning_to_rank import Example, cross_validated
+from localization_commits import commit_examples
 from localization_data import TREES, Measured, Tree, bugs_of, by_project, clones
 from localization_measure import Job, Project, measured_project
 from localization_tables import Ranked, against, parts, ranked, show, table
 
-from epochzero.locate import METHODS
 from epochzero.locate.ranker import LEARNED
-from epochzero.locate.techniques import TECHNIQUES
+from epochzero.locate.techniques import TECHNIQUES, TRAINED
 from epochzero.locate.techniques.combined import COMBINED
 
 Floats = npt.NDArray[np.float32]
@@ -47,7 +47,8 @@ def main() -> None:
     asked = [m for m in measured if m.example.project.lower() in REPORTED or options.all]
     if not asked:
         sys.exit("none of the bugs is of a project that is reported; --all takes every project")
-    ranks = ranks_of(options.methods, measured, asked)
+    commits = commits_of(options) if LEARNED in options.methods else []
+    ranks = ranks_of(options.methods, measured, asked, commits)
     tables = {
         part: {name: table([found[n] for n in numbers]) for name, found in ranks.items()}
         for part, numbers in parts(asked).items()
@@ -62,6 +63,7 @@ def main() -> None:
             "tree": options.tree,
             "bugs": len(asked),
             "learned_from": len(measured),
+            "learned_from_commits": len(commits),
             "lost": _lost(projects),
             "projects": sorted({m.example.project for m in asked}),
             "tables": tables,
@@ -108,6 +110,9 @@ REPORTED = frozenset(
     ]
 )
 """The 29 projects of the baselines; bugs of others only serve to learn from."""
+RANKED = (LEARNED, COMBINED, *(name for name in TECHNIQUES if name not in TRAINED))
+"""The methods that can be measured here. The networks that ship have learned from these bugs: models
+that never saw them are measured by ``dnnloc.py`` and ``bjxnet.py``."""
 
 
 class Options(argparse.Namespace):
@@ -138,7 +143,7 @@ def options_of(parser: argparse.ArgumentParser, name: str = "localization") -> O
         "--methods",
         type=_methods,
         default="all",
-        help=f"all, or some of {', '.join(METHODS)} with commas between them",
+        help=f"all, or some of {', '.join(RANKED)} with commas between them",
     )
     parser.add_argument("--work", type=Path, help="where to keep what is computed for a project")
     parser.add_argument("--out", help=f"name of the result file; {name} when not given")
@@ -155,10 +160,10 @@ def options_of(parser: argparse.ArgumentParser, name: str = "localization") -> O
 
 
 def _methods(told: str) -> tuple[str, ...]:
-    names = tuple(METHODS) if told == "all" else tuple(dict.fromkeys(told.split(",")))
-    if unknown := [name for name in names if name not in METHODS]:
+    names = RANKED if told == "all" else tuple(dict.fromkeys(told.split(",")))
+    if unknown := [name for name in names if name not in RANKED]:
         raise argparse.ArgumentTypeError(
-            f"no method {unknown[0]!r}; there are {', '.join(METHODS)}"
+            f"no method {unknown[0]!r} to be measured here; there are {', '.join(RANKED)}"
         )
     return names
 
@@ -169,6 +174,12 @@ def _methods(told: str) -> tuple[str, ...]:
 def examples_of(options: Options) -> list[Measured]:
     """All bugs whose repository is there, measured or read from what was kept."""
     return measured_of(options)[0]
+
+
+def commits_of(options: Options) -> list[Example]:
+    """Fixes told by their commits, to learn from."""
+    named = {bug.project for bug in bugs_of(options.data.records)}
+    return commit_examples(options.repos, options.work, named)
 
 
 def measured_of(options: Options) -> tuple[list[Measured], list[Project]]:
@@ -207,7 +218,10 @@ def measured_of(options: Options) -> tuple[list[Measured], list[Project]]:
 
 
 def ranks_of(
-    methods: Sequence[str], measured: Sequence[Measured], asked: Sequence[Measured]
+    methods: Sequence[str],
+    measured: Sequence[Measured],
+    asked: Sequence[Measured],
+    others: Sequence[Example] = (),
 ) -> dict[str, list[Ranked]]:
     """The ranks of bugs by each method, the learned ranking by models of other projects.
 
@@ -215,11 +229,13 @@ def ranks_of(
         methods: which.
         measured: the bugs to learn from.
         asked: the bugs to rank.
+        others: more to learn from.
     """
     scores: dict[str, Mapping[str, Floats]] = {}
     for name in methods:
         if name == LEARNED:
-            found = cross_validated([m.example for m in measured], [m.example for m in asked])
+            known = [*(m.example for m in measured), *others]
+            found = cross_validated(known, [m.example for m in asked])
             scores[name] = {example.bug: values for example, values in found}
         elif name == COMBINED:  # the hand-weighted sum is a feature, too
             scores[name] = {

@@ -36,6 +36,7 @@ __all__ = [
     "by_project",
     "cases_of",
     "clones",
+    "is_source",
     "knows_fix",
     "past_of",
     "release_before",
@@ -141,14 +142,15 @@ def bugs_of(records: Iterable[Mapping[str, Any]]) -> list[Bug]:
         changed = [
             file
             for file in raw["fix"]["files"]
-            if file["change"] in ("MODIFY", "RENAME") and _is_source(file["old"])
+            if file["change"] in ("MODIFY", "RENAME") and is_source(file["old"])
         ]
         if changed:
             found.append(_bug(raw, changed))
     return found
 
 
-def _is_source(path: str | None) -> bool:
+def is_source(path: str | None) -> bool:
+    """Whether a path is that of a source file other than a test."""
     return bool(path) and str(path).endswith(".py") and not is_test(str(path).replace("\\", "/"))
 
 

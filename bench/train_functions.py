@@ -16,7 +16,7 @@ from pathlib import Path
 
 from learning_functions import FUNCTION_SETTINGS, ROUNDS, fit, function_examples
 from localization import options_of
-from train_ranker import _lists
+from train_ranker import as_lists
 
 TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/locate/functions.json"
 
@@ -40,7 +40,7 @@ def main() -> None:
         "never": "Projects that are not named here; anything but Python; comments on the reports.",
         "measured": "bench/results/localization_functions.json, by models that left the project out",
         "features": trees.names,
-        "trees": _lists(trees),
+        "trees": as_lists(trees),
     }
     TARGET.write_text(json.dumps(card, separators=(",", ":")) + "\n", encoding="utf-8")
     print(f"{len(examples)} bugs of {len(projects)} projects -> {TARGET} ({TARGET.stat().st_size})")

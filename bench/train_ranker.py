@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from learning_to_rank import ROUNDS, SETTINGS, fit
-from localization import examples_of, options_of
+from localization import commits_of, examples_of, options_of
 
 from epochzero.locate.ranker import Trees
 
@@ -27,26 +27,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     options = options_of(parser)
     examples = [measured.example for measured in examples_of(options)]
-    trees = fit(examples)
+    commits = commits_of(options)
+    trees = fit([*examples, *commits])
     projects = Counter(example.project for example in examples)
     card = {
         "trained_on": {
-            "data": "Denchmark (Kim et al., MSR 2021): bug reports of deep-learning projects",
+            "data": "Denchmark (Kim et al., MSR 2021): bug reports of deep-learning projects; and "
+            "messages of fixes in the histories of their repositories and others",
             "bugs": len(examples),
             "projects": dict(sorted(projects.items())),
+            "commits": len(commits),
+            "repositories_of_commits": sorted({example.project for example in commits}),
             "settings": SETTINGS,
             "rounds": ROUNDS,
         },
         "never": "Projects that are not named here; anything but Python; comments on the reports.",
         "measured": "bench/results/localization.json, by models that left the project out",
         "features": trees.names,
-        "trees": _lists(trees),
+        "trees": as_lists(trees),
     }
     TARGET.write_text(json.dumps(card, separators=(",", ":")) + "\n", encoding="utf-8")
     print(f"{len(examples)} bugs of {len(projects)} projects -> {TARGET} ({TARGET.stat().st_size})")
 
 
-def _lists(trees: Trees) -> list[list[list[float]]]:
+def as_lists(trees: Trees) -> list[list[list[float]]]:
     """The nodes of each tree, short enough for a file."""
     found = []
     for tree in range(len(trees.feature)):

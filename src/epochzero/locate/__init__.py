@@ -70,7 +70,7 @@ METHODS: Mapping[str, Callable[[], Technique]] = {
     bjxnet.BJXNET: bjxnet.shipped,
 }
 """What makes each technique, by its name."""
-WITH_HISTORY = frozenset({"blia", LEARNED})
+WITH_HISTORY = frozenset({"blia", "dnnloc", LEARNED})
 """The methods that use the history of changes; for the others it is not read."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 
