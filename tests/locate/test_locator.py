@@ -53,6 +53,14 @@ def test_the_file_with_the_bug_comes_first(project: Made) -> None:
     assert json.loads(json.dumps(found.to_dict()))["schema"] == SCHEMA
 
 
+def test_a_shallow_clone_is_told_of(project: Made, tmp_path: Path) -> None:
+    shallow = tmp_path / "shallow"
+    project.git("clone", "-q", "--depth=1", f"file://{project.folder}", str(shallow))
+    assert "shallow" in " ".join(locate(REPORT, shallow).notes)
+    assert locate(REPORT, shallow, method="bm25").notes == ()  # it reads no history
+    assert locate(REPORT, project.folder).notes == ()
+
+
 def test_the_public_api_is_the_same(project: Made) -> None:
     assert {"locate", "Locator", "Ranking", "Report"} <= set(epochzero.__all__)
     assert epochzero.Locator is Locator

@@ -69,6 +69,8 @@ def _text(found: Ranking, explain: bool) -> Iterator[str]:
     width = len(str(len(found.items)))
     for number, item in enumerate(found.items, 1):
         yield from _item(item, f"{number:>{width}}", explain)
+    for note in found.notes:
+        yield layout.field("Note", note)
 
 
 def _headline(found: Ranking) -> str:
@@ -140,6 +142,8 @@ def _markdown(found: Ranking, explain: bool) -> Iterator[str]:
             yield f"   - {layout.escaped(_line(reason.text))}"
     if found.items:
         yield ""
+    for note in found.notes:
+        yield f"**Note** {layout.escaped(note)}\n"
     if explain and found.bug_type:
         yield f"**Type** {_TYPES.get(found.bug_type, layout.escaped(found.bug_type))}\n"
     if found.extrinsic is not None and _worth_telling(found.extrinsic, explain):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from epochzero.code.cache import Cache, Key, parse_snapshot
 from epochzero.code.changes import Change, Changes
-from epochzero.code.history import History
+from epochzero.code.history import MOST_CHANGES, History
 from epochzero.code.languages import is_test, language_of
 from epochzero.code.parsed import FIELDS, BagTable, Call, Import, Parsed, Unit
 from epochzero.code.snapshot import LARGEST_BYTES, Commit, File, Repository, Snapshot
@@ -20,6 +20,7 @@ from epochzero.code.words import Bag
 __all__ = [
     "FIELDS",
     "LARGEST_BYTES",
+    "MOST_CHANGES",
     "Bag",
     "BagTable",
     "Cache",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, Union, get_args
 
-from epochzero.code import LARGEST_BYTES, Cache, History, Repository, Snapshot
+from epochzero.code import LARGEST_BYTES, MOST_CHANGES, Cache, History, Repository, Snapshot
 from epochzero.errors import InputError
 from epochzero.locate.corpus import CODE_LANGUAGES, Corpus
 from epochzero.locate.histories import read_history
@@ -154,6 +154,7 @@ class Locator:
             items=search.items(level, top),
             bug_type=kind.type,
             extrinsic=kind.extrinsic,
+            notes=_notes(corpus.history),
         )
 
     def covered(
@@ -297,6 +298,18 @@ def _query(report: Subject) -> Query:
     if isinstance(report, str):
         return query_of(read_report(report))
     return query_of(report) if isinstance(report, Report) else query_of_diagnosis(report)
+
+
+def _notes(history: History | None) -> tuple[str, ...]:
+    """What is missing of a history."""
+    if history is None:
+        return ()
+    notes = []
+    if history.cut:
+        notes.append(f"only the newest {MOST_CHANGES:,} changes of the history were used")
+    if history.shallow:
+        notes.append("the clone is shallow: older changes are not known (git fetch --unshallow)")
+    return tuple(notes)
 
 
 def _readable(snapshot: Snapshot) -> set[tuple[str, str]]:

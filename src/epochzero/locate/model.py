@@ -79,6 +79,7 @@ class Ranking:
         bug_type: ``model``, ``training``, ``tensor``, ``api``, ``gpu`` or ``ndl`` (no fault of deep
             learning; Jahan et al., EMSE 2025, Section 4); empty where it was not asked for.
         extrinsic: None where it was not asked for.
+        notes: what was left out and may matter.
     """
 
     commit: str
@@ -88,6 +89,7 @@ class Ranking:
     items: tuple[Item, ...]
     bug_type: str = ""
     extrinsic: Extrinsic | None = None
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> Mapping[str, Any]:
         """The form of the JSON output."""

@@ -125,7 +125,7 @@ def _together(context: Context) -> Columns:
 
 
 def _past(context: Context) -> Columns:
-    """Earlier reports (SimiScore of BugLocator: Zhou et al., ICSE 2012, Section 3.3)."""
+    """Earlier reports (SimiScore of BugLocator: Zhou et al., ICSE 2012)."""
     past = context.corpus.past
     similar, fixed = np.zeros(context.size, np.float32), np.zeros(context.size, np.float32)
     if past:

@@ -1,6 +1,6 @@
 """The vector space model that BugLocator and BLIA share, as arrays.
 
-J. Zhou, H. Zhang, D. Lo: "Where Should the Bugs Be Fixed?", ICSE 2012, Section III: a word's weight
+J. Zhou, H. Zhang, D. Lo: "Where Should the Bugs Be Fixed?", ICSE 2012: a word's weight
 is ``(log f + 1) * log(N / n)``, two texts are compared by the cosine of their vectors, and a file's
 length boosts it.
 
@@ -63,7 +63,7 @@ def asked(query: Query) -> Floats:
 
 
 def log_frequency(counts: Floats) -> Floats:
-    """``log f + 1`` of each count, 0 for what does not occur (Zhou et al., Section III)."""
+    """``log f + 1`` of each count, 0 for what does not occur (Zhou et al.)."""
     weights = np.zeros_like(counts)
     held = counts > 0
     weights[held] = np.log(counts[held]) + 1
@@ -71,7 +71,7 @@ def log_frequency(counts: Floats) -> Floats:
 
 
 def cosine(counts: Floats, lengths: Floats, queries: Floats, idf: Floats) -> Floats:
-    """The cosine of each document with each query (Zhou et al., Section III).
+    """The cosine of each document with each query (Zhou et al.).
 
     Args:
         counts: of each term in each document, (documents, terms).
@@ -90,7 +90,7 @@ def cosine(counts: Floats, lengths: Floats, queries: Floats, idf: Floats) -> Flo
 
 def length_boost(words: Floats) -> Floats:
     """``1 / (1 + exp(-N(words)))`` with ``N`` as in `scaled`: longer files are likelier to hold a
-    bug (Zhou et al., Section III).
+    bug (Zhou et al.).
     """
     return np.asarray(1 / (1 + np.exp(-scaled(words))), np.float32)
 
@@ -214,7 +214,7 @@ class PastReports:
         self._share = 1 / np.repeat(sizes, sizes)
 
     def similarity(self, query: Query) -> Floats:
-        """``SimiScore`` (Zhou et al., Section III): for each file the sum over the reports that
+        """``SimiScore`` (Zhou et al.): for each file the sum over the reports that
         it was changed for of their cosine with the query, each divided by the number of files
         that were changed for it, (documents,).
         """
