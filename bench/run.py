@@ -18,7 +18,12 @@ BENCHMARKS = {
     "diagnosis_false_alarms": ("openpai", "nvrx", "mlperf"),
     "diagnosis_speed": ("nvrx", "mlperf"),
     "localization": ("repos",),
+    "localization_ablation": ("repos",),
     "localization_functions": ("repos",),
+    "localization_fidelity": ("repos",),
+    "localization_bugl": ("repos",),
+    "dnnloc": ("repos",),
+    "bjxnet": ("repos",),
     "bug_kind": (),
 }
 """Each with the folders it can use."""
