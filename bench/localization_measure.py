@@ -34,7 +34,7 @@ Kept = Mapping[str, Floats]
 
 MENTIONS = ("frame_innermost", "path_in_text", "path_in_title", "module_in_text")
 """Features that are positive where the report names the file."""
-FORMAT = 4
+FORMAT = 5
 """Goes up when what is kept of a project changes."""
 
 
