@@ -74,6 +74,12 @@ def test_words_as_the_report_writes_them(corpus: Corpus) -> None:
     assert sum(map(int, (part.split("%")[0] for part in told.split("(")[1:]))) <= 101
 
 
+def test_the_parts_of_a_name_are_not_told_beside_it(corpus: Corpus) -> None:
+    told = reasons(corpus, "Wrong: read_shard")["words"]
+    assert told.count("shard") == 1
+    assert "read_shard" in told
+
+
 def test_a_message_in_a_string_literal(corpus: Corpus) -> None:
     text = "Then\nValueError: the shard was cut off in the middle of a sample\nand it ends"
     assert "cut off in the middle" in reasons(corpus, "Crash", text)["message"]

@@ -168,13 +168,16 @@ class Explainer:
             counts = Bags([bag]).counts(self._query)[0]
         share = counts / (counts + K1) * self._weights
         total = float(share.sum())
-        told: list[str] = []
+        told: dict[str, str] = {}
         for number in np.argsort(-share, kind="stable"):
             if len(told) == MOST_WORDS or share[number] < LEAST_SHARE * total or not total:
                 break
-            told.append(f"{self._written(number)} ({share[number] / total:.0%})")
+            word = self._written(number)
+            # The parts of an identifier count beside it, but say nothing more to a reader.
+            if not any(word.lower() in other for other in told):
+                told[word.lower()] = f"{word} ({share[number] / total:.0%})"
         if told:
-            yield Reason("words", f"shares the words {', '.join(told)}")
+            yield Reason("words", f"shares the words {', '.join(told.values())}")
 
     @cached_property
     def _path_counts(self) -> Floats:
