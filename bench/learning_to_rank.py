@@ -53,7 +53,6 @@ class Example:
         names: of the columns.
         table: (files, columns).
         wanted: the files that the fix changed.
-        weight: how much it counts in learning.
     """
 
     bug: str
@@ -61,7 +60,6 @@ class Example:
     names: tuple[str, ...]
     table: Floats
     wanted: tuple[int, ...]
-    weight: float = 1.0
 
 
 def folds(projects: Sequence[str], count: int = FOLDS) -> Mapping[str, int]:
@@ -102,19 +100,14 @@ def fit(examples: Sequence[Example], columns: Sequence[str] | None = None) -> Tr
     """The trees learned from bugs."""
     names = tuple(columns or examples[0].names)
     draw = np.random.default_rng(SEED)
-    tables, labels, weights = [], [], []
+    tables, labels = [], []
     for example in examples:
         rows = _rows(example, draw)
         place = [example.names.index(name) for name in names]
         tables.append(example.table[rows][:, place])
         labels.append(np.isin(rows, example.wanted).astype(np.int8))
-        weights.append(np.full(len(rows), example.weight, np.float32))
-    data = lightgbm.Dataset(
-        np.concatenate(tables),
-        np.concatenate(labels),
-        weight=np.concatenate(weights),
-        group=[len(rows) for rows in labels],
-    )
+    sizes = [len(rows) for rows in labels]
+    data = lightgbm.Dataset(np.concatenate(tables), np.concatenate(labels), group=sizes)
     return trees_of(names, lightgbm.train(SETTINGS | {"seed": SEED}, data, ROUNDS))
 
 

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from common import DataFile, data_file, save, scratch
-from learning_to_rank import Example, cross_validated
-from localization_commits import commit_examples
+from learning_to_rank import cross_validated
 from localization_data import TREES, Measured, Tree, bugs_of, by_project, clones
 from localization_measure import Job, Project, measured_project
 from localization_tables import Ranked, against, parts, ranked, show, table
@@ -47,8 +46,7 @@ def main() -> None:
     asked = [m for m in measured if m.example.project.lower() in REPORTED or options.all]
     if not asked:
         sys.exit("none of the bugs is of a project that is reported; --all takes every project")
-    commits = commits_of(options) if LEARNED in options.methods else []
-    ranks = ranks_of(options.methods, measured, asked, commits)
+    ranks = ranks_of(options.methods, measured, asked)
     tables = {
         part: {name: table([found[n] for n in numbers]) for name, found in ranks.items()}
         for part, numbers in parts(asked).items()
@@ -63,7 +61,6 @@ def main() -> None:
             "tree": options.tree,
             "bugs": len(asked),
             "learned_from": len(measured),
-            "learned_from_commits": len(commits),
             "lost": _lost(projects),
             "projects": sorted({m.example.project for m in asked}),
             "tables": tables,
@@ -176,12 +173,6 @@ def examples_of(options: Options) -> list[Measured]:
     return measured_of(options)[0]
 
 
-def commits_of(options: Options) -> list[Example]:
-    """Fixes told by their commits, to learn from."""
-    named = {bug.project for bug in bugs_of(options.data.records)}
-    return commit_examples(options.repos, options.work, named)
-
-
 def measured_of(options: Options) -> tuple[list[Measured], list[Project]]:
     """All bugs whose repository is there, and what else was computed for their projects."""
     found = clones(options.repos)
@@ -221,7 +212,6 @@ def ranks_of(
     methods: Sequence[str],
     measured: Sequence[Measured],
     asked: Sequence[Measured],
-    others: Sequence[Example] = (),
 ) -> dict[str, list[Ranked]]:
     """The ranks of bugs by each method, the learned ranking by models of other projects.
 
@@ -229,13 +219,11 @@ def ranks_of(
         methods: which.
         measured: the bugs to learn from.
         asked: the bugs to rank.
-        others: more to learn from.
     """
     scores: dict[str, Mapping[str, Floats]] = {}
     for name in methods:
         if name == LEARNED:
-            known = [*(m.example for m in measured), *others]
-            found = cross_validated(known, [m.example for m in asked])
+            found = cross_validated([m.example for m in measured], [m.example for m in asked])
             scores[name] = {example.bug: values for example, values in found}
         elif name == COMBINED:  # the hand-weighted sum is a feature, too
             scores[name] = {

@@ -36,7 +36,6 @@ __all__ = [
     "by_project",
     "cases_of",
     "clones",
-    "is_source",
     "knows_fix",
     "past_of",
     "release_before",
@@ -142,15 +141,14 @@ def bugs_of(records: Iterable[Mapping[str, Any]]) -> list[Bug]:
         changed = [
             file
             for file in raw["fix"]["files"]
-            if file["change"] in ("MODIFY", "RENAME") and is_source(file["old"])
+            if file["change"] in ("MODIFY", "RENAME") and _is_source(file["old"])
         ]
         if changed:
             found.append(_bug(raw, changed))
     return found
 
 
-def is_source(path: str | None) -> bool:
-    """Whether a path is that of a source file other than a test."""
+def _is_source(path: str | None) -> bool:
     return bool(path) and str(path).endswith(".py") and not is_test(str(path).replace("\\", "/"))
 
 

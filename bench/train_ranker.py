@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from learning_to_rank import ROUNDS, SETTINGS, fit
-from localization import commits_of, examples_of, options_of
+from localization import examples_of, options_of
 
 from epochzero.locate.ranker import Trees
 
@@ -27,17 +27,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     options = options_of(parser)
     examples = [measured.example for measured in examples_of(options)]
-    commits = commits_of(options)
-    trees = fit([*examples, *commits])
+    trees = fit(examples)
     projects = Counter(example.project for example in examples)
     card = {
         "trained_on": {
-            "data": "Denchmark (Kim et al., MSR 2021): bug reports of deep-learning projects; and "
-            "messages of fixes in the histories of their repositories and others",
+            "data": "Denchmark (Kim et al., MSR 2021): bug reports of deep-learning projects",
             "bugs": len(examples),
             "projects": dict(sorted(projects.items())),
-            "commits": len(commits),
-            "repositories_of_commits": sorted({example.project for example in commits}),
             "settings": SETTINGS,
             "rounds": ROUNDS,
         },
