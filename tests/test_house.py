@@ -19,7 +19,8 @@ ROOMS = {
     "diagnose": {"errors", "taxonomy", "logs"},
     "code": {"errors", "taxonomy"},
     "locate": {"errors", "taxonomy", "logs", "diagnose", "code"},
-    "cli": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", ""},
+    "check": {"errors", "taxonomy"},
+    "cli": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "check", ""},
     "__main__": {"cli"},
 }  # type: dict[str, set[str]]
 BELOW = [name for name in MODULES if name.split("/")[0] not in ("cli", "__main__.py")]

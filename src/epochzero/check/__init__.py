@@ -1,0 +1,1 @@
+"""A job against its platform, before it costs GPU time: read, never run."""

@@ -1,0 +1,1 @@
+"""A command line, and what it finally runs."""

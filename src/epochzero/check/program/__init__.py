@@ -1,0 +1,1 @@
+"""The program of a job, read as a whole without running it."""

@@ -1,0 +1,1 @@
+"""What can go wrong: one file a rule."""

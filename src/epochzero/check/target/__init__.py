@@ -1,0 +1,1 @@
+"""A platform: what is installed, mounted and allowed there."""
