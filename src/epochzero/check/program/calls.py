@@ -180,7 +180,7 @@ class Calls(Core):
             return Anything("nested too deep")
         frame = self.frame
         for changes in frame.left:
-            self.journal.join_in(changes)  # type: ignore[arg-type]
+            self.journal.join_in(changes)
         if frame.yields:
             return Box.of("list", frame.yields, complete=False)
         if not flow & (Flow.NEXT | Flow.RETURN):

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from epochzero.check.program import phases
-from epochzero.check.program.core import Arguments
+from epochzero.check.program.core import Arguments, Core
 from epochzero.check.program.heap import Bound, Box, Class, Function, Made, Member, Object, V
 from epochzero.check.program.values import Anything
 
