@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,9 +14,6 @@ from epochzero.check.program.events import Called, Event, Imported, Looked
 from epochzero.check.program.values import Value
 
 __all__ = ["Module", "Program"]
-
-_LINE_END = re.compile(r"\r\n|\r|\n")
-"""What ends a line for Python; `str.splitlines` knows more, and its numbers would differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +46,8 @@ class Module:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The source by lines."""
-        return _LINE_END.split(self.text)
+        """The source by lines as Python counts them; `str.splitlines` knows more ends."""
+        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 @dataclass(frozen=True, eq=False)
