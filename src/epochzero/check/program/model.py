@@ -11,6 +11,7 @@ from pathlib import Path
 from epochzero.check.findings import Place, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Called, Event, Imported, Looked
+from epochzero.check.program.parsers.model import Parsed
 from epochzero.check.program.values import Value
 
 __all__ = ["Module", "Program"]
@@ -61,6 +62,7 @@ class Program:
         options: the parsed arguments of the command line, by destination, where the script's parser
             is known.
         unknowns: what could not be followed, and why.
+        parsed: the command line by each parser that reads it, in their order.
     """
 
     job: Job
@@ -68,6 +70,7 @@ class Program:
     events: Sequence[Event]
     options: Mapping[str, Value] = field(default_factory=dict)
     unknowns: tuple[Unknown, ...] = ()
+    parsed: tuple[Parsed, ...] = ()
 
     @cached_property
     def calls(self) -> tuple[Called, ...]:
