@@ -7,12 +7,14 @@ reads whole files, also functions that the job never calls: there nothing is fou
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
 from pyflakes import checker
+from pyflakes.messages import Message
 
 from epochzero.check.findings import Finding, Place, Severity
 from epochzero.check.program.events import Situation
@@ -64,44 +66,87 @@ class Flake:
 
 
 @lru_cache(maxsize=1)  # Several rules ask for the same program, one after the other.
-def flakes(program: Program) -> tuple[Flake, ...]:
-    """The messages of pyflakes about code that the job reaches."""
+def _read(program: Program) -> _Reading:
+    """What pyflakes says of all modules, and what tells whether the job comes there."""
+    modules = [module for module in program.modules.values() if module.tree is not None]
     events: dict[str, list[Situation]] = {}
     for event in program.events:
         events.setdefault(event.at.place.path, []).append(event.at)
-    modules = [module for module in program.modules.values() if module.tree is not None]
-    mentioned = _mentioned([module.tree for module in modules if module.tree is not None])
-    return tuple(
-        flake
-        for module in modules
-        for flake in _of_module(module, events.get(module.path, []), mentioned)
+    return _Reading(
+        tuple((module, message) for module in modules for message in _messages(module)),
+        {path: _Events(found) for path, found in events.items()},
+        _mentioned([module.tree for module in modules if module.tree is not None]),
     )
 
 
-def _of_module(module: Module, events: list[Situation], mentioned: set[str]) -> Iterator[Flake]:
+def _messages(module: Module) -> list[Message]:
     assert module.tree is not None
     try:
-        found = checker.Checker(module.tree, module.path).messages
+        found: list[Message] = checker.Checker(module.tree, module.path).messages
     except RecursionError:
-        return
-    for message in found:
-        gates = list(_gates(module.tree.body, message.lineno, module.name == "__main__"))
-        severity = _severity(gates, events, mentioned)
-        if severity is not None:
-            yield Flake(
-                type(message).__name__,
-                tuple(message.message_args),
-                module,
-                message.col,
-                Place(
-                    module.path,
-                    message.lineno,
-                    message.col + 1,
-                    module.place(message.lineno).code,
-                ),
-                severity,
-                _nearest(gates, events, module),
-            )
+        return []
+    return found
+
+
+def flakes(program: Program, kinds: Container[str]) -> Iterator[Flake]:
+    """The messages of these kinds about code that the job reaches."""
+    reading = _read(program)
+    for module, message in reading.messages:
+        if type(message).__name__ in kinds:
+            events = reading.events.get(module.path, _Events([]))
+            yield from _flake(module, message, events, reading.mentioned)
+
+
+def _flake(
+    module: Module, message: Message, events: _Events, mentioned: set[str]
+) -> Iterator[Flake]:
+    assert module.tree is not None
+    line, column = message.lineno, message.col
+    gates = list(_gates(module.tree.body, line, module.name == "__main__"))
+    severity = _severity(gates, events, mentioned)
+    if severity is not None:
+        yield Flake(
+            type(message).__name__,
+            tuple(message.message_args),
+            module,
+            column,
+            Place(module.path, line, column + 1, module.place(line).code),
+            severity,
+            _nearest(gates, events, module),
+        )
+
+
+class _Events:
+    """The circumstances of the events in a module, by line."""
+
+    def __init__(self, events: list[Situation]) -> None:
+        self._events = sorted(events, key=lambda at: at.place.line)
+        self._lines = [at.place.line for at in self._events]
+
+    def within(self, body: _Body) -> list[Situation]:
+        """Those in the lines of a body."""
+        last = body[-1].end_lineno or body[-1].lineno
+        start, end = bisect_left(self._lines, body[0].lineno), bisect_right(self._lines, last)
+        return self._events[start:end]
+
+    def outside(self) -> Situation | None:
+        """The first one at the module's level."""
+        return next((at for at in self._events if not at.function), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is known of a program.
+
+    Attributes:
+        messages: of pyflakes, with their modules.
+        events: by path.
+        mentioned: names that code mentions which runs.
+    """
+
+    messages: tuple[tuple[Module, Message], ...]
+    events: Mapping[str, _Events]
+    mentioned: set[str]
 
 
 # -- Does the job come there? ------------------------------------------------------------------
@@ -171,13 +216,11 @@ def _is_main(statement: ast.stmt) -> bool:
     }
 
 
-def _severity(
-    gates: Iterable[_Gate], events: list[Situation], mentioned: set[str]
-) -> Severity | None:
+def _severity(gates: Iterable[_Gate], events: _Events, mentioned: set[str]) -> Severity | None:
     """How sure it is that the job comes through the gates; None when nothing says that it does."""
     severity: Severity = "error"
     for gate in gates:
-        inside = [at for at in events if _within(gate.body, at.place.line)]
+        inside = events.within(gate.body)
         if gate.handled:
             return None
         if gate.function is not None and not inside and not _called(gate.function, mentioned):
@@ -192,14 +235,12 @@ def _called(function: _Function, mentioned: set[str]) -> bool:
     return name in mentioned or name in _HOOKS or (name.startswith("__") and name.endswith("__"))
 
 
-def _nearest(gates: list[_Gate], events: list[Situation], module: Module) -> Situation:
+def _nearest(gates: list[_Gate], events: _Events, module: Module) -> Situation:
     """An event in the innermost gate that has one, else at the module's level."""
     for gate in reversed(gates):
-        for at in events:
-            if _within(gate.body, at.place.line):
-                return at
-    outside = [at for at in events if not at.function]
-    return outside[0] if outside else Situation(module.place(1))
+        if inside := events.within(gate.body):
+            return inside[0]
+    return events.outside() or Situation(module.place(1))
 
 
 def _mentioned(trees: Iterable[ast.Module]) -> set[str]:

@@ -12,6 +12,7 @@ from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
 
+_COUNT = "PercentFormatPositionalCountMismatch"
 _SAID = {
     "PercentFormatInvalidFormat": ("The format is not valid: {0}.", "ValueError: {0}"),
     "PercentFormatMixedPositionalAndNamed": (
@@ -40,10 +41,10 @@ _SAID = {
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
-    for flake in flakes(program):
-        if flake.kind == "PercentFormatPositionalCountMismatch":
+    for flake in flakes(program, (_COUNT, *_SAID)):
+        if flake.kind == _COUNT:
             yield _count(flake)
-        elif flake.kind in _SAID:
+        else:
             message, consequence = (text.format(*flake.values) for text in _SAID[flake.kind])
             yield flake.finding(RULE.id, RULE.category, message, consequence, RULE.fix)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.events import Imported
+from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.program.events import Imported, Situation
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import External
 from epochzero.check.rules.base import Case, Rule
@@ -111,17 +111,16 @@ def _import(event: Imported, python: Version, target: Target) -> Iterator[Findin
 
 def _names(program: Program, python: Version) -> Iterator[Finding]:
     """Names that are used without being imported: ``collections.Mapping``."""
-    used = [(call.name, call.at) for call in program.calls]
-    used += [
-        (f"{look.on.name}.{look.name}", look.at)
-        for look in program.lookups
-        if isinstance(look.on, External) and not look.item and not look.stored
-    ]
-    imported = {
-        f"{event.module}.{name}" for event in program.imports for name in event.names
-    }  # said at the import
-    for name, at in dict.fromkeys(used):
-        if name in imported or guarded(at, AttributeError):
+    used: dict[tuple[str, Place], Situation] = {}
+    for call in program.calls:
+        used.setdefault((call.name, call.at.place), call.at)
+    for look in program.lookups:
+        if isinstance(look.on, External) and not look.item and not look.stored:
+            used.setdefault((f"{look.on.name}.{look.name}", look.at.place), look.at)
+    # Of a name that is imported it was said at the import.
+    said = {f"{event.module}.{name}" for event in program.imports for name in event.names}
+    for (name, _), at in used.items():
+        if name in said or guarded(at, AttributeError):
             continue
         if why := lacks_name(name, python):
             module, _, attribute = name.rpartition(".")

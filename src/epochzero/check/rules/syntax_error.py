@@ -39,10 +39,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     for module in program.modules.values():
         if module.error is not None and not NEWER_PYTHON.search(module.error.msg or ""):
             yield _of_module(program, module, target)
-    for flake in flakes(program):
-        if flake.kind in _FLAKES:
-            message = _FLAKES[flake.kind].format(*flake.values)
-            yield _finding(program, flake.module, flake.place, message, "SyntaxError")
+    for flake in flakes(program, _FLAKES):
+        message = _FLAKES[flake.kind].format(*flake.values)
+        yield _finding(program, flake.module, flake.place, message, "SyntaxError")
 
 
 def _of_module(program: Program, module: Module, target: Target) -> Finding | Unknown:

@@ -32,12 +32,12 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         return
     given = {name for one in program.job.launchers for name in _OF_LAUNCHER.get(one, ())}
     lazy = target.python is not None and target.python[:2] >= ANNOTATIONS_ARE_LAZY
-    for flake in flakes(program):
+    for flake in flakes(program, ("UndefinedName", "UndefinedLocal")):
         if flake.kind == "UndefinedName":
             name = str(flake.values[0])
             if name not in given and _is_evaluated(flake, name, lazy):
                 yield _undefined(flake, name)
-        elif flake.kind == "UndefinedLocal":
+        else:
             yield _unbound(flake, str(flake.values[0]))
 
 
