@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from epochzero.check.program.values import Anything, Constant, External, Instanc
 from epochzero.check.target.model import Distribution, Target
 from epochzero.errors import InputError
 
-from .conftest import Read
+Read = Callable[..., Program]
 
 
 def calls(program: Program, name: str) -> list[Called]:

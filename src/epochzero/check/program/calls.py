@@ -321,10 +321,26 @@ class Calls(Core):
         elif isinstance(result, Made) and result.place is None:
             result.place = self.place(node)
         self._change_path(name, given)
+        if name in ("importlib.import_module", "builtins.__import__"):
+            result = self._import_named(given, node) or result
         self.called(name, given, None, result, node)
         self.command_lines.called(name, given, result, node)
         library.called(self, name, given, result, node)
         return result
+
+    def _import_named(self, given: Arguments, node: ast.expr) -> V | None:
+        """``importlib.import_module`` of a name that is known."""
+        text = as_text(given.positional[0]) if given.positional else None
+        if not isinstance(text, Constant):
+            self.unknown("an import", "the name of the module is not known", node)
+            return None
+        name = str(text.value)
+        if name.startswith("."):
+            return None
+        opened = self.open(name, node)
+        if opened is None:
+            self.imported(name, (), node)
+        return opened or External(name)
 
     def _change_path(self, name: str, given: Arguments) -> None:
         """``sys.path.insert`` and ``append`` with what is known."""

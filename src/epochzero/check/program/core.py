@@ -211,6 +211,10 @@ class Core(ABC):
         """A name of a library; of a few of the standard library the value."""
 
     @abstractmethod
+    def open(self, name: str, node: ast.AST) -> Opened | None:
+        """A module of the job, executed if it was not; None for one that is not the job's."""
+
+    @abstractmethod
     def flag(self, name: str) -> V | None:
         """The value of a flag of absl; None when it is none or not known."""
 
@@ -341,7 +345,6 @@ class Core(ABC):
             self._evaluates = name.endswith(".eval")
         if phases.is_fit(name):
             self.train_from(len(self._happenings))
-            self._trained_at = len(self._happenings) + 1
             return "training"
         if phases.is_optimizer(name):
             self._trained_at = -1
@@ -355,6 +358,7 @@ class Core(ABC):
         earlier = self._trained_at if self._trained_at >= 0 else begin
         for one in self._happenings[min(earlier, begin) :]:
             one.phase = one.firm or "training"
+        self._trained_at = len(self._happenings)
 
     @contextmanager
     def loop(self) -> Iterator[None]:
@@ -368,7 +372,6 @@ class Core(ABC):
             self.loops -= 1
             if self._has_stepped and not self._sets_up(begin):
                 self.train_from(begin)
-                self._trained_at = len(self._happenings)
             self._has_stepped = self._has_stepped or stepped
 
     def _sets_up(self, begin: int) -> bool:

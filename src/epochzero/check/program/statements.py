@@ -17,6 +17,7 @@ from epochzero.check.program.heap import (
     Member,
     Object,
     Opened,
+    Ref,
     Scope,
     V,
     maker,
@@ -432,10 +433,10 @@ class Statements(Core):
             items, complete, some = self.iterated(over, node.iter)
             if complete and len(items) * self._walked_rounds <= self._most(node):
                 return self._unrolled(node, items)
-            return self._abstract(
-                node, some, lambda: self.assign(node.target, items[0] if not complete and items
-                                                else _ROUND),
-            )  # fmt: skip
+            first = items[0] if items else _ROUND
+            # A number or text is only the first of many; what is done with an object is alike.
+            item = first if isinstance(first, Ref) else _ROUND
+            return self._abstract(node, some, lambda: self.assign(node.target, item))
 
     def _most(self, node: ast.For | ast.AsyncFor) -> int:
         """How many rounds are worth walking: those over numbers are alike."""
