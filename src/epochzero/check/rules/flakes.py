@@ -10,7 +10,7 @@ import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from pyflakes import checker
@@ -75,7 +75,7 @@ def _read(program: Program) -> _Reading:
     return _Reading(
         tuple((module, message) for module in modules for message in _messages(module)),
         {path: _Events(found) for path, found in events.items()},
-        _mentioned([module.tree for module in modules if module.tree is not None]),
+        tuple(module.tree for module in modules if module.tree is not None),
     )
 
 
@@ -94,16 +94,14 @@ def flakes(program: Program, kinds: Container[str]) -> Iterator[Flake]:
     for module, message in reading.messages:
         if type(message).__name__ in kinds:
             events = reading.events.get(module.path, _Events([]))
-            yield from _flake(module, message, events, reading.mentioned)
+            yield from _flake(module, message, events, reading)
 
 
-def _flake(
-    module: Module, message: Message, events: _Events, mentioned: set[str]
-) -> Iterator[Flake]:
+def _flake(module: Module, message: Message, events: _Events, reading: _Reading) -> Iterator[Flake]:
     assert module.tree is not None
     line, column = message.lineno, message.col
     gates = list(_gates(module.tree.body, line, module.name == "__main__"))
-    severity = _severity(gates, events, mentioned)
+    severity = _severity(gates, events, reading)
     if severity is not None:
         yield Flake(
             type(message).__name__,
@@ -134,19 +132,24 @@ class _Events:
         return next((at for at in self._events if not at.function), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Reading:
     """What is known of a program.
 
     Attributes:
         messages: of pyflakes, with their modules.
         events: by path.
-        mentioned: names that code mentions which runs.
+        trees: of the modules.
     """
 
     messages: tuple[tuple[Module, Message], ...]
     events: Mapping[str, _Events]
-    mentioned: set[str]
+    trees: tuple[ast.Module, ...]
+
+    @cached_property
+    def mentioned(self) -> set[str]:
+        """Names that code mentions which itself runs; most programs never ask for them."""
+        return _mentioned(self.trees)
 
 
 # -- Does the job come there? ------------------------------------------------------------------
@@ -216,23 +219,24 @@ def _is_main(statement: ast.stmt) -> bool:
     }
 
 
-def _severity(gates: Iterable[_Gate], events: _Events, mentioned: set[str]) -> Severity | None:
+def _severity(gates: Iterable[_Gate], events: _Events, reading: _Reading) -> Severity | None:
     """How sure it is that the job comes through the gates; None when nothing says that it does."""
     severity: Severity = "error"
     for gate in gates:
         inside = events.within(gate.body)
         if gate.handled:
             return None
-        if gate.function is not None and not inside and not _called(gate.function, mentioned):
+        if gate.function is not None and not inside and not _called(gate.function, reading):
             return None
         if inside or gate.function is None:
             severity = severity if any(at.certain for at in inside) else "warning"
     return severity
 
 
-def _called(function: _Function, mentioned: set[str]) -> bool:
+def _called(function: _Function, reading: _Reading) -> bool:
     name = function.name
-    return name in mentioned or name in _HOOKS or (name.startswith("__") and name.endswith("__"))
+    by_python = name in _HOOKS or (name.startswith("__") and name.endswith("__"))
+    return by_python or name in reading.mentioned
 
 
 def _nearest(gates: list[_Gate], events: _Events, module: Module) -> Situation:
