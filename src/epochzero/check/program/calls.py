@@ -132,7 +132,7 @@ class Calls(Core):
         via = (*outer.via, self.place(node)) if hasattr(node, "lineno") else outer.via
         name = function.name.removeprefix(f"{scope.module.name}.")
         self.frame = Frame(scope, name, via, phase, firm or outer.firm, function, receiver)
-        before = self.certain, self.loops
+        before = self.frame.start = self.certain, self.loops
         self._active.append(function)
         try:
             yield
@@ -192,7 +192,7 @@ class Calls(Core):
         for changes in frame.left:
             self.journal.join_in(changes)
         if frame.yields:
-            return Box.of("list", frame.yields, complete=False)
+            return Box.of("list", frame.yields, complete=frame.all_yielded)
         if not flow & (Flow.NEXT | Flow.RETURN):
             raise PathEnds
         results = frame.returns

@@ -75,6 +75,9 @@ class Frame:
     receiver: V | None = None
     returns: list[V] = field(default_factory=list)
     yields: list[V] = field(default_factory=list)
+    start: tuple[bool, int] = (True, 0)
+    """Whether its call is certain, and in how many loops."""
+    all_yielded: bool = True
     left: list[dict[tuple[int, str], tuple[dict[str, object], str, object]]] = field(
         default_factory=list
     )

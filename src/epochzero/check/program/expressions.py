@@ -647,11 +647,15 @@ class Expressions(Core):
     def _yield(self, node: ast.Yield) -> V:
         value = Constant(None) if node.value is None else self.evaluate(node.value)
         self.frame.yields.append(value)
+        if (self.certain, self.loops) != self.frame.start:
+            self.frame.all_yielded = False
         return Anything("what is sent to a generator")
 
     def _yield_from(self, node: ast.YieldFrom) -> V:
-        items, _, _ = self.iterated(self.evaluate(node.value), node)
+        items, complete, _ = self.iterated(self.evaluate(node.value), node)
         self.frame.yields += items
+        if not complete or (self.certain, self.loops) != self.frame.start:
+            self.frame.all_yielded = False
         return Anything("what a generator returns")
 
 
