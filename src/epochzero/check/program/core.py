@@ -32,9 +32,9 @@ from epochzero.check.target.model import Target
 
 __all__ = ["Arguments", "Core", "Exhausted", "Flow", "Frame", "PathEnds"]
 
-MOST_STEPS = 400_000
-"""Statements and expressions that are walked; a program of 20,000 lines takes about half of them."""
-LONGEST_S = 4.0
+MOST_STEPS = 150_000
+"""Statements and expressions that are walked; a program of 20,000 lines takes about two thirds of them."""
+LONGEST_S = 3.0
 """A guard for slow machines; the bound on steps is what stops a large program."""
 _ASK_TIME_EVERY = 1024
 
