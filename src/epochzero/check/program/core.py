@@ -20,6 +20,7 @@ from epochzero.check.program.heap import (
     Made,
     Object,
     Opened,
+    Ref,
     Scope,
     V,
     maker,
@@ -145,6 +146,8 @@ class Core(ABC):
         self.arguments: Box = self._arguments_of(job)
         self.loaders: list[Made] = []
         """Data loaders that were made and not yet iterated."""
+        self.registered: dict[Ref, list[Function]] = {}
+        """Functions that a library's object was given by a decorator: ``@app.command()``."""
         self._happenings: list[_Happening] = []
         self._steps = 0
         self._end = time.thread_time() + LONGEST_S

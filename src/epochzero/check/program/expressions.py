@@ -159,6 +159,8 @@ class Expressions(Core):
                 return self._of_made(owner, name, node, called)
             case Member():
                 return Member(owner, name)
+            case Function() if name == "remote":
+                return owner  # a task of Ray, called with the function's own arguments
             case Constant() | Text() | Box() | Items() if called:
                 return Bound(owner, name)
             case Anything() if called:

@@ -58,6 +58,9 @@ _RUNNERS = {
     "torch_xla.distributed.xla_multiprocessing.spawn": ("fn", 1),
 }
 """Functions that call their first argument, with how many arguments of their own before ``args``."""
+_STARTS = ("__call__", "run", "main", "cli")
+"""Methods by which an application of a library starts what was registered with it."""
+_READS_ALL = tuple(f"builtins.{name}" for name in ("next", "list", "tuple", "set", "dict", "sum"))
 _PROCESSES = ("Process", "Thread")
 _MAINS = ("absl.app.run", "tensorflow.compat.v1.app.run", "tensorflow.app.run", "asyncio.run")
 
@@ -77,6 +80,9 @@ def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr
         _spawned(machine, given, node, *_RUNNERS[name])
     elif last in _PROCESSES and "target" in given.keywords:
         _started(machine, given, node)
+    elif name in _READS_ALL:
+        for one in given.positional:
+            consume(machine, one, node, certain=True)
     elif name in _MAINS and given.positional and isinstance(given.positional[0], Function):
         machine.read_flags()
         machine.apply(given.positional[0], Arguments([], {}, False), node)
@@ -104,6 +110,9 @@ def _started(machine: Core, given: Arguments, node: ast.expr) -> None:
 def method_called(machine: Core, owner: V, name: str, given: Arguments, node: ast.expr) -> None:
     """A method of a library's object was called: what it calls in turn."""
     dotted = machine.method_name(owner, name)
+    if name in _STARTS and isinstance(owner, Made):
+        for function in machine.registered.get(owner, ()):
+            machine.possibly(function, node)
     if name == "__call__":
         for module in islice(_objects(owner), _MOST_SEEN):
             if not is_dataset(module.cls):
@@ -163,8 +172,8 @@ def consume(machine: Core, value: V, node: ast.expr, certain: bool = False) -> N
             for dataset in islice(_objects(one), _MOST_SEEN):
                 _read(machine, dataset, node, certain)
         for name in _LOADER_FUNCTIONS:
-            if isinstance(function := loader.keywords.get(name), (Function, Bound)):
-                machine.possibly(function, node)
+            if (function := loader.keywords.get(name)) is not None:
+                machine.callbacks(Arguments([function]), node)
 
 
 def _read(machine: Core, dataset: Object, node: ast.expr, certain: bool) -> None:
