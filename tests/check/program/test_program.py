@@ -647,6 +647,24 @@ def test_processes_run_their_target(read: Read) -> None:
     assert calls(program, "builtins.open")[0].at.certain
 
 
+def test_partial_functions_and_the_first_batch(read: Read) -> None:
+    program = read("""
+        from functools import partial
+        from torch.utils.data import DataLoader, Dataset
+        class Items(Dataset):
+            def __len__(self): return 1
+            def __getitem__(self, i): return open("item")
+        def collate(batch, root):
+            open(f"{root}/c")
+        make = partial(collate, root="/a")
+        make([1])
+        loader = DataLoader(Items(), collate_fn=partial(collate, root="/b"))
+        next(iter(loader))
+        """)
+    assert opened(program) == ["/a/c", "item", "/b/c"]
+    assert calls(program, "builtins.open")[1].at.certain
+
+
 def test_a_function_that_is_given_away_may_be_called(read: Read) -> None:
     program = read("""
         import lib
@@ -746,6 +764,44 @@ def test_commands_of_click(read: Read) -> None:
         "5",
     )
     assert opened(program) == ["/data/5"]
+
+
+def test_a_function_for_fire_and_commands_of_typer(read: Read) -> None:
+    program = read(
+        """
+        import fire
+        def main(root, count=1, *, name="x"):
+            open(f"{root}/{count}/{name}")
+        fire.Fire(main)
+        """,
+        "/data",
+        "--count=5",
+    )
+    assert opened(program) == ["/data/5/x"]
+    program = read("""
+        import typer
+        app = typer.Typer()
+        @app.command()
+        def train(root: str):
+            open("typer")
+        app()
+        """)
+    assert opened(program) == ["typer"]
+
+
+def test_flags_of_absl(read: Read) -> None:
+    program = read(
+        """
+        from absl import app, flags
+        FLAGS = flags.FLAGS
+        flags.DEFINE_string("root", "/data", "where")
+        def main(argv):
+            open(FLAGS.root)
+        app.run(main)
+        """,
+        "--root=/flag",
+    )
+    assert opened(program) == ["/flag"]
 
 
 def test_fields_of_data_classes_as_options(read: Read) -> None:

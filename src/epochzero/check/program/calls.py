@@ -78,6 +78,8 @@ class Calls(Core):
                 return self._external(callee.name, given, node)
             case Member(owner, name):
                 return self._method(owner, name, given, node)
+            case Made(name="functools.partial") if callee.arguments:
+                return self._apply(callee.arguments[0], _with_earlier(callee, given), node)
             case Made():
                 return self._method(callee, "__call__", given, node)
         self.callbacks(given, node)
@@ -132,7 +134,7 @@ class Calls(Core):
         via = (*outer.via, self.place(node)) if hasattr(node, "lineno") else outer.via
         name = function.name.removeprefix(f"{scope.module.name}.")
         self.frame = Frame(scope, name, via, phase, firm or outer.firm, function, receiver)
-        before = self.certain, self.loops
+        before = self.frame.start = self.certain, self.loops
         self._active.append(function)
         try:
             yield
@@ -192,7 +194,7 @@ class Calls(Core):
         for changes in frame.left:
             self.journal.join_in(changes)
         if frame.yields:
-            return Box.of("list", frame.yields, complete=False)
+            return Box.of("list", frame.yields, complete=frame.all_yielded)
         if not flow & (Flow.NEXT | Flow.RETURN):
             raise PathEnds
         results = frame.returns
@@ -325,6 +327,11 @@ class Calls(Core):
             result = self._import_named(given, node) or result
         self.called(name, given, None, result, node)
         self.command_lines.called(name, given, result, node)
+        if name == "functools.partial":
+            return result
+        if name == "fire.Fire" and given.positional and isinstance(given.positional[0], Function):
+            function = given.positional[0]
+            return self.run(function, self.command_lines.fired(function), node)
         library.called(self, name, given, result, node)
         return result
 
@@ -397,9 +404,9 @@ class Calls(Core):
     def callbacks(self, given: Arguments, node: ast.expr) -> None:
         """Functions of the job that are given to a library: it may call them."""
         for one in (*given.positional, *given.keywords.values()):
-            if isinstance(one, Function) or (
-                isinstance(one, Bound) and isinstance(one.function, Function)
-            ):
+            held = one.arguments[0] if isinstance(one, Made) and _is_partial(one) else one
+            function = held.function if isinstance(held, Bound) else held
+            if isinstance(function, Function):
                 self.possibly(one, node)
 
     def iterated_known(self, value: V | None) -> tuple[list[V] | None, bool, bool]:
@@ -412,6 +419,16 @@ class Calls(Core):
         if isinstance(value, Constant) and isinstance(value.value, str) and len(value.value) < 64:
             return [Constant(one) for one in value.value], True, bool(value.value)
         return None, False, False
+
+
+def _is_partial(made: Made) -> bool:
+    return made.name == "functools.partial" and bool(made.arguments)
+
+
+def _with_earlier(partial: Made, given: Arguments) -> Arguments:
+    """The arguments of a call of `functools.partial`'s result, with those that it was made with."""
+    positional = [*partial.arguments[1:], *given.positional]
+    return Arguments(positional, {**partial.keywords, **given.keywords}, given.complete)
 
 
 def _fields(cls: Class) -> dict[str, V | None]:

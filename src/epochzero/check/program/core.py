@@ -20,6 +20,7 @@ from epochzero.check.program.heap import (
     Made,
     Object,
     Opened,
+    Ref,
     Scope,
     V,
     maker,
@@ -32,9 +33,9 @@ from epochzero.check.target.model import Target
 
 __all__ = ["Arguments", "Core", "Exhausted", "Flow", "Frame", "PathEnds"]
 
-MOST_STEPS = 400_000
-"""Statements and expressions that are walked; a program of 20,000 lines takes about half of them."""
-LONGEST_S = 4.0
+MOST_STEPS = 150_000
+"""Statements and expressions that are walked; a program of 20,000 lines takes about two thirds of them."""
+LONGEST_S = 3.0
 """A guard for slow machines; the bound on steps is what stops a large program."""
 _ASK_TIME_EVERY = 1024
 
@@ -75,6 +76,9 @@ class Frame:
     receiver: V | None = None
     returns: list[V] = field(default_factory=list)
     yields: list[V] = field(default_factory=list)
+    start: tuple[bool, int] = (True, 0)
+    """Whether its call is certain, and in how many loops."""
+    all_yielded: bool = True
     left: list[dict[tuple[int, str], tuple[dict[str, object], str, object]]] = field(
         default_factory=list
     )
@@ -142,6 +146,8 @@ class Core(ABC):
         self.arguments: Box = self._arguments_of(job)
         self.loaders: list[Made] = []
         """Data loaders that were made and not yet iterated."""
+        self.registered: dict[Ref, list[Function]] = {}
+        """Functions that a library's object was given by a decorator: ``@app.command()``."""
         self._happenings: list[_Happening] = []
         self._steps = 0
         self._end = time.thread_time() + LONGEST_S

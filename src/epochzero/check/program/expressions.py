@@ -159,6 +159,8 @@ class Expressions(Core):
                 return self._of_made(owner, name, node, called)
             case Member():
                 return Member(owner, name)
+            case Function() if name == "remote":
+                return owner  # a task of Ray, called with the function's own arguments
             case Constant() | Text() | Box() | Items() if called:
                 return Bound(owner, name)
             case Anything() if called:
@@ -647,11 +649,15 @@ class Expressions(Core):
     def _yield(self, node: ast.Yield) -> V:
         value = Constant(None) if node.value is None else self.evaluate(node.value)
         self.frame.yields.append(value)
+        if (self.certain, self.loops) != self.frame.start:
+            self.frame.all_yielded = False
         return Anything("what is sent to a generator")
 
     def _yield_from(self, node: ast.YieldFrom) -> V:
-        items, _, _ = self.iterated(self.evaluate(node.value), node)
+        items, complete, _ = self.iterated(self.evaluate(node.value), node)
         self.frame.yields += items
+        if not complete or (self.certain, self.loops) != self.frame.start:
+            self.frame.all_yielded = False
         return Anything("what a generator returns")
 
 

@@ -355,6 +355,30 @@ class CommandLines:
                 yield below, _for(below, values)
                 return
 
+    def fired(self, function: Function) -> Arguments:
+        """What Fire gives a function."""
+        builder = Builder("fire", self._place_of(function))
+        args = function.node.args
+        positional = [*args.posonlyargs, *args.args]
+        defaults = [*([None] * (len(positional) - len(function.defaults))), *function.defaults]
+        parameters = [
+            *((one, default, "positional_or_keyword") for one, default in zip(
+                positional, defaults, strict=True)),
+            *((one, default, "keyword_only") for one, default in zip(
+                args.kwonlyargs, function.keyword_defaults, strict=True)),
+        ]  # fmt: skip
+        for one, default, kind in parameters:
+            keywords: dict[str, Value] = {"kind": Constant(kind)}
+            if default is not None:
+                keywords["default"] = published(default)
+            builder.options.append(OptionSpec((one.arg,), keywords, builder.place))
+        for several, kind in ((args.vararg, "var_positional"), (args.kwarg, "var_keyword")):
+            if several is not None:
+                option = OptionSpec((several.arg,), {"kind": Constant(kind)}, builder.place)
+                builder.options.append(option)
+        parsed = self._read(builder, self.machine.job.argv)
+        return _for(function, {} if parsed is None else parsed.values)
+
     def _click(self, function: Function) -> Builder:
         builder = Builder("click", self._place_of(function))
         if (known := self._parts.get(function)) is not None:

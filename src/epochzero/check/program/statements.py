@@ -331,6 +331,9 @@ class Statements(Core):
                 function.kind = "property"
         elif isinstance(value, Function):
             self.apply(value, Arguments([function]), decorator)
+        owner = value.owner if isinstance(value, Member) else getattr(value, "receiver", None)
+        if isinstance(owner, Made):
+            self.registered.setdefault(owner, []).append(function)
 
     def _add_command(self, function: Function, decorator: ast.expr) -> None:
         """``@group.command()``: the function is a command of a group of click."""
