@@ -31,7 +31,7 @@ def checked(rule: Rule, case: Case, folder: Path) -> Checked:
         path.write_text(text, encoding="utf-8")
     target = folder / "target.toml"
     target.write_text(f"format = 1\n{case.target}", encoding="utf-8")
-    command = ["python", "train.py", *case.arguments]
+    command = [*case.command, *case.arguments]
     environment = dict(case.environment)
     return check(command, target, folder=job, select=[rule.id], environment=environment)
 
