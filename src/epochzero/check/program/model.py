@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,9 +15,6 @@ from epochzero.check.program.parsers.model import Parsed
 from epochzero.check.program.values import Value
 
 __all__ = ["Module", "Program"]
-
-_LINE_END = re.compile(r"\r\n|\r|\n")
-"""What ends a line for Python; `str.splitlines` knows more, and its numbers would differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +47,8 @@ class Module:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The source by lines."""
-        return _LINE_END.split(self.text)
+        """The source by lines as Python counts them; `str.splitlines` knows more ends."""
+        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 @dataclass(frozen=True, eq=False)
