@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 FORMATS = ["text", "json", "sarif", "github", "markdown"]
 TARGET = """\
 format = 1
+name = "cluster"
 python = "3.11.4"
 
 [distributions.numpy]
@@ -191,6 +194,60 @@ def test_rules_are_listed_and_explained(run: Command) -> None:
         for text in (rule.title, rule.category, rule.source):
             assert text in explained.out
     assert "did you mean module-missing" in run("explain", "module-mising").err
+
+
+# -- The guide ---------------------------------------------------------------------------------
+
+GUIDE = (Path(__file__).resolve().parents[2] / "docs/check.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line.partition("  #")[0].strip().removeprefix("epochzero ")
+    for line in re.findall(r"(?m)^    (epochzero .*)$", GUIDE)
+]
+EVALUATE = """\
+import yaml
+
+def evaluate():
+    right = 3
+    print("%d right of %d" % (right,))
+"""
+ENTRY = """\
+import os
+
+epochs = 3
+os.makedirs("out", exist_ok=True)
+import evaluate
+evaluate.evaluate()
+"""
+
+
+@pytest.fixture
+def guide_folder(job: Path) -> Path:
+    """A folder with everything that the guide's commands name."""
+    (job / "train.py").write_text(ENTRY)
+    (job / "evaluate.py").write_text(EVALUATE)
+    return job
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_commands_of_the_guide(run: Command, guide_folder: Path, line: str) -> None:
+    ran = run(*shlex.split(line))
+    assert ran.code == (0 if "--rules" in line else 1) or "module-missing" not in ran.out
+    assert ran.err == ""
+
+
+def test_the_answer_in_the_guide(run: Command, guide_folder: Path) -> None:
+    ((command, shown),) = re.findall(r"(?s)```text\n\$ epochzero (.*?)\n\n(.*?)```", GUIDE)
+    changing = r"\d+ rules, \d+\.\d s$"
+    printed = run(*shlex.split(command)).out
+    assert re.sub(changing, "", printed.rstrip()) == re.sub(changing, "", shown.rstrip())
+
+
+def test_the_settings_in_the_guide(run: Command, guide_folder: Path) -> None:
+    ((text),) = re.findall(r"(?ms)^```toml\n(.*?)^```$", GUIDE)
+    (guide_folder / "pyproject.toml").write_text(text)
+    ran = run("check", "--", "python", "train.py")
+    assert (ran.code, ran.err) == (1, "")
+    assert "on cluster" in ran.out
 
 
 # -- Hostile text ------------------------------------------------------------------------------

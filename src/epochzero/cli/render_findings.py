@@ -168,7 +168,9 @@ def _unknowns(unknowns: Sequence[Unknown], folder: Path, verbose: bool) -> Itera
 
 def _summary(found: Checked, seconds: float) -> str:
     errors, warnings = _number(found, "error"), _number(found, "warning")
-    if errors:
+    if not found.jobs:
+        mark = click.style("NOT CHECKED", fg="yellow", bold=True)
+    elif errors:
         mark = click.style("WOULD FAIL", fg="red", bold=True)
     elif warnings:
         mark = click.style("WARNINGS", fg="yellow", bold=True)

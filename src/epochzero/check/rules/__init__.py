@@ -76,8 +76,8 @@ def _problems(rule: Rule, stem: str) -> Iterable[str]:
         if case.line < 1 and case.path not in ("<command>", "<target>"):
             yield "catches: a case does not say at which line the finding must be"
     for case in (*rule.catches, *rule.leaves):
-        if "train.py" not in case.files:
-            yield "a case has no train.py, which is what is run"
+        if not case.files.keys() & set(case.command):
+            yield f"a case has no {case.command[-1]}, which is what is run"
 
 
 def find(name: str) -> Rule:

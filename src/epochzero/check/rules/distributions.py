@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TypeAlias
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName, default_environment
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 
 from epochzero.check.target.model import Distribution, Target
+from epochzero.check.target.packages import likely_modules, well_known
 
-__all__ = ["Installed", "applies", "providers", "requirements"]
+__all__ = ["Installed", "applies", "distributions_of", "providers", "requirements"]
 
 Installed: TypeAlias = Mapping[str, Distribution]
-_SEPARATORS = re.compile(r"[-_.]+")
 
 
 def providers(module: str, installed: Installed) -> tuple[Distribution, ...]:
-    """The distributions that bring a top-level module.
+    """The distributions that bring a top-level module, as far as their modules are known or likely."""
+    return tuple(one for one in installed.values() if module in likely_modules(one))
 
-    Of those whose modules are not known the ones that are named like it are taken.
-    """
-    return tuple(
-        one
-        for one in installed.values()
-        if (
-            module in one.modules
-            if one.modules is not None
-            else _SEPARATORS.sub("-", module).lower() == canonicalize_name(one.name)
-        )
-    )
+
+def distributions_of(module: str) -> tuple[str, ...]:
+    """Names of the well-known distributions that bring a top-level module."""
+    return tuple(name for name, modules in well_known().items() if module in modules)
 
 
 @cache

@@ -14,10 +14,17 @@ from epochzero.check.program.events import Imported
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.distributions import Installed, applies, providers, requirements
+from epochzero.check.rules.distributions import (
+    Installed,
+    applies,
+    distributions_of,
+    providers,
+    requirements,
+)
 from epochzero.check.rules.situation import finding_at, guarded
 from epochzero.check.rules.standard import standard_modules
 from epochzero.check.target.model import Target
+from epochzero.check.target.packages import likely_modules
 
 __all__ = ["RULE"]
 
@@ -40,7 +47,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     for event in program.imports:
         top = event.module.partition(".")[0]
         where = (top, event.at.place.path, event.at.place.line)
-        if where in seen or not _is_missing(top, event, installed) or top in asked_for:
+        if where in seen or top in asked_for or not _is_missing(top, event, installed):
+            continue
+        if _installed_by_job(program, top):
             continue
         seen.add(where)
         if doubt:
@@ -60,20 +69,21 @@ def _is_missing(top: str, event: Imported, installed: Installed) -> bool:
 
 
 def _asked_for(program: Program) -> set[str]:
-    """Modules that the job installs, or whose presence the program asks for, first."""
-    installs = " ".join(one.text for one in program.job.installs)
-    named = {canonicalize_name(name) for name in _NAMED.findall(installs)}
+    """Modules whose presence the program asks for before it imports them."""
     return {
-        module
-        for event in program.imports
-        if canonicalize_name(_distribution(module := event.module.partition(".")[0])) in named
-    } | {
         value.value.partition(".")[0]
         for call in program.calls
         if call.name in {"importlib.util.find_spec", "pkgutil.find_loader"}
         for value in call.arguments[:1]
         if isinstance(value, Constant) and isinstance(value.value, str)
     }
+
+
+def _installed_by_job(program: Program, top: str) -> bool:
+    """Whether the job installs a distribution that brings the module before it runs the program."""
+    text = " ".join(one.text for one in program.job.installs)
+    named = {canonicalize_name(name) for name in _NAMED.findall(text)}
+    return any(canonicalize_name(name) in named for name in (*distributions_of(top), top))
 
 
 def _doubt(program: Program, target: Target) -> str:
@@ -101,49 +111,44 @@ def _is_here(value: object) -> bool:
 
 
 def _finding(event: Imported, top: str, target: Target, installed: Installed) -> Finding:
-    known = all(one.modules is not None for one in installed.values())
-    near = _near(top, installed)
-    fix = f"Install {_distribution(top)}{_by_extra(top, target, installed)}"
-    if near:
-        fix = (
-            f"Write {near} if that is meant, which is installed; else install {_distribution(top)}"
-        )
+    names = distributions_of(top)
+    fix = f"install {' or '.join(names) or _named_like(top)}{_by_extra(top, target, installed)}."
+    if near := _near(top, installed):
+        fix = f"write {near} if that is meant, which is installed; else {fix}"
+    # Of some distributions only the name may be known; then one may bring what nobody expects.
+    sure = bool(names) or all(one.modules is not None for one in installed.values())
     return finding_at(
         event.at,
         RULE.id,
         RULE.category,
         message=f"{top} is imported, and no distribution of the target brings it.",
         consequence=f"ModuleNotFoundError: No module named '{top}'",
-        fix=f"{fix}.",
-        # Of some distributions only the name is known, and what they bring is a guess.
-        severity=None if known else "warning",
+        fix=fix[0].upper() + fix[1:],
+        severity=None if sure else "warning",
     )
 
 
+def _named_like(top: str) -> str:
+    return top.replace("_", "-")
+
+
 def _near(top: str, installed: Installed) -> str:
-    modules = {
-        module
-        for name, one in installed.items()
-        for module in (one.modules if one.modules is not None else (name.replace("-", "_"),))
-        if not module.startswith("_")
-    }
-    return next(iter(get_close_matches(top, modules, n=1, cutoff=0.8)), "")
+    """An installed module with almost the same name."""
+    modules = {module for one in installed.values() for module in likely_modules(one)}
+    public = [module for module in modules if not module.startswith("_")]
+    return next(iter(get_close_matches(top, public, n=1, cutoff=0.8)), "")
 
 
 def _by_extra(top: str, target: Target, installed: Installed) -> str:
     """How an extra of an installed distribution would bring it."""
-    wanted = canonicalize_name(_distribution(top))
+    wanted = {canonicalize_name(name) for name in distributions_of(top) or (top,)}
     for one in installed.values():
         for requirement in requirements(one):
-            if canonicalize_name(requirement.name) == wanted and not applies(requirement, target):
+            if canonicalize_name(requirement.name) in wanted and not applies(requirement, target):
                 for extra in one.extras:
                     if applies(requirement, target, extra):
                         return f", as `pip install '{one.name}[{extra}]'` does"
     return ""
-
-
-def _distribution(top: str) -> str:
-    return top.replace("_", "-")
 
 
 RULE = Rule(

@@ -88,7 +88,7 @@ def _asked_for(program: Program) -> set[str]:
 RULE = Rule(
     id="program-missing",
     title="A program is started that the target has not",
-    category="path_not_found",
+    category="library_not_found",
     why="Scoring scripts, video decoders and version control are often started as programs of their "
     "own, and images hold only what somebody thought of.",
     fix="Install the program in the image, or do without it.",
