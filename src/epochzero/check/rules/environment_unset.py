@@ -1,0 +1,127 @@
+"""A variable of the environment that is read, and that nothing sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.job.model import Job
+from epochzero.check.program.events import Situation
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, External
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+# Only a launcher sets these.
+_OF_LAUNCHERS = frozenset(
+    ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+)
+# What a launcher may set besides what the job says, by how the names begin.
+_SETS = {
+    "sbatch": ("SLURM_", "SBATCH_", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
+    "salloc": ("SLURM_", "SALLOC_", "CUDA_VISIBLE_DEVICES"),
+    "srun": ("SLURM_", "SRUN_", "CUDA_VISIBLE_DEVICES", "PMI"),
+    "mpirun": ("OMPI_", "PMI", "MV2_", "I_MPI_"),
+    "horovodrun": ("HOROVOD_", "OMPI_"),
+    "torchrun": ("TORCHELASTIC_", "TORCH_", "ROLE_", "GROUP_", "OMP_NUM_THREADS"),
+    "accelerate": ("ACCELERATE_", "FSDP_", "TORCHELASTIC_", "GROUP_", "ROLE_", "OMP_NUM_THREADS"),
+    "deepspeed": ("CROSS_", "LOCAL_SIZE", "CUDA_VISIBLE_DEVICES"),
+}
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    for name, at in _read(program):
+        if _set(name, program.job) or not at.certain or guarded(at, KeyError):
+            continue
+        if target.environment is not None and name not in target.environment:
+            if program.job.activated:
+                yield Unknown(
+                    f"whether {name} is set", "the job's script activates an environment", at.place
+                )
+                continue
+            yield _finding(name, at, "no part of the job and not the target sets it")
+        elif target.environment is None and name in _OF_LAUNCHERS and not program.job.launchers:
+            yield _finding(name, at, "a launcher such as torchrun sets it, and none is used", True)
+
+
+def _read(program: Program) -> Iterable[tuple[str, Situation]]:
+    """The variables that must be there, and where they are read."""
+    stored: set[str] = set()
+    environ = External("os.environ")
+    for event in program.lookups:
+        if event.on == environ and event.item:
+            if event.stored or event.found:
+                stored.add(event.name)
+            elif event.name not in stored:
+                yield event.name, event.at
+    for call in program.calls:
+        if call.name == "os.environ.pop" and len(call.arguments) == 1 and not call.keywords:
+            name = call.arguments[0]
+            if isinstance(name, Constant) and isinstance(name.value, str):
+                yield name.value, call.at
+
+
+def _set(name: str, job: Job) -> bool:
+    """Whether the job or one of its launchers sets it, or may."""
+    if name in job.environment or (job.launchers and "kubectl" in job.launchers):
+        return True
+    return any(name.startswith(_SETS.get(launcher, ())) for launcher in job.launchers)
+
+
+def _finding(name: str, at: Situation, why: str, may: bool = False) -> Finding:
+    launched = name in _OF_LAUNCHERS
+    return finding_at(
+        at,
+        "environment-unset",
+        "key_not_found",
+        message=f"The environment has no {name}: {why}.",
+        consequence=f"KeyError: '{name}'",
+        fix="Start the program with torchrun, or read the variable with a default."
+        if launched
+        else f"Set {name} where the job is started, or read it with os.environ.get and a default.",
+        severity="warning" if may else None,
+    )
+
+
+RULE = Rule(
+    id="environment-unset",
+    title="A variable of the environment is read, and nothing sets it",
+    category="key_not_found",
+    why="Variables that a shell profile sets at home are not there in a container, and those of a "
+    "launcher are not there when the program is started without it.",
+    fix="Set the variable in the job, or read it with a default.",
+    source="torchrun's documentation, section 'Environment Variables'; Zhang et al., ICSE 2020, "
+    "section 3.2",
+    check=_check,
+    catches=(
+        Case({"train.py": "import os\nrank = int(os.environ['RANK'])\n"}, line=2),
+        Case(
+            {"train.py": "import os\n\nroot = os.environ['DATA_ROOT']\n"},
+            target='[environment]\nHOME = "/root"\n',
+            line=3,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": "import os\nroot = os.environ['DATA_ROOT']\n"}),
+        Case(
+            {"train.py": "import os\nroot = os.environ['DATA_ROOT']\n"},
+            target='[environment]\nHOME = "/root"\n',
+            command=("env", "DATA_ROOT=/data", "python", "train.py"),
+        ),
+        Case(
+            {"train.py": "import os\nrank = int(os.environ['RANK'])\n"},
+            command=("torchrun", "--nproc_per_node=2", "train.py"),
+        ),
+        Case(
+            {
+                "train.py": "import os\nif 'RANK' in os.environ:\n    r = os.environ['RANK']\n"
+                "try:\n    w = os.environ['WORLD_SIZE']\nexcept KeyError:\n    w = '1'\n"
+                "os.environ['MASTER_ADDR'] = 'localhost'\nprint(os.environ['MASTER_ADDR'])\n"
+                "port = os.environ.get('MASTER_PORT')\n"
+            },
+        ),
+    ),
+)
