@@ -51,6 +51,9 @@ class _LeftError(Exception):
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
     yield from findings(program, "arguments-contradict", {"conflict"}, "Leave one of them out.")
+    # The parser would have ended the job before.
+    if any(problem.fatal for parsed in program.parsed for problem in parsed.problems):
+        return
     entry = program.modules.get("__main__")
     if entry is None or entry.tree is None or not program.options:
         return

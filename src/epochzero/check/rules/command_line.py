@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from epochzero.check.findings import Finding, Place
 from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
 
 __all__ = ["findings"]
-
-# What a shell would replace stands as written where it is not known.
-_UNKNOWN_TO_THE_SHELL = ("$", "`")
 
 
 def findings(program: Program, rule: str, kinds: Collection[str], fix: str) -> Iterator[Finding]:
@@ -23,23 +20,21 @@ def findings(program: Program, rule: str, kinds: Collection[str], fix: str) -> I
         kinds: of `ArgumentProblem`.
         fix: what to do when nothing near is known; ``{option}`` and ``{value}`` are filled in.
     """
-    unsure = any(
-        mark in argument for argument in program.job.argv for mark in _UNKNOWN_TO_THE_SHELL
-    )
+    unsure = [program.job.argv[at] for at in sorted(program.job.unsure)]
     seen: set[tuple[str, str, Place]] = set()
     for parsed in program.parsed:
         for problem in parsed.problems:
             key = (problem.kind, problem.option, problem.place)
-            if problem.kind not in kinds or key in seen or (unsure and _may_pass(problem)):
+            if problem.kind not in kinds or key in seen or _may_pass(problem, unsure):
                 continue
             seen.add(key)
             yield _finding(program, parsed, problem, rule, fix)
 
 
-def _may_pass(problem: ArgumentProblem) -> bool:
-    """Whether an argument that is not known may put it right."""
-    said = problem.option + problem.value
-    return problem.kind == "missing" or any(mark in said for mark in _UNKNOWN_TO_THE_SHELL)
+def _may_pass(problem: ArgumentProblem, unsure: Sequence[str]) -> bool:
+    """Whether an argument that is not known may put it right, or is what is complained about."""
+    said = f"{problem.option}={problem.value}"
+    return bool(unsure) and (problem.kind == "missing" or any(one in said for one in unsure))
 
 
 def _finding(

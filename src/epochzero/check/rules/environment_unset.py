@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from epochzero.check.findings import Finding, Unknown
+from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, External
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.world import constant
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -18,6 +20,17 @@ __all__ = ["RULE"]
 # Only a launcher sets these.
 _OF_LAUNCHERS = frozenset(
     ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+)
+# What takes no None.
+_OF_TEXTS = frozenset(
+    (
+        "builtins.int",
+        "builtins.float",
+        "builtins.open",
+        "os.path.join",
+        "os.makedirs",
+        "pathlib.Path",
+    )
 )
 # What a launcher may set besides what the job says, by how the names begin.
 _SETS = {
@@ -45,6 +58,36 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             yield _finding(name, at, "no part of the job and not the target sets it")
         elif target.environment is None and name in _OF_LAUNCHERS and not program.job.launchers:
             yield _finding(name, at, "a launcher such as torchrun sets it, and none is used", True)
+    if target.environment is not None and not program.job.activated:
+        yield from _without_default(program, target.environment)
+
+
+def _without_default(program: Program, environment: Mapping[str, str]) -> Iterable[Finding]:
+    """``int(os.getenv("X"))``: None where a text is needed."""
+    asked: dict[Place, str] = {}
+    for call in program.calls:
+        first = constant(call.arguments[0]) if call.arguments else None
+        if call.name in ("os.getenv", "os.environ.get") and isinstance(first, str):
+            alone = len(call.arguments) == 1 and not call.keywords
+            if alone and first not in environment and not _set(first, program.job):
+                asked[_line(call.at)] = first
+        name = asked.get(_line(call.at))
+        none = any(isinstance(v, Constant) and v.value is None for v in call.arguments)
+        if name and none and call.name in _OF_TEXTS and not guarded(call.at, TypeError):
+            yield finding_at(
+                call.at,
+                "environment-unset",
+                "type_mismatch",
+                message=f"No part of the job and not the target sets {name}, so that "
+                f"{call.name.removeprefix('builtins.')} is given None.",
+                consequence="TypeError: expected a text or a number, not NoneType",
+                fix=f"Set {name} where the job is started, or give a default.",
+            )
+
+
+def _line(at: Situation) -> Place:
+    """The line of an event, of whichever part of it."""
+    return replace(at.place, column=0, code="")
 
 
 def _read(program: Program) -> Iterable[tuple[str, Situation]]:
@@ -103,6 +146,11 @@ RULE = Rule(
             target='[environment]\nHOME = "/root"\n',
             line=3,
         ),
+        Case(
+            {"train.py": "import os\n\nworkers = int(os.getenv('WORKERS'))\n"},
+            target='[environment]\nHOME = "/root"\n',
+            line=3,
+        ),
     ),
     leaves=(
         Case({"train.py": "import os\nroot = os.environ['DATA_ROOT']\n"}),
@@ -114,6 +162,10 @@ RULE = Rule(
         Case(
             {"train.py": "import os\nrank = int(os.environ['RANK'])\n"},
             command=("torchrun", "--nproc_per_node=2", "train.py"),
+        ),
+        Case(
+            {"train.py": "import os\nworkers = int(os.getenv('WORKERS', '4'))\n"},
+            target='[environment]\nHOME = "/root"\n',
         ),
         Case(
             {

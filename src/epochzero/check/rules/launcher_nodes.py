@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.check.findings import Finding
+from epochzero.check.job.model import Job
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.world import said_at, said_text
@@ -39,6 +40,19 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             "The launcher waits for nodes that never come, until it gives up (a rendezvous timeout)",
             f"Ask for {told} nodes, or tell the launcher {asked}.",
         )
+    # Told nothing, torchrun runs on one node. What is told may also stand for the right number.
+    alone = _count(told) if told is not None else 1
+    if "torchrun" in job.launchers and 0 < alone < _count(asked) and not _told_otherwise(job):
+        yield Finding(
+            "launcher-nodes",
+            "warning",
+            "timeout",
+            "initialization",
+            said_at(job, *_NODES),
+            f"{asked} nodes are asked for, and torchrun is told of {alone}.",
+            "No error: the nodes train by themselves, each as if it were alone, or stand idle",
+            f"Give torchrun --nnodes={asked} and where to meet (--rdzv_endpoint), under srun.",
+        )
     each, gpus = _count(said_text(job, *_PROCESSES)), job.gpus_per_node
     if each and gpus and said_text(job, *_GPUS) and each < gpus and job.processes_per_node == each:
         yield Finding(
@@ -51,6 +65,11 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             f"No error: {gpus - each} GPUs of each node would stand idle",
             f"Start {gpus} processes on a node, or ask for {each} GPUs.",
         )
+
+
+def _told_otherwise(job: Job) -> bool:
+    """Whether torchrun may learn the number of nodes from its variables."""
+    return any(name.startswith("PET_") for name in job.environment)
 
 
 def _count(text: str | None) -> int:
@@ -79,6 +98,15 @@ RULE = Rule(
             command=("sbatch", "run.sh"),
             path="run.sh",
             line=4,
+        ),
+        Case(
+            {
+                "train.py": "",
+                "run.sh": "#!/bin/bash\n#SBATCH --nodes=2\nsrun torchrun --nproc_per_node=4 train.py\n",
+            },
+            command=("sbatch", "run.sh"),
+            path="run.sh",
+            line=2,
         ),
     ),
     leaves=(

@@ -100,7 +100,7 @@ RULE = Rule(
         ),
         Case(
             {"train.py": "import vllm\n\nvllm.LLM(model='m', tensor_parallel_size=8)\n"},
-            target='gpus = "2 x A100 40GB"\n',
+            target='gpus = "2 x H100"\n',
             line=3,
         ),
     ),

@@ -15,7 +15,7 @@ __all__ = ["RULE"]
 
 _NEEDS_ONE = ("torch.cuda.set_device", "torch.cuda.get_device_properties", "torch.cuda.init")
 _SCRIPT = "import torch\n\ntorch.cuda.set_device(0)\n"
-_TWO_GPUS = 'gpus = "2 x A100 40GB"\n'
+_TWO_GPUS = 'gpus = "2 x H100"\n'
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from epochzero.check.findings import Finding
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.world import gpus_of_a_node, said_at, uses_gpus
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.world import constant, gpus_of_a_node, number, said_at, uses_gpus
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -16,12 +17,13 @@ _PROCESSES = (
     "--nproc_per_node", "--nproc-per-node", "--num_gpus", "--num_processes", "--ntasks-per-node",
     "--tasks-per-node", "nprocPerNode", "-np",
 )  # fmt: skip
+_TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
 _NODES = ("--nnodes", "--num_nodes", "--num_machines", "--nodes", "-N")
 _NCCL = (
     "import torch\nimport torch.distributed as dist\n\ndist.init_process_group('nccl')\n"
     "torch.cuda.set_device(int(__import__('os').environ['LOCAL_RANK']))\n"
 )
-_TWO_GPUS = 'gpus = "2 x A100 40GB"\n'
+_TWO_GPUS = 'gpus = "2 x H100"\n'
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
@@ -39,6 +41,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             "CUDA error: invalid device ordinal, in each process without a GPU",
             f"Start at most {seen[0]} processes on a node, or ask for {each} GPUs.",
         )
+    yield from _trainers(program, target)
     if job.nodes is not None and target.nodes is not None and job.nodes > target.nodes:
         yield Finding(
             "world-size",
@@ -50,6 +53,24 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             "The job would wait in the queue, or for nodes that never join",
             f"Ask for at most {target.nodes} nodes.",
         )
+
+
+def _trainers(program: Program, target: Target) -> Iterable[Finding]:
+    """Lightning's Trainer, which starts the processes of a node itself."""
+    seen = gpus_of_a_node(program.job, target)
+    for call in program.calls:
+        devices = number(call.keywords.get("devices"))
+        on_gpus = constant(call.keywords.get("accelerator")) in ("gpu", "cuda")
+        if call.name in _TRAINERS and on_gpus and seen and devices and devices > seen[0]:
+            yield finding_at(
+                call.at,
+                "world-size",
+                "illegal_argument",
+                message=f"The Trainer asks for {devices} GPUs, and {seen[1]} {seen[0]}.",
+                consequence=f"MisconfigurationException: You requested gpu: "
+                f"{list(range(devices))}. But your machine only has: {list(range(seen[0]))}",
+                fix=f"Give devices={seen[0]} or devices='auto', or ask for {devices} GPUs.",
+            )
 
 
 RULE = Rule(
@@ -69,6 +90,14 @@ RULE = Rule(
             command=("torchrun", "--nproc_per_node=4", "train.py"),
             line=0,
             path="<command>",
+        ),
+        Case(
+            {
+                "train.py": "import lightning as L\n\n"
+                "trainer = L.Trainer(accelerator='gpu', devices=8)\n"
+            },
+            target=_TWO_GPUS,
+            line=3,
         ),
     ),
     leaves=(
