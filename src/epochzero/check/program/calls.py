@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from epochzero.check.findings import Place
-from epochzero.check.program import known, library, methods, phases
+from epochzero.check.program import files, known, library, methods, phases
 from epochzero.check.program.core import Arguments, Core, Flow, Frame, PathEnds
 from epochzero.check.program.heap import (
     Bound,
@@ -25,6 +25,7 @@ from epochzero.check.program.heap import (
     join,
     published,
 )
+from epochzero.check.program.parsing import CommandLines
 from epochzero.check.program.texts import PATHS, as_text
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 
@@ -42,6 +43,7 @@ class Calls(Core):
 
     def __init__(self, *args: object, **keywords: object) -> None:
         super().__init__(*args, **keywords)  # type: ignore[arg-type]
+        self.command_lines = CommandLines(self)
         self._active: list[Function] = []
         self._counts: dict[ast.AST, int] = {}
         self._results: dict[object, V] = {}
@@ -62,7 +64,7 @@ class Calls(Core):
     def _apply(self, callee: V, given: Arguments, node: ast.expr) -> V:
         match callee:
             case Function():
-                return self.run(callee, given, node)
+                return self._function(callee, given, node)
             case Bound(receiver, Function() as function):
                 given = Arguments([receiver, *given.positional], given.keywords, given.complete)
                 return self.run(function, given, node, receiver)
@@ -82,6 +84,14 @@ class Calls(Core):
         return Anything("what a function gives that is not known")
 
     # -- The job's own functions --------------------------------------------------------------
+
+    def _function(self, function: Function, given: Arguments, node: ast.expr) -> V:
+        """Calls a function; a command gets what the command line gives it."""
+        if not function.decorators or not self.command_lines.is_command(function):
+            return self.run(function, given, node)
+        for one, parsed in self.command_lines.given_to(function):
+            self.run(one, parsed, node)
+        return Constant(None)
 
     def run(
         self, function: Function, given: Arguments, node: ast.expr, receiver: V | None = None
@@ -305,13 +315,14 @@ class Calls(Core):
             raise PathEnds
         if name == "builtins.super":
             return self._super(given)
-        result = known.result_of(self, name, given)
+        result = known.result_of(self, name, given) or files.loaded(self, name, given)
         if result is None:
             result = Made(name, tuple(given.positional), given.keywords, self.place(node))
         elif isinstance(result, Made) and result.place is None:
             result.place = self.place(node)
         self._change_path(name, given)
         self.called(name, given, None, result, node)
+        self.command_lines.called(name, given, result, node)
         library.called(self, name, given, result, node)
         return result
 
@@ -340,8 +351,15 @@ class Calls(Core):
         if isinstance(owner, Object) and name in library.FLUENT:
             result = owner
         dotted = self.method_name(owner, name)
+        try:
+            result = result or self.command_lines.method(owner, name, given, node)
+        except PathEnds:
+            self.called(dotted, given, owner, Constant(None), node)
+            raise
         if result is None:
             result = self._result(dotted, given, node)
+            if isinstance(result, Made):
+                result.receiver = owner
         receiver = None if isinstance(owner, External) else owner
         self.called(dotted, given, receiver, result, node)
         library.method_called(self, owner, name, given, node)
@@ -351,6 +369,14 @@ class Calls(Core):
         if dotted.startswith("?"):
             return Anything("what a function gives that is not known")
         return Made(dotted, tuple(given.positional), given.keywords, self.place(node))
+
+    def flag(self, name: str) -> V | None:
+        """The value of a flag of absl; None when it is none or not known."""
+        return self.command_lines.flag(name)
+
+    def read_flags(self) -> None:
+        """What ``absl.app.run`` does first."""
+        self.command_lines.read_flags()
 
     def callbacks(self, given: Arguments, node: ast.expr) -> None:
         """Functions of the job that are given to a library: it may call them."""

@@ -14,6 +14,7 @@ from epochzero.check.job.model import Job
 from epochzero.check.program import phases
 from epochzero.check.program.events import Called, Event, Imported, Looked, Situation
 from epochzero.check.program.heap import (
+    Box,
     Function,
     Journal,
     Made,
@@ -26,7 +27,7 @@ from epochzero.check.program.heap import (
 )
 from epochzero.check.program.model import Module
 from epochzero.check.program.modules import Modules
-from epochzero.check.program.values import Constant, Value
+from epochzero.check.program.values import Constant, External, Value
 from epochzero.check.target.model import Target
 
 __all__ = ["Arguments", "Core", "Exhausted", "Flow", "Frame", "PathEnds"]
@@ -138,6 +139,7 @@ class Core(ABC):
         self.certain = True
         self.handled: frozenset[str] = frozenset()
         self.loops = 0
+        self.arguments: Box = self._arguments_of(job)
         self.loaders: list[Made] = []
         """Data loaders that were made and not yet iterated."""
         self._happenings: list[_Happening] = []
@@ -205,12 +207,31 @@ class Core(ABC):
         """What a library may call: its events are not certain, and it may never happen."""
 
     @abstractmethod
+    def external_attribute(self, owner: External, name: str) -> V:
+        """A name of a library; of a few of the standard library the value."""
+
+    @abstractmethod
+    def flag(self, name: str) -> V | None:
+        """The value of a flag of absl; None when it is none or not known."""
+
+    @abstractmethod
+    def read_flags(self) -> None:
+        """What ``absl.app.run`` does first."""
+
+    @abstractmethod
     def callbacks(self, given: Arguments, node: ast.expr) -> None:
         """Functions of the job that are given to a library: it may call them."""
 
     @abstractmethod
     def truth(self, value: V) -> bool | None:
         """Whether a value counts as true; None when it is not known."""
+
+    @staticmethod
+    def _arguments_of(job: Job) -> Box:
+        """``sys.argv``."""
+        given = Place("<command>", code=" ".join(job.argv))
+        script = job.module if job.script is None else job.script.as_posix()
+        return Box.of("list", [Constant(script), *(Constant(one, given) for one in job.argv)])
 
     # -- Bounds -------------------------------------------------------------------------------
 

@@ -64,6 +64,14 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+_KNOWN_NAMES: dict[str, Constant] = {
+    "os.sep": Constant("/"),
+    "os.path.sep": Constant("/"),
+    "os.pathsep": Constant(":"),
+    "os.linesep": Constant("\n"),
+    "os.name": Constant("posix"),
+    "sys.platform": Constant("linux"),
+}
 _PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix": "suffix"}
 
 
@@ -118,8 +126,13 @@ class Expressions(Core):
         return self.evaluate(node)
 
     def external_attribute(self, owner: External, name: str) -> V:
-        """A name of a library, or what the job has set it to."""
-        return External(f"{owner.name}.{name}")
+        """A name of a library; of a few of the standard library the value."""
+        dotted = f"{owner.name}.{name}"
+        if dotted == "sys.argv":
+            return self.arguments
+        if owner.name == "absl.flags.FLAGS":
+            return self.flag(name) or Anything(f"the flag {name}")
+        return _KNOWN_NAMES.get(dotted) or External(dotted)
 
     def attribute(self, owner: V, name: str, node: ast.AST, called: bool = False) -> V:
         """An attribute of a value.
@@ -222,7 +235,8 @@ class Expressions(Core):
         if text is not None and (name in _PARTS_OF_PATHS or name == "parents"):
             return methods.path_attribute(text, name)
         if not called:
-            self.looked(owner, name, node, item=False, found=None, stored=False)
+            there = False if owner.closed and not name.startswith("_") else None
+            self.looked(owner, name, node, item=False, found=there, stored=False)
         return Member(owner, name)
 
     def _subscript(self, node: ast.Subscript) -> V:
@@ -246,6 +260,12 @@ class Expressions(Core):
                 return Constant(owner.value[key.value])  # type: ignore[index]
             except (TypeError, LookupError):
                 return Anything("an item that is not there")
+        if isinstance(owner, Made) and isinstance(key, Constant) and owner.attributes:
+            found = key.value in owner.attributes
+            there = True if found else False if owner.closed else None
+            self.looked(owner, str(key.value), node, item=True, found=there, stored=False)
+            if isinstance(key.value, str) and found:
+                return owner.attributes[key.value]
         if isinstance(owner, (Made, Member)):
             return Member(owner, f"[{_key_text(key)}]")
         if isinstance(owner, (External, Class)):

@@ -45,6 +45,7 @@ __all__ = [
     "join",
     "maker",
     "published",
+    "thawed",
 ]
 
 _DEEPEST = 6
@@ -95,6 +96,10 @@ class Function(Ref):
     kind: str = "function"
     """``function``, ``staticmethod``, ``classmethod`` or ``property``."""
     owner: Class | None = None
+    decorators: list[V] = field(default_factory=list)
+    """As they are written, from the first."""
+    commands: dict[str, Function] = field(default_factory=dict)
+    """Of a group of click, its commands by name."""
 
 
 @dataclass(eq=False, slots=True)
@@ -153,6 +158,10 @@ class Made(Ref):
     keywords: Mapping[str, V] = field(default_factory=dict)
     place: Place | None = None
     attributes: Names = field(default_factory=dict)
+    receiver: V | None = None
+    """Of the result of a method, its object."""
+    closed: bool = False
+    """Whether it has no attributes but those that are known."""
 
 
 @dataclass(eq=False, slots=True)
@@ -352,6 +361,14 @@ def published(value: V, depth: int = 0) -> Value:
         case Member():
             return Instance(maker(value))
     return Anything("an object of the interpreter")
+
+
+def thawed(value: V) -> V:
+    """A value that came from outside of the program, with containers that it may change."""
+    if not isinstance(value, Items):
+        return value
+    keys = [Constant(key.value) if isinstance(key, Constant) else key for key in value.keys]
+    return Box.of(value.kind, map(thawed, value.values), keys, value.complete)
 
 
 def maker(value: V) -> str:

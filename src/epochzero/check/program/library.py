@@ -75,6 +75,7 @@ def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr
     elif last in _PROCESSES and "target" in given.keywords:
         _started(machine, given, node)
     elif name in _MAINS and given.positional and isinstance(given.positional[0], Function):
+        machine.read_flags()
         machine.apply(given.positional[0], Arguments([], {}, False), node)
     else:
         machine.callbacks(given, node)

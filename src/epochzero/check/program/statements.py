@@ -216,7 +216,8 @@ class Statements(Core):
                 self.imported(name, tuple(alias.name for alias in node.names), node)
             for alias in node.names:
                 if alias.name != "*":
-                    self._store_name(alias.asname or alias.name, External(f"{name}.{alias.name}"))
+                    value = self.external_attribute(External(name), alias.name)
+                    self._store_name(alias.asname or alias.name, value)
             return Flow.NEXT
         for alias in node.names:
             if alias.name == "*":
@@ -311,14 +312,16 @@ class Statements(Core):
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
         function: Function = self.function(node, node.name)
-        for decorator in reversed(node.decorator_list):
-            self._decorate(function, decorator)
+        values = [self.evaluate(one) for one in node.decorator_list]
+        function.decorators = values
+        for decorator, value in zip(reversed(node.decorator_list), reversed(values), strict=True):
+            self._decorate(function, decorator, value)
         self._store_name(node.name, function)
         return Flow.NEXT
 
-    def _decorate(self, function: Function, decorator: ast.expr) -> None:
+    def _decorate(self, function: Function, decorator: ast.expr, value: V) -> None:
         """A decorator is called, but what it gives is taken for the function itself."""
-        value = self.evaluate(decorator)
+        self._add_command(function, decorator)
         if isinstance(value, External):
             last = value.name.rpartition(".")[2]
             if last in ("staticmethod", "classmethod"):
@@ -327,6 +330,20 @@ class Statements(Core):
                 function.kind = "property"
         elif isinstance(value, Function):
             self.apply(value, Arguments([function]), decorator)
+
+    def _add_command(self, function: Function, decorator: ast.expr) -> None:
+        """``@group.command()``: the function is a command of a group of click."""
+        call = decorator if isinstance(decorator, ast.Call) else None
+        written = call.func if call is not None else decorator
+        if not isinstance(written, ast.Attribute) or written.attr not in ("command", "group"):
+            return
+        group = self.evaluate(written.value)
+        if isinstance(group, Function):
+            name = function.node.name.replace("_", "-") if not isinstance(
+                function.node, ast.Lambda) else ""  # fmt: skip
+            if call is not None and call.args and isinstance(call.args[0], ast.Constant):
+                name = str(call.args[0].value)
+            group.commands[name] = function
 
     def _define_class(self, node: ast.ClassDef) -> int:
         bases = tuple(self.evaluate(base) for base in node.bases)
