@@ -7,6 +7,7 @@ what will go wrong, where and in which phase.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from epochzero import taxonomy
@@ -66,9 +67,9 @@ def check(
         raise InputError(f"{folder}: no such folder")
     settings = read_settings(base)
     rules = choose(tuple(select) or settings.select, (*ignore, *settings.ignore))
-    platform = _platform(settings.target if target is None else target)
+    platform = _platform(settings.target if target is None else target, environment)
     read = read_job(tuple(arguments), base, environment)
-    programs = [read_program(job, platform) for job in read.jobs]
+    programs = [_program(job, platform) for job in read.jobs]
     answers = [answer for program in programs for answer in _asked(program, platform, rules)]
     found = dict.fromkeys(answer for answer in answers if isinstance(answer, Finding))
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
@@ -90,10 +91,25 @@ def check(
     )
 
 
-def _platform(target: Target | str | Path) -> Target:
+def _platform(target: Target | str | Path, environment: Mapping[str, str] | None) -> Target:
     if isinstance(target, Target):
         return target
-    return read_target(target) if str(target) else this_machine()
+    if str(target):
+        return read_target(target)
+    if environment is not None:
+        return this_machine(environment)
+    return replace(this_machine({}), environment=None, programs=None)
+
+
+def _program(job: Job, target: Target) -> Program:
+    """The job's program; an empty one where there is nothing to read."""
+    if job.fault:
+        return Program(job, {}, ())
+    try:
+        return read_program(job, target)
+    except InputError as error:
+        what = f"what {job.script or job.module} does"
+        return Program(job, {}, (), unknowns=(Unknown(what, str(error), job.at),))
 
 
 def _command(job: Job) -> str:

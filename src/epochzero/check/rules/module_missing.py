@@ -34,6 +34,8 @@ _NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _OPAQUE_INSTALL = re.compile(
     r"(?:^|\s)(?:-r|--requirement|-e|--editable|\.|git\+|https?:|file:|\$)"
 )
+MOST_NAMES = 3
+"""Of so many distributions that bring the same module the names are told."""
 _PATH_CALLS = {"sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsitedir"}
 
 
@@ -43,15 +45,14 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         return
     asked_for = _asked_for(program)
     doubt = _doubt(program, target)
-    seen: set[tuple[str, str, int]] = set()
+    seen: set[str] = set()
     for event in program.imports:
         top = event.module.partition(".")[0]
-        where = (top, event.at.place.path, event.at.place.line)
-        if where in seen or top in asked_for or not _is_missing(top, event, installed):
+        if top in seen or top in asked_for or not _is_missing(top, event, installed):
             continue
         if _installed_by_job(program, top):
             continue
-        seen.add(where)
+        seen.add(top)
         if doubt:
             yield Unknown(f"whether the target has {top}", doubt, event.at.place)
         else:
@@ -112,7 +113,8 @@ def _is_here(value: object) -> bool:
 
 def _finding(event: Imported, top: str, target: Target, installed: Installed) -> Finding:
     names = distributions_of(top)
-    fix = f"install {' or '.join(names) or _named_like(top)}{_by_extra(top, target, installed)}."
+    install = top if top in names else " or ".join(names[:MOST_NAMES]) or top.replace("_", "-")
+    fix = f"install {install}{_by_extra(top, target, installed)}."
     if near := _near(top, installed):
         fix = f"write {near} if that is meant, which is installed; else {fix}"
     # Of some distributions only the name may be known; then one may bring what nobody expects.
@@ -126,10 +128,6 @@ def _finding(event: Imported, top: str, target: Target, installed: Installed) ->
         fix=fix[0].upper() + fix[1:],
         severity=None if sure else "warning",
     )
-
-
-def _named_like(top: str) -> str:
-    return top.replace("_", "-")
 
 
 def _near(top: str, installed: Installed) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from epochzero.check.findings import Finding, Unknown
+from epochzero.check.job.model import Job
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import Case, Rule
@@ -25,6 +26,10 @@ _OF_THE_SHELL = frozenset(
         "until", "wait", "while", "{", "module", "conda"
     }
 )  # fmt: skip
+
+
+# What hands the job over; it runs where the command is given.
+_SUBMITTERS = {"sbatch", "qsub", "bsub", "kubectl", "docker", "podman"}
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
@@ -50,18 +55,25 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 # Without check=True the program goes on after the shell has failed.
                 severity=None if one.raises else "warning",
             )
-    for source in program.job.programs:
-        words = words_of(source.text)
-        if words and _is_missing(words[0], target.programs, shell=True):
+    yield from _of_script(program.job, target.programs)
+
+
+def _of_script(job: Job, programs: frozenset[str]) -> Iterator[Finding]:
+    """Programs that the launch script calls, and the launchers themselves."""
+    if job.container:
+        return  # Which of them run within it is not said.
+    for source in job.programs:
+        name = next(iter(words_of(source.text)), "")
+        if name not in _SUBMITTERS and _is_missing(name, programs, shell=True):
             yield Finding(
                 rule=RULE.id,
-                severity="warning",
+                severity="error" if job.stops_at_error or name in job.launchers else "warning",
                 category=RULE.category,
                 phase="initialization",
                 place=source.place,
-                message=f"{words[0]} is called, and the target has no such program on its path.",
-                consequence=f"{words[0]}: command not found (exit status 127)",
-                fix=f"Install {words[0]} in the image, or do without it.",
+                message=f"{name} is called, and the target has no such program on its path.",
+                consequence=f"{name}: command not found (exit status 127)",
+                fix=f"Install {name} in the image, or do without it.",
             )
 
 
@@ -105,6 +117,13 @@ RULE = Rule(
             {"train.py": "import os\n\nos.system('git rev-parse HEAD')\n"},
             target='programs = ["bash", "python3"]\n',
             line=3,
+        ),
+        Case(
+            {"run.sh": "set -e\nnumactl -N 0 python train.py\n", "train.py": ""},
+            command=("bash", "run.sh"),
+            target='programs = ["bash", "python"]\n',
+            line=2,
+            path="run.sh",
         ),
     ),
     leaves=(
