@@ -22,7 +22,6 @@ _COMMANDS = {
     "check": "Say what will go wrong when a job runs, before it is submitted.",
     "diagnose": "Find the first cause of a failed job in its logs.",
     "locate": "Rank the places in a git repository where the bug of a report may be.",
-    "explain": "Say what a category, phase or signature means.",
     "explain": "Say what a category, phase, signature or rule means.",
     "target": "Describe the platform that jobs are checked against.",
     "signatures": "List and check failure signatures.",
