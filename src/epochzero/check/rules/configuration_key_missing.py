@@ -8,12 +8,15 @@ from epochzero.check.findings import Finding
 from epochzero.check.program.configuration import kind_of
 from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import nearest
-from epochzero.check.program.values import Constant, Items
+from epochzero.check.program.values import Constant, Items, Value
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at, guarded
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
+
+_DEEPEST = 20
+_MOST = 100
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
@@ -40,11 +43,21 @@ def _path(items: Items) -> str:
     """The configuration that a dictionary comes from as a whole; empty when it does not."""
     if items.kind != "dict" or not items.complete or not items.keys:
         return ""
-    origins = {
-        key.origin.path if isinstance(key, Constant) and key.origin else "" for key in items.keys
-    }
-    path = origins.pop() if len(origins) == 1 else ""
+    # Of what the program puts together itself, the file cannot be blamed.
+    paths = set(_origins(items, 0))
+    path = paths.pop() if len(paths) == 1 else ""
     return path if kind_of(path) else ""
+
+
+def _origins(value: Value, depth: int) -> Iterator[str]:
+    """The files that the constants of a value come from."""
+    if isinstance(value, Constant):
+        yield value.origin.path if value.origin else ""
+    elif isinstance(value, Items) and depth < _DEEPEST:
+        for item in value.values[:_MOST]:
+            yield from _origins(item, depth + 1)
+    else:
+        yield ""
 
 
 def _keys(items: Items) -> Iterator[str]:
