@@ -46,6 +46,9 @@ _SETS = {
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    # Another program may start this one, with an environment of its own.
+    if not program.job.certain:
+        return
     for name, at in _read(program):
         if _set(name, program.job) or not at.certain or guarded(at, KeyError):
             continue

@@ -33,7 +33,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         yield Finding(
             "launcher-nodes",
             "error",
-            "timeout",
+            "communication_failure",
             "initialization",
             said_at(job, *_NNODES),
             f"The launcher waits for {told} nodes, and the batch system is asked for {asked}.",
@@ -46,7 +46,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         yield Finding(
             "launcher-nodes",
             "warning",
-            "timeout",
+            "communication_failure",
             "initialization",
             said_at(job, *_NODES),
             f"{asked} nodes are asked for, and torchrun is told of {alone}.",
@@ -80,7 +80,7 @@ def _count(text: str | None) -> int:
 RULE = Rule(
     id="launcher-nodes",
     title="The launcher counts on other nodes or GPUs than the batch system gives",
-    category="timeout",
+    category="communication_failure",
     why="The numbers stand twice, in the lines for the batch system and in the launcher's "
     "arguments, and only one of them is changed.",
     fix="Take the launcher's numbers from the batch system's variables, such as $SLURM_NNODES.",

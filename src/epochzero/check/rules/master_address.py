@@ -27,7 +27,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         yield Finding(
             "master-address",
             "error",
-            "timeout",
+            "communication_failure",
             "initialization",
             said_at(job, *_ENDPOINT, *_ADDRESS),
             f"{job.nodes} nodes are to meet at {said}, which is another place on each of them.",
@@ -39,7 +39,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         yield Finding(
             "master-address",
             "error",
-            "timeout",
+            "communication_failure",
             "initialization",
             said_at(job, "--nnodes"),
             f"{job.nodes} nodes are to meet, and torchrun is not told where.",
@@ -65,7 +65,7 @@ def _host(endpoint: str) -> str:
 RULE = Rule(
     id="master-address",
     title="Several nodes are told to meet at an address that each takes for itself",
-    category="timeout",
+    category="communication_failure",
     why="A command that worked on one node is given more nodes; localhost is then another machine "
     "on each, and all wait until the rendezvous times out.",
     fix="Give the address of the first node.",
