@@ -313,6 +313,13 @@ def test_click_groups_and_environment() -> None:
     assert problems(group) == [("missing", "COMMAND", "")]
 
 
+def test_what_is_left_by_options_that_are_not_known_is_not_judged() -> None:
+    spec = ParserSpec("click", CLICK.options, complete=False)
+    parsed = parse(spec, ["--other", "1", "d", "--lr", "x"])
+    assert [p.option for p in parsed.problems] == ["--lr"]
+    assert isinstance(parsed.values["data"], Anything)
+
+
 ABSL = ParserSpec(
     "absl",
     (

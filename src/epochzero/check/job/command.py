@@ -22,7 +22,15 @@ from epochzero.check.job.python import (
     run_script_file,
     split,
 )
-from epochzero.check.job.setting import MOST_DEPTH, Script, Setting, read_text
+from epochzero.check.job.setting import (
+    MOST_DEPTH,
+    Record,
+    Script,
+    Setting,
+    is_file,
+    is_folder,
+    read_text,
+)
 from epochzero.check.job.shell import BUILTINS, run_script
 from epochzero.errors import InputError
 
@@ -31,6 +39,7 @@ __all__ = ["follow"]
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 _SHELL_VALUES = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_ELF = b"\x7fELF"
 _SCRIPT_NAMES = (".py", ".pyw")
 _FETCHING = frozenset(
     [
@@ -182,7 +191,7 @@ def _set(setting: Setting, name: str, value: str | None) -> None:
 
 
 def _is_plain_file(word: Word, setting: Setting) -> bool:
-    return word.place.path == COMMAND and (setting.draft.folder / word.text).is_file()
+    return word.place.path == COMMAND and is_file(setting.draft.folder / word.text)
 
 
 def _follow_unknown(words: Sequence[Word], setting: Setting) -> None:
@@ -238,7 +247,7 @@ def _nested(arguments: Sequence[Word], setting: Setting) -> None:
         script = next((w for w in rest if not w.text.startswith("-")), None)
         if script is None or not script.text.endswith(_SCRIPT_NAMES):
             continue
-        if any(path.is_file() for path in setting.candidates(script.text)):
+        if any(is_file(path) for path in setting.candidates(script.text)):
             inner = _inner(setting)
             inner.sure = False
             follow(arguments[at:], inner)
@@ -336,7 +345,7 @@ def _starts(word: Word, launcher: Launcher, setting: Setting) -> bool:
     name = os.path.basename(word.text)
     if launcher.starts == "command" and (is_python(name) or name in launchers() or name in _SHELLS):
         return True
-    return any(path.is_file() for path in setting.candidates(word.text) if "\0" not in word.text)
+    return any(is_file(path) for path in setting.candidates(word.text))
 
 
 def _apply(
@@ -381,16 +390,17 @@ def _accelerate_config(value: Word, setting: Setting) -> None:
     """The file of ``accelerate config``; the options of the command line win over it."""
     path = Path(os.path.abspath(setting.draft.folder / value.text))
     try:
-        node = yaml.compose(read_text(path), Loader=yaml.SafeLoader)
-    except (InputError, yaml.YAMLError, RecursionError):
-        if not value.known or setting.lost or setting.fetched:
-            error = InputError("it depends on the run")
-        setting.record.unknown(f"`--config_file {value.text}`", str(error), value.place)
+        text = read_text(path)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (InputError, yaml.YAMLError, RecursionError) as error:
+        may_be = value.known and not (setting.lost or setting.fetched)
+        reason = " ".join(str(error).split()) if may_be else "it depends on the run"
+        setting.record.unknown(f"`--config_file {value.text}`", reason, value.place)
         return
+    script = Script(setting.label(path), text)
     draft = setting.draft
-    for key, text, row in kubernetes.scalars(node):
-        place = Script(setting.label(path), read_text(path)).place(row)
-        word = Word(text, place)
+    for key, told, row in kubernetes.scalars(node):
+        word = Word(told, script.place(row))
         meaning = {"num_processes": "processes", "num_machines": "nodes"}.get(key)
         if f"accelerate --{key}" not in draft.said:
             draft = with_said(draft, "accelerate", f"--{key}", word)
@@ -496,9 +506,12 @@ def _shell(words: Sequence[Word], setting: Setting) -> None:
         if text[:2] != "--" and "c" in text and at < len(words):
             inner = _inner(setting)
             inner.arguments = tuple(words[at + 2 :])
-            _text(words[at], inner)
+            inner.draft = replace(inner.draft, stops_at_error=stops)
+            _text(words[at], inner, words[at + 1].text if at + 1 < len(words) else "")
             return
     if at >= len(words):
+        reason = "its commands stand on its standard input"
+        setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
         return
     inner = _inner(setting)
     inner.draft = replace(inner.draft, stops_at_error=stops)
@@ -506,15 +519,13 @@ def _shell(words: Sequence[Word], setting: Setting) -> None:
     setting.fetched = setting.fetched or inner.fetched
 
 
-def _text(word: Word, setting: Setting) -> None:
-    """A text that a shell is given to run; its variables are set when it is run."""
+def _text(word: Word, setting: Setting, name: str = "") -> None:
+    """A text that a shell is given to run; ``name`` is its ``$0``."""
     if not word.known:
         reason = "its text depends on the run"
         setting.record.unknown("a text that the shell runs", reason, word.place)
         return
-    place = word.place
-    script = Script(place.path, word.text, place.line, "")
-    _run_shell(script, setting)
+    _run_shell(Script(word.place.path, word.text, word.place.line, name), setting)
 
 
 def _shell_file(words: Sequence[Word], setting: Setting) -> None:
@@ -547,14 +558,14 @@ def _read_script(word: Word, setting: Setting) -> Script | None:
         reason = "which script is run depends on the run"
         setting.record.unknown(f"`{word.text}`", reason, word.place)
         return None
-    path = next((p for p in setting.candidates(word.text) if p.is_file()), None)
+    path = next((p for p in setting.candidates(word.text) if is_file(p)), None)
     if path is None:
         path = Path(os.path.abspath(setting.draft.folder / word.text))
     try:
         text = read_text(path)
     except InputError as error:
         reason = str(error).removeprefix(f"{path}: ")
-        near = nearest(path, setting.record.root) if not path.exists() else None
+        near = None if is_file(path) or is_folder(path) else nearest(path, setting.record.root)
         hint = f"; did you mean {setting.label(near)}?" if near else ""
         if word.place.path == COMMAND and not setting.lost:
             raise InputError(f"{word.text}: {reason}{hint}") from error
@@ -566,7 +577,7 @@ def _read_script(word: Word, setting: Setting) -> Script | None:
 def _file(words: Sequence[Word], setting: Setting) -> None:
     """A file that is run itself: Python, the shell, a batch file, a manifest, or a program."""
     word = words[0]
-    path = next((p for p in setting.candidates(word.text) if p.is_file()), None)
+    path = next((p for p in setting.candidates(word.text) if is_file(p)), None)
     suffix = os.path.splitext(word.text)[1]
     if path is not None and word.place.path != COMMAND:
         _program(word, setting)
@@ -587,11 +598,14 @@ def _read_script_or_program(
     words: Sequence[Word], path: Path | None, setting: Setting
 ) -> Script | None:
     """A script's text; a binary program is noted as one."""
-    if path is not None:
-        with path.open("rb") as file:
-            if b"\0" in file.read(1024):
-                _other(words, setting)
-                return None
+    try:
+        with open(path or os.devnull, "rb") as file:
+            head = file.read(4)
+    except OSError:
+        head = b""  # reading all of it tells why
+    if head == _ELF:
+        _other(words, setting)
+        return None
     return _read_script(words[0], setting)
 
 
@@ -626,6 +640,9 @@ def _batch(words: Sequence[Word], taken: Taken, setting: Setting) -> None:
     elif script is not None:
         setting.arguments = tuple(taken.rest[1:])
         _run_shell(replace(script, path=""), setting)
+    else:
+        reason = "its batch file stands on its standard input"
+        setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
 
 
 def _manifest(word: Word, setting: Setting) -> None:
@@ -644,9 +661,15 @@ def _manifest(word: Word, setting: Setting) -> None:
         raise InputError(f"{word.text}: not YAML that can be read: {told}") from error
     for container in containers:
         inner = _inner(setting)
-        inner.draft = container.draft
-        inner.script = script
+        record = setting.record
+        inner.draft, inner.script = container.draft, script
+        inner.record = Record(record.root, record.given, record.command)
         _in_pod(container, inner)
+        record.jobs.extend(inner.record.whole())
+        record.unknowns.extend(inner.record.unknowns)
+    if containers and not any(container.words or container.text for container in containers):
+        reason = "without a command the image says what is run"
+        setting.record.unknown(f"the containers of {word.text}", reason, containers[0].place)
 
 
 def _in_pod(container: kubernetes.Container, setting: Setting) -> None:

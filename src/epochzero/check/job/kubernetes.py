@@ -34,12 +34,14 @@ class Container:
 
     Attributes:
         draft: the job as far as the manifest says it.
+        place: where it stands.
         words: of its command and arguments; empty where the image or ``text`` says them.
         text: a whole command line, as a RayJob has it.
         folder: in which it starts; None where the image says so.
     """
 
     draft: Job
+    place: Place
     words: tuple[Word, ...]
     text: Word | None = None
     folder: Word | None = None
@@ -53,7 +55,7 @@ def scalars(node: yaml.Node | None) -> Iterator[tuple[str, str, int]]:
 
 
 def containers_of(script: Script, draft: Job) -> Iterator[Container]:
-    """The containers of all documents of a manifest that are given a command.
+    """The containers of all documents of a manifest, each command once.
 
     Args:
         script: the manifest.
@@ -130,7 +132,8 @@ class _Manifest:
                 yield self.container(container, spec, draft)
         entrypoint = _get(self.document, "spec", "entrypoint")
         if self.kind.startswith("Ray") and isinstance(entrypoint, yaml.ScalarNode):
-            yield Container(draft, (), Word(entrypoint.value, self.place(entrypoint)))
+            place = self.place(entrypoint)
+            yield Container(draft, place, (), Word(entrypoint.value, place))
 
     def of_whole(self, draft: Job) -> Job:
         """How many pods, for how long."""
@@ -209,7 +212,7 @@ class _Manifest:
             # Arguments alone go to the entry point of the image.
             words = words if words and words[0].text.endswith(("python", "python3")) else ()
         started = None if folder is None else self.word(folder, environment)
-        return Container(draft, words, None, started)
+        return Container(draft, self.place(node), words, None, started)
 
     def resources(self, node: yaml.Node, draft: Job) -> Job:
         """GPUs and memory."""

@@ -127,7 +127,7 @@ def run_script(script: Script, setting: Setting, follow: Follow) -> None:
             "the shell script", "its syntax is not understood", script.place(row)
         )
     try:
-        _Walk(setting, follow).all(tree.root_node.children)
+        _Walk(setting, follow).program(tree.root_node.children)
     except RecursionError:
         setting.record.unknown("the shell script", "it is nested too deep", script.place(0))
     setting.script = before
@@ -162,6 +162,14 @@ class _Walk:
                 outcome = self.one(node)
         return outcome
 
+    def program(self, nodes: Sequence[Node]) -> None:
+        """A whole script; from what is not understood on, nothing is certain."""
+        wrong = next((at for at, node in enumerate(nodes) if node.has_error), len(nodes))
+        self.all(nodes[:wrong])
+        if wrong < len(nodes):
+            with _Unsure(self.setting):
+                self.all(nodes[wrong:])
+
     def one(self, node: Node) -> Outcome:
         """A statement."""
         place = self.setting.script.place(*node.start_point)
@@ -175,10 +183,7 @@ class _Walk:
         """``{ ...; }``, a part of a conditional, or what is not understood."""
         if text_of(node)[:2] == "((":
             return self.test(node)
-        if node.type != "ERROR":
-            return self.all(node.children)
-        with _Unsure(self.setting):
-            return self.all(node.children)
+        return self.all(node.children)
 
     def negated(self, node: Node) -> Outcome:
         """``! command``."""

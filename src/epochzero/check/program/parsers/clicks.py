@@ -208,6 +208,9 @@ class _Reading:
     def _take(self, option: _Option) -> None:
         """The value of an option, given or not."""
         given = self.given.get(option.name)
+        if option.is_argument and not self.spec.complete:
+            self.values[option.name] = Anything("some options are not known")
+            return
         if not given:
             self._missing(option)
             self.values.setdefault(option.name, self._default(option))
