@@ -305,3 +305,36 @@ def test_results_cannot_be_changed(run: Run) -> None:
 def test_a_script_that_runs_no_python_is_refused(run: Run, text: str) -> None:
     with pytest.raises(InputError, match=r"`bash run\.sh a b` runs no Python program"):
         run(text)
+
+
+def test_a_command_in_a_variable_is_read_though_a_part_is_not_known(run: Run) -> None:
+    found = run(
+        """
+        HEAD=$(scontrol show hostnames | head -n 1)
+        NODES=2
+        DISTRIBUTED="--nnodes $NODES --nproc_per_node=8 \\
+            --rdzv_endpoint $HEAD:29500"
+        LAUNCHER="torchrun $DISTRIBUTED"
+        LAUNCHER+=" --max_restarts 0"
+        ARGS=(--name "my run" --host $HEAD)
+        CMD="train.py --lr 1"
+        $LAUNCHER $CMD "${ARGS[@]}"
+        srun bash -c "$LAUNCHER --node_rank \\$SLURM_PROCID $CMD"
+        eval "$LAUNCHER $CMD"
+        """
+    )
+    first, second, third = found.jobs
+    assert (first.nodes, first.processes) == (2, 16)
+    assert first.argv == ("--lr", "1", "--name", "my run", "--host", first.argv[-1])
+    assert first.unsure == {5}
+    assert (second.launchers, second.argv) == (("srun", "torchrun"), ("--lr", "1"))
+    assert (third.argv, third.processes) == (("--lr", "1"), 16)
+    assert found.unknowns == ()
+
+
+def test_what_a_launcher_sets_is_seen_by_the_script_that_it_starts(run: Run) -> None:
+    (job,) = run(
+        "srun -n 4 bash -c 'python train.py --world $SLURM_NTASKS --id $SLURM_PROCID'"
+    ).jobs
+    assert job.argv[:2] == ("--world", "4")
+    assert job.unsure == {3}

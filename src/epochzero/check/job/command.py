@@ -31,7 +31,7 @@ from epochzero.check.job.setting import (
     is_folder,
     read_text,
 )
-from epochzero.check.job.shell import BUILTINS, run_script
+from epochzero.check.job.shell import BUILTINS, is_readable, run_script
 from epochzero.errors import InputError
 
 __all__ = ["follow"]
@@ -431,11 +431,14 @@ _FILES: dict[str, Callable[[Word, Setting], None]] = {
 
 
 def _sets(launcher: Launcher, setting: Setting) -> None:
-    """The environment variables that a launcher sets; a mark stands for numbers not yet complete."""
-    marks = {name: f"\0{field}" if field else None for name, field in launcher.sets.items()}
-    for name in marks:
+    """The environment variables that a launcher sets."""
+    counted = totals(setting.draft)
+    values: dict[str, str | None] = {}
+    for name, field in launcher.sets.items():
+        count = getattr(counted, field) if field else None
+        values[name] = None if count is None else str(count)
         setting.variables.pop(name, None)
-    setting.draft = replace(setting.draft, environment={**setting.draft.environment, **marks})
+    setting.draft = replace(setting.draft, environment={**setting.draft.environment, **values})
 
 
 def _start(
@@ -521,7 +524,7 @@ def _shell(words: Sequence[Word], setting: Setting) -> None:
 
 def _text(word: Word, setting: Setting, name: str = "") -> None:
     """A text that a shell is given to run; ``name`` is its ``$0``."""
-    if not word.known:
+    if not is_readable(word):
         reason = "its text depends on the run"
         setting.record.unknown("a text that the shell runs", reason, word.place)
         return

@@ -61,7 +61,9 @@ def one(node: Node | None, setting: Setting, place: Place) -> Word:
         return Word("", place)
     pieces = _pieces(node, setting, quoted=False)
     text = "".join(" " if piece.ends else piece.text for piece in pieces)
-    return Word(text, place, all(piece.known for piece in pieces))
+    if all(piece.known for piece in pieces):
+        return Word(text, place)
+    return Word(text, place, known=False, parts=tuple((p.text, p.known) for p in pieces))
 
 
 def _joined(pieces: Sequence[_Piece], place: Place) -> Iterator[Word]:
@@ -193,6 +195,8 @@ def _of_value(
         return [_Piece(source, known=False, split=not quoted)]
     if isinstance(value, Word):
         split = not quoted
+        if value.parts:
+            return [_Piece(text, known, split) for text, known in value.parts]
         return [_Piece(value.text if value.known else source, value.known, split or value.many)]
     words = value if every else value[:1]
     if not words:

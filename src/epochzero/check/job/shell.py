@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -26,7 +27,7 @@ from epochzero.errors import InputError
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["BUILTINS", "run_script"]
+__all__ = ["BUILTINS", "is_readable", "run_script"]
 
 Outcome = Enum("Outcome", ["TRUE", "FALSE", "MAYBE", "DONE"])
 """Of a command: known, not known, or that of a command that is taken to succeed."""
@@ -34,6 +35,7 @@ Follow = Callable[[Sequence[Word], Setting], None]
 """What is done with a command that is not the shell's own."""
 
 MOST_ROUNDS = 1000
+_PARAMETER = re.compile(r"\$\{?[0-9@*#?!$-]")
 _WRITING = frozenset({">", ">>", "&>", "&>>", ">|"})
 
 BUILTINS = frozenset(
@@ -272,7 +274,7 @@ class _Walk:
         else:
             word = one(value_node, self.setting, place)
             if more and isinstance(old, Word):
-                word = Word(old.text + word.text, place, old.known and word.known)
+                word = _appended(old, word)
             elif more and isinstance(old, tuple):
                 word = Word("$" + name, place, known=False, many=True)
             self.setting.assign(name, word, export=export)
@@ -631,7 +633,7 @@ class _Walk:
 
     def evaluate(self, words: Sequence[Word]) -> Outcome:
         """``eval "..."``."""
-        if not all(word.known for word in words):
+        if not all(is_readable(word) for word in words):
             what = "`eval` of what is not known"
             self.setting.record.unknown(what, "its text depends on the run", words[0].place)
             return Outcome.MAYBE
@@ -677,6 +679,22 @@ class _Unsure:
 def _note(setting: Setting, into: list[Source], word: Word) -> None:
     if setting.sure and not setting.lost:
         into.append(setting.written(word))
+
+
+def _appended(old: Word, new: Word) -> Word:
+    """``A+=new``."""
+    text = old.text + new.text
+    if old.known and new.known:
+        return Word(text, new.place)
+    parts = [part for word in (old, new) for part in word.parts or ((word.text, word.known),)]
+    return Word(text, new.place, known=False, parts=tuple(parts))
+
+
+def is_readable(word: Word) -> bool:
+    """Whether a text can be read as a script although parts of it may not be known: these stand in
+    it as written, and mean the same there unless they are parameters of the script around it.
+    """
+    return word.known or not (word.many or _PARAMETER.search(word.text))
 
 
 def _of(value: bool) -> Outcome:
