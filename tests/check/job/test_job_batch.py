@@ -210,3 +210,9 @@ def test_what_is_no_manifest_is_refused(submit: Submit, text: str) -> None:
 def test_a_manifest_without_pods_runs_nothing(submit: Submit) -> None:
     with pytest.raises(InputError, match="runs no Python program"):
         submit("kubectl apply -f x.yaml", {"x.yaml": "kind: Service\nspec: {ports: []}\n"})
+
+
+def test_a_batch_file_that_submits_another_asks_for_nothing_on_its_behalf(submit: Submit) -> None:
+    text = "#!/bin/sh\n#SBATCH -N 4\nsbatch --time=10 --wrap='python train.py'\n"
+    (job,) = submit("sbatch run.sh", {"run.sh": text}).jobs
+    assert (job.nodes, job.time_limit_s) == (None, 600)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -31,7 +32,7 @@ from epochzero.check.job.setting import (
     is_folder,
     read_text,
 )
-from epochzero.check.job.shell import BUILTINS, is_readable, run_script
+from epochzero.check.job.shell import BUILTINS, readable, run_script
 from epochzero.errors import InputError
 
 __all__ = ["follow"]
@@ -78,6 +79,8 @@ _FETCHING = frozenset(
     ]
 )
 """Programs that may make a file that is not there yet."""
+_ELSEWHERE = frozenset({"ssh", "xargs", "parallel", "tmux", "screen", "find", "watch", "pdsh"})
+"""Programs that run others elsewhere, or with words that only they know."""
 _NOT_WRAPPERS = BUILTINS | frozenset(
     [
         "cat",
@@ -219,7 +222,7 @@ def _python(words: Sequence[Word], setting: Setting) -> None:
     if launcher is not None:
         inner = _inner(setting)
         inner.draft = replace(inner.draft, program=words[0].text)
-        _launch(launcher, rest, inner)
+        _launch(launcher, rest, inner, module=True)
     else:
         _run_python(kind, rest, setting, words[0])
 
@@ -273,16 +276,20 @@ def _other(words: Sequence[Word], setting: Setting) -> None:
     _program(words[0], setting)
     if name in _FETCHING:
         setting.fetched = name
-    if name not in _NOT_WRAPPERS:
+    if name in _ELSEWHERE and any("python" in word.text for word in words[1:]):
+        reason = "what it starts is not followed"
+        setting.record.unknown(f"`{name}`", reason, words[0].place)
+    elif name not in _NOT_WRAPPERS:
         inner = _inner(setting)
         inner.draft = replace(inner.draft, launchers=(*inner.draft.launchers, name))
         _nested(words[1:], inner)
 
 
-def _launch(launcher: Launcher, words: Sequence[Word], setting: Setting) -> None:
-    """A launcher, then what it starts."""
-    name = os.path.basename(words[0].text).rsplit(".", 1)[-1]
-    name = words[0].text if launcher.modules and words[0].text in launcher.modules else name
+def _launch(
+    launcher: Launcher, words: Sequence[Word], setting: Setting, *, module: bool = False
+) -> None:
+    """A launcher, then what it starts; ``module``: as ``python -m``."""
+    name = words[0].text if module else os.path.basename(words[0].text)
     alone = re.search(r"[-.]launch$", name) is not None
     rest = words[1:] if alone else _after_subcommand(launcher, words[1:])
     if rest is None:
@@ -291,7 +298,7 @@ def _launch(launcher: Launcher, words: Sequence[Word], setting: Setting) -> None
     taken = _operand_checked(launcher, take(launcher, rest), setting)
     inner = _inner(setting)
     if name not in BUILTINS:
-        if launcher.starts in ("command", "script") and name == os.path.basename(words[0].text):
+        if launcher.starts in ("command", "script") and not module:
             _program(words[0], setting)
         inner.draft = replace(inner.draft, launchers=(*inner.draft.launchers, name))
     if launcher.starts == "batch":
@@ -524,11 +531,12 @@ def _shell(words: Sequence[Word], setting: Setting) -> None:
 
 def _text(word: Word, setting: Setting, name: str = "") -> None:
     """A text that a shell is given to run; ``name`` is its ``$0``."""
-    if not is_readable(word):
+    text = readable(word)
+    if not text and not word.known:
         reason = "its text depends on the run"
         setting.record.unknown("a text that the shell runs", reason, word.place)
         return
-    _run_shell(Script(word.place.path, word.text, word.place.line, name), setting)
+    _run_shell(Script(word.place.path, text, word.place.line, name), setting)
 
 
 def _shell_file(words: Sequence[Word], setting: Setting) -> None:
@@ -625,12 +633,18 @@ def _by_first_line(words: Sequence[Word], script: Script, setting: Setting) -> N
         _shell_file(words, _inner(setting))
 
 
+_NOTHING_ASKED: dict[str, Any] = dict.fromkeys(
+    ("nodes", "processes", "processes_per_node", "gpus", "gpus_per_node", "memory_bytes"), None
+) | {"time_limit_s": None, "said": {}}
+
+
 def _batch(words: Sequence[Word], taken: Taken, setting: Setting) -> None:
     """``sbatch options file arguments``: options on the command line win over those of the file."""
     launcher = launchers()["sbatch"]
     script = _read_script(taken.rest[0], setting) if taken.rest else None
     options = [*(slurm.options_of(script) if script else ()), *taken.options]
     submitted = setting.draft
+    setting.draft = replace(submitted, **_NOTHING_ASKED)  # a batch file may submit others
     _apply(launcher, "sbatch", options, setting)
     _sets(launcher, setting)
     asked = totals(setting.draft)

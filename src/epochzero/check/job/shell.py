@@ -27,7 +27,7 @@ from epochzero.errors import InputError
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["BUILTINS", "is_readable", "run_script"]
+__all__ = ["BUILTINS", "readable", "run_script"]
 
 Outcome = Enum("Outcome", ["TRUE", "FALSE", "MAYBE", "DONE"])
 """Of a command: known, not known, or that of a command that is taken to succeed."""
@@ -35,7 +35,7 @@ Follow = Callable[[Sequence[Word], Setting], None]
 """What is done with a command that is not the shell's own."""
 
 MOST_ROUNDS = 1000
-_PARAMETER = re.compile(r"\$\{?[0-9@*#?!$-]")
+_NAME = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}")
 _WRITING = frozenset({">", ">>", "&>", "&>>", ">|"})
 
 BUILTINS = frozenset(
@@ -235,13 +235,26 @@ class _Walk:
 
     def redirected(self, node: Node) -> Outcome:
         """A statement whose output goes to files."""
-        for child in node.children_by_field_name("redirect"):
-            self.redirect(child)
+        redirects = node.children_by_field_name("redirect")
+        texts = [child for child in redirects if child.type == "heredoc_redirect"]
+        for child in redirects:
+            if child.type != "heredoc_redirect":
+                self.redirect(child)
         body = node.child_by_field_name("body")
-        return self.one(body) if body else Outcome.DONE
+        outcome = self.one(body) if body else Outcome.DONE
+        for child in texts:  # they hold the commands after `|` too
+            self.redirect(child)
+        return outcome
 
     def redirect(self, node: Node) -> None:
         """Notes a file that is written."""
+        if node.type == "heredoc_redirect":  # what follows its sign on the line is within it
+            for child in node.named_children:
+                if child.type == "file_redirect":
+                    self.redirect(child)
+                elif child.type == "pipeline":
+                    self.pipeline(child)
+            return
         target = node.child_by_field_name("destination")
         if target is None or not any(child.type in _WRITING for child in node.children):
             return
@@ -633,11 +646,12 @@ class _Walk:
 
     def evaluate(self, words: Sequence[Word]) -> Outcome:
         """``eval "..."``."""
-        if not all(is_readable(word) for word in words):
+        texts = [readable(word) for word in words[1:]]
+        if not any(texts):
             what = "`eval` of what is not known"
             self.setting.record.unknown(what, "its text depends on the run", words[0].place)
             return Outcome.MAYBE
-        text = " ".join(word.text for word in words[1:])
+        text = " ".join(told or "$unknown" for told in texts)
         script = Script(words[0].place.path, text, words[0].place.line, self.setting.script.path)
         run_script(script, self.setting, self.follow)
         return Outcome.DONE
@@ -690,11 +704,14 @@ def _appended(old: Word, new: Word) -> Word:
     return Word(text, new.place, known=False, parts=tuple(parts))
 
 
-def is_readable(word: Word) -> bool:
-    """Whether a text can be read as a script although parts of it may not be known: these stand in
-    it as written, and mean the same there unless they are parameters of the script around it.
+def readable(word: Word) -> str:
+    """A text to be read as a script, of which parts may not be known: a variable stands in it as
+    written, what is not one as a variable that is never set; empty when nothing is known.
     """
-    return word.known or not (word.many or _PARAMETER.search(word.text))
+    if word.known:
+        return word.text
+    kept = (text if known or _NAME.fullmatch(text) else "$unknown" for text, known in word.parts)
+    return "".join(kept) if any(known for _, known in word.parts) else ""
 
 
 def _of(value: bool) -> Outcome:
