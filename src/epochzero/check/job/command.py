@@ -43,98 +43,25 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _ELF = b"\x7fELF"
 _SCRIPT_NAMES = (".py", ".pyw")
 _FETCHING = frozenset(
-    [
-        "git",
-        "wget",
-        "curl",
-        "tar",
-        "unzip",
-        "cp",
-        "mv",
-        "rsync",
-        "scp",
-        "aws",
-        "gsutil",
-        "gcloud",
-        "az",
-        "s3cmd",
-        "rclone",
-        "hg",
-        "svn",
-        "ln",
-        "install",
-        "make",
-        "cmake",
-        "ninja",
-        "huggingface-cli",
-        "hf",
-        "kaggle",
-        "gdown",
-        "7z",
-        "gunzip",
-        "patch",
-        "dvc",
-        "jupyter",
-        "jupytext",
-    ]
-)
+    {
+        "git", "wget", "curl", "tar", "unzip", "cp", "mv", "rsync", "scp", "aws", "gsutil",
+        "gcloud", "az", "s3cmd", "rclone", "hg", "svn", "ln", "install", "make", "cmake",
+        "ninja", "huggingface-cli", "hf", "kaggle", "gdown", "7z", "gunzip", "patch", "dvc",
+        "jupyter", "jupytext"
+    }
+)  # fmt: skip
 """Programs that may make a file that is not there yet."""
 _ELSEWHERE = frozenset({"ssh", "xargs", "parallel", "tmux", "screen", "find", "watch", "pdsh"})
 """Programs that run others elsewhere, or with words that only they know."""
 _NOT_WRAPPERS = BUILTINS | frozenset(
-    [
-        "cat",
-        "ls",
-        "cp",
-        "mv",
-        "rm",
-        "mkdir",
-        "rmdir",
-        "ln",
-        "chmod",
-        "chown",
-        "touch",
-        "head",
-        "tail",
-        "grep",
-        "egrep",
-        "sed",
-        "awk",
-        "cut",
-        "sort",
-        "uniq",
-        "wc",
-        "tr",
-        "diff",
-        "which",
-        "whereis",
-        "file",
-        "find",
-        "xargs",
-        "git",
-        "kill",
-        "pkill",
-        "pgrep",
-        "killall",
-        "ps",
-        "date",
-        "df",
-        "du",
-        "tee",
-        "install",
-        "rsync",
-        "scp",
-        "ssh",
-        "tmux",
-        "screen",
-        "watch",
-        "man",
-        "less",
-        "more",
-        "tar",
-        "zip",
-    ]
-)
+    {
+        "cat", "ls", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "chmod", "chown", "touch",
+        "head", "tail", "grep", "egrep", "sed", "awk", "cut", "sort", "uniq", "wc", "tr",
+        "diff", "which", "whereis", "file", "find", "xargs", "git", "kill", "pkill", "pgrep",
+        "killall", "ps", "date", "df", "du", "tee", "install", "rsync", "scp", "ssh", "tmux",
+        "screen", "watch", "man", "less", "more", "tar", "zip"
+    }
+)  # fmt: skip
 """Programs whose arguments are not run, though ``python`` may stand among them."""
 
 
@@ -205,11 +132,8 @@ def _follow_unknown(words: Sequence[Word], setting: Setting) -> None:
     named = re.fullmatch(r"\$\{?\w*(PYTHON|PY)\w*\}?", head.text, re.IGNORECASE)
     if python or (named and kind in ("module", "code", "script")):
         _run_python(kind, rest, setting, head)
-    elif not head.many:
-        setting.record.unknown(f"`{head.text}`", "what is run depends on the run", head.place)
     else:
-        text = " ".join(word.text for word in words)
-        setting.record.unknown(f"`{text}`", "what is run depends on the run", head.place)
+        setting.record.unknown(f"`{head.text}`", "what is run depends on the run", head.place)
 
 
 def _python(words: Sequence[Word], setting: Setting) -> None:
@@ -519,6 +443,9 @@ def _shell(words: Sequence[Word], setting: Setting) -> None:
             inner.draft = replace(inner.draft, stops_at_error=stops)
             _text(words[at], inner, words[at + 1].text if at + 1 < len(words) else "")
             return
+    if at >= len(words) and setting.input is not None:
+        _text(setting.input, _inner(setting))
+        return
     if at >= len(words):
         reason = "its commands stand on its standard input"
         setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
@@ -556,6 +483,7 @@ def _run_shell(script: Script, setting: Setting) -> None:
     environment = setting.environment()
     setting.draft = replace(setting.draft, environment=environment)
     setting.variables, setting.exported, setting.functions = {}, set(), {}
+    setting.input = None
     run_script(script, setting, follow)
 
 
@@ -642,6 +570,9 @@ def _batch(words: Sequence[Word], taken: Taken, setting: Setting) -> None:
     """``sbatch options file arguments``: options on the command line win over those of the file."""
     launcher = launchers()["sbatch"]
     script = _read_script(taken.rest[0], setting) if taken.rest else None
+    if script is None and not taken.rest and setting.input is not None:
+        place = setting.input.place
+        script = Script(place.path, readable(setting.input), place.line)
     options = [*(slurm.options_of(script) if script else ()), *taken.options]
     submitted = setting.draft
     setting.draft = replace(submitted, **_NOTHING_ASKED)  # a batch file may submit others

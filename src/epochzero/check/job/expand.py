@@ -19,7 +19,7 @@ from epochzero.check.job.setting import Setting, Value
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["arithmetic", "one", "text_of", "words_of"]
+__all__ = ["arithmetic", "between", "one", "text_of", "words_of"]
 
 MOST_BRACES = 100
 _EXPANSIONS = frozenset(
@@ -65,6 +65,12 @@ def one(node: Node | None, setting: Setting, place: Place) -> Word:
     if all(piece.known for piece in pieces):
         return Word(text, place)
     return Word(text, place, known=False, parts=tuple((p.text, p.known) for p in pieces))
+
+
+def between(node: Node, setting: Setting, place: Place) -> Word:
+    """The text of a here-document, with its expansions."""
+    pieces = _mixed(node, node.start_byte, node.end_byte, setting)
+    return next(_word(pieces, place), Word("", place))
 
 
 def _joined(pieces: Sequence[_Piece], place: Place) -> Iterator[Word]:

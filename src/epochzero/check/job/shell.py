@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import tree_sitter_bash
 from tree_sitter import Language, Parser
 
-from epochzero.check.job.expand import arithmetic, one, text_of, words_of
+from epochzero.check.job.expand import arithmetic, between, one, text_of, words_of
 from epochzero.check.job.model import Source, Word
 from epochzero.check.job.setting import MOST_DEPTH, MOST_ITEMS, Function, Script, Setting, read_text
 from epochzero.errors import InputError
@@ -39,72 +39,16 @@ _NAME = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}")
 _WRITING = frozenset({">", ">>", "&>", "&>>", ">|"})
 
 BUILTINS = frozenset(
-    [
-        ":",
-        ".",
-        "[",
-        "[[",
-        "alias",
-        "bg",
-        "bind",
-        "break",
-        "builtin",
-        "caller",
-        "case",
-        "cd",
-        "command",
-        "compgen",
-        "complete",
-        "continue",
-        "declare",
-        "dirs",
-        "disown",
-        "echo",
-        "enable",
-        "eval",
-        "exec",
-        "exit",
-        "export",
-        "false",
-        "fc",
-        "fg",
-        "getopts",
-        "hash",
-        "help",
-        "history",
-        "jobs",
-        "kill",
-        "let",
-        "local",
-        "logout",
-        "mapfile",
-        "popd",
-        "printf",
-        "pushd",
-        "pwd",
-        "read",
-        "readarray",
-        "readonly",
-        "return",
-        "set",
-        "shift",
-        "shopt",
-        "source",
-        "suspend",
-        "test",
-        "time",
-        "times",
-        "trap",
-        "true",
-        "type",
-        "typeset",
-        "ulimit",
-        "umask",
-        "unalias",
-        "unset",
-        "wait",
-    ]
-)
+    {
+        ":", ".", "[", "[[", "alias", "bg", "bind", "break", "builtin", "caller", "case",
+        "cd", "command", "compgen", "complete", "continue", "declare", "dirs", "disown",
+        "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts",
+        "hash", "help", "history", "jobs", "kill", "let", "local", "logout", "mapfile",
+        "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return", "set",
+        "shift", "shopt", "source", "suspend", "test", "time", "times", "trap", "true",
+        "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait"
+    }
+)  # fmt: skip
 """Commands of the shell itself, which are there wherever it is."""
 
 
@@ -241,10 +185,23 @@ class _Walk:
             if child.type != "heredoc_redirect":
                 self.redirect(child)
         body = node.child_by_field_name("body")
+        self.setting.input = self.here_document(texts[-1]) if texts else None
         outcome = self.one(body) if body else Outcome.DONE
+        self.setting.input = None
         for child in texts:  # they hold the commands after `|` too
             self.redirect(child)
         return outcome
+
+    def here_document(self, node: Node) -> Word | None:
+        """The text of ``<<EOF``; as it stands when the sign is quoted."""
+        start = next((c for c in node.children if c.type == "heredoc_start"), None)
+        body = next((c for c in node.children if c.type == "heredoc_body"), None)
+        if start is None or body is None:
+            return None
+        place = self.setting.script.place(body.start_point[0])
+        if set(text_of(start)) & set("\"'\\"):
+            return Word(text_of(body), place)
+        return between(body, self.setting, place)
 
     def redirect(self, node: Node) -> None:
         """Notes a file that is written."""
