@@ -210,3 +210,31 @@ def test_what_is_no_manifest_is_refused(submit: Submit, text: str) -> None:
 def test_a_manifest_without_pods_runs_nothing(submit: Submit) -> None:
     with pytest.raises(InputError, match="runs no Python program"):
         submit("kubectl apply -f x.yaml", {"x.yaml": "kind: Service\nspec: {ports: []}\n"})
+
+
+def test_a_batch_file_that_submits_another_asks_for_nothing_on_its_behalf(submit: Submit) -> None:
+    text = "#!/bin/sh\n#SBATCH -N 4\nsbatch --time=10 --wrap='python train.py'\n"
+    (job,) = submit("sbatch run.sh", {"run.sh": text}).jobs
+    assert (job.nodes, job.time_limit_s) == (None, 600)
+
+
+def test_a_batch_file_in_a_here_document_is_read(submit: Submit) -> None:
+    text = """\
+for lr in 0.1 0.2; do
+sbatch <<EOF
+#!/bin/bash
+#SBATCH --nodes=3
+export OUT=\\$SLURM_JOB_ID
+python train.py --lr $lr
+EOF
+done
+bash -s <<'EOF'
+python evaluate.py $lr
+EOF
+"""
+    found = submit("bash sweep.sh", {"sweep.sh": text})
+    first, second, third = found.jobs
+    assert (first.argv, second.argv) == (("--lr", "0.1"), ("--lr", "0.2"))
+    assert (first.nodes, first.launchers) == (3, ("sbatch",))
+    assert (first.at.path, first.at.line) == ("sweep.sh", 6)
+    assert (third.argv, third.nodes, third.at.line) == (("$lr",), None, 10)

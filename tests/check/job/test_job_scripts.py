@@ -50,6 +50,9 @@ def arguments(found: Submission) -> list[tuple[str, ...]]:
         ("python train.py {1..3} a{x,y}", ("1", "2", "3", "ax", "ay")),
         ("python train.py --a 1 \\\n    --b 2 \\\n    # no more", ("--a", "1", "--b", "2")),
         ("python train.py ~/data", ("/home/me/data",)),
+        ("A=1; python train.py \"$A  $A ${A} $((A+1)) ${#A} ${A:-x}\" \"$A\n $A\"", ("1  1 1 2 1 1", "1\n 1")),
+        ("python train.py \"${@:2}\" ${@:1:1}", ("b", "a")),
+        ("A=(1 2 3); python train.py \"${A[@]:1}\" ${A[@]:0:2}", ("2", "3", "1", "2")),
         ("EMPTY=; python train.py $EMPTY \"$EMPTY\" x", ("", "x")),
         ("f() { local n=$1; shift; python \"$@\" $n; }; f 7 train.py x", ("x", "7")),
         ("eval \"python train.py 'a b'\"", ("a b",)),
@@ -216,6 +219,9 @@ def test_programs_and_places_that_are_written_are_noted(run: Run) -> None:
         lr: 1
         EOF
         ./score.sh > out/score.txt 2> /dev/null
+        cat <<'EOF' | tee notes.txt > /dev/null
+        x
+        EOF
         [ -f x ] && rare
         cd src; python fit.py >> all.log
         """,
@@ -224,12 +230,12 @@ def test_programs_and_places_that_are_written_are_noted(run: Run) -> None:
     job = found.jobs[0]
     assert job.stops_at_error
     assert [source.text for source in job.programs] == [
-        "mkdir", "ffmpeg", "torchrun", "tee", "cat", "./score.sh",
+        "mkdir", "ffmpeg", "torchrun", "tee", "cat", "./score.sh", "cat", "tee",
     ]  # fmt: skip
     assert [source.text for source in job.makes] == ["logs", "out/a"]
-    written = [source.text.rsplit("/jobs/")[-1] for source in job.writes]
-    assert written[:3] == ["logs/train.log", "conf.yaml", "out/score.txt"]
-    assert written[3].endswith("src/all.log")
+    written = [source.text for source in job.writes]
+    assert written[:4] == ["logs/train.log", "conf.yaml", "out/score.txt", "notes.txt"]
+    assert written[4].endswith("src/all.log")
 
 
 def test_places_carry_the_line_of_the_script(run: Run) -> None:
@@ -305,3 +311,42 @@ def test_results_cannot_be_changed(run: Run) -> None:
 def test_a_script_that_runs_no_python_is_refused(run: Run, text: str) -> None:
     with pytest.raises(InputError, match=r"`bash run\.sh a b` runs no Python program"):
         run(text)
+
+
+def test_a_command_in_a_variable_is_read_though_a_part_is_not_known(run: Run) -> None:
+    found = run(
+        """
+        HEAD=$(scontrol show hostnames | head -n 1)
+        NODES=2
+        DISTRIBUTED="--nnodes $NODES --nproc_per_node=8 \\
+            --rdzv_endpoint $HEAD:29500"
+        LAUNCHER="torchrun $DISTRIBUTED"
+        LAUNCHER+=" --max_restarts 0"
+        ARGS=(--name "my run" --host $HEAD)
+        CMD="train.py --lr 1"
+        $LAUNCHER $CMD "${ARGS[@]}"
+        srun bash -c "$LAUNCHER --node_rank \\$SLURM_PROCID $CMD"
+        eval "$LAUNCHER $CMD"
+        """
+    )
+    first, second, third = found.jobs
+    assert (first.nodes, first.processes) == (2, 16)
+    assert first.argv == ("--lr", "1", "--name", "my run", "--host", first.argv[-1])
+    assert first.unsure == {5}
+    assert (second.launchers, second.argv) == (("srun", "torchrun"), ("--lr", "1"))
+    assert (third.argv, third.processes) == (("--lr", "1"), 16)
+    assert found.unknowns == ()
+
+
+def test_what_a_launcher_sets_is_seen_by_the_script_that_it_starts(run: Run) -> None:
+    (job,) = run(
+        "srun -n 4 bash -c 'python train.py --world $SLURM_NTASKS --id $SLURM_PROCID'"
+    ).jobs
+    assert job.argv[:2] == ("--world", "4")
+    assert job.unsure == {3}
+
+
+def test_what_other_machines_or_programs_start_is_said_not_to_be_followed(run: Run) -> None:
+    found = run('ssh node2 "python train.py"\nfind . -name x | xargs -n1 python train.py\n')
+    assert found.jobs == ()
+    assert [unknown.what for unknown in found.unknowns] == ["`ssh`", "`xargs`"]

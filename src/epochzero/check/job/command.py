@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -31,7 +32,7 @@ from epochzero.check.job.setting import (
     is_folder,
     read_text,
 )
-from epochzero.check.job.shell import BUILTINS, run_script
+from epochzero.check.job.shell import BUILTINS, readable, run_script
 from epochzero.errors import InputError
 
 __all__ = ["follow"]
@@ -42,96 +43,25 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _ELF = b"\x7fELF"
 _SCRIPT_NAMES = (".py", ".pyw")
 _FETCHING = frozenset(
-    [
-        "git",
-        "wget",
-        "curl",
-        "tar",
-        "unzip",
-        "cp",
-        "mv",
-        "rsync",
-        "scp",
-        "aws",
-        "gsutil",
-        "gcloud",
-        "az",
-        "s3cmd",
-        "rclone",
-        "hg",
-        "svn",
-        "ln",
-        "install",
-        "make",
-        "cmake",
-        "ninja",
-        "huggingface-cli",
-        "hf",
-        "kaggle",
-        "gdown",
-        "7z",
-        "gunzip",
-        "patch",
-        "dvc",
-        "jupyter",
-        "jupytext",
-    ]
-)
+    {
+        "git", "wget", "curl", "tar", "unzip", "cp", "mv", "rsync", "scp", "aws", "gsutil",
+        "gcloud", "az", "s3cmd", "rclone", "hg", "svn", "ln", "install", "make", "cmake",
+        "ninja", "huggingface-cli", "hf", "kaggle", "gdown", "7z", "gunzip", "patch", "dvc",
+        "jupyter", "jupytext"
+    }
+)  # fmt: skip
 """Programs that may make a file that is not there yet."""
+_ELSEWHERE = frozenset({"ssh", "xargs", "parallel", "tmux", "screen", "find", "watch", "pdsh"})
+"""Programs that run others elsewhere, or with words that only they know."""
 _NOT_WRAPPERS = BUILTINS | frozenset(
-    [
-        "cat",
-        "ls",
-        "cp",
-        "mv",
-        "rm",
-        "mkdir",
-        "rmdir",
-        "ln",
-        "chmod",
-        "chown",
-        "touch",
-        "head",
-        "tail",
-        "grep",
-        "egrep",
-        "sed",
-        "awk",
-        "cut",
-        "sort",
-        "uniq",
-        "wc",
-        "tr",
-        "diff",
-        "which",
-        "whereis",
-        "file",
-        "find",
-        "xargs",
-        "git",
-        "kill",
-        "pkill",
-        "pgrep",
-        "killall",
-        "ps",
-        "date",
-        "df",
-        "du",
-        "tee",
-        "install",
-        "rsync",
-        "scp",
-        "ssh",
-        "tmux",
-        "screen",
-        "watch",
-        "man",
-        "less",
-        "more",
-        "tar",
-        "zip",
-    ]
-)
+    {
+        "cat", "ls", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "chmod", "chown", "touch",
+        "head", "tail", "grep", "egrep", "sed", "awk", "cut", "sort", "uniq", "wc", "tr",
+        "diff", "which", "whereis", "file", "find", "xargs", "git", "kill", "pkill", "pgrep",
+        "killall", "ps", "date", "df", "du", "tee", "install", "rsync", "scp", "ssh", "tmux",
+        "screen", "watch", "man", "less", "more", "tar", "zip"
+    }
+)  # fmt: skip
 """Programs whose arguments are not run, though ``python`` may stand among them."""
 
 
@@ -202,11 +132,8 @@ def _follow_unknown(words: Sequence[Word], setting: Setting) -> None:
     named = re.fullmatch(r"\$\{?\w*(PYTHON|PY)\w*\}?", head.text, re.IGNORECASE)
     if python or (named and kind in ("module", "code", "script")):
         _run_python(kind, rest, setting, head)
-    elif not head.many:
-        setting.record.unknown(f"`{head.text}`", "what is run depends on the run", head.place)
     else:
-        text = " ".join(word.text for word in words)
-        setting.record.unknown(f"`{text}`", "what is run depends on the run", head.place)
+        setting.record.unknown(f"`{head.text}`", "what is run depends on the run", head.place)
 
 
 def _python(words: Sequence[Word], setting: Setting) -> None:
@@ -219,7 +146,7 @@ def _python(words: Sequence[Word], setting: Setting) -> None:
     if launcher is not None:
         inner = _inner(setting)
         inner.draft = replace(inner.draft, program=words[0].text)
-        _launch(launcher, rest, inner)
+        _launch(launcher, rest, inner, module=True)
     else:
         _run_python(kind, rest, setting, words[0])
 
@@ -273,16 +200,20 @@ def _other(words: Sequence[Word], setting: Setting) -> None:
     _program(words[0], setting)
     if name in _FETCHING:
         setting.fetched = name
-    if name not in _NOT_WRAPPERS:
+    if name in _ELSEWHERE and any("python" in word.text for word in words[1:]):
+        reason = "what it starts is not followed"
+        setting.record.unknown(f"`{name}`", reason, words[0].place)
+    elif name not in _NOT_WRAPPERS:
         inner = _inner(setting)
         inner.draft = replace(inner.draft, launchers=(*inner.draft.launchers, name))
         _nested(words[1:], inner)
 
 
-def _launch(launcher: Launcher, words: Sequence[Word], setting: Setting) -> None:
-    """A launcher, then what it starts."""
-    name = os.path.basename(words[0].text).rsplit(".", 1)[-1]
-    name = words[0].text if launcher.modules and words[0].text in launcher.modules else name
+def _launch(
+    launcher: Launcher, words: Sequence[Word], setting: Setting, *, module: bool = False
+) -> None:
+    """A launcher, then what it starts; ``module``: as ``python -m``."""
+    name = words[0].text if module else os.path.basename(words[0].text)
     alone = re.search(r"[-.]launch$", name) is not None
     rest = words[1:] if alone else _after_subcommand(launcher, words[1:])
     if rest is None:
@@ -291,7 +222,7 @@ def _launch(launcher: Launcher, words: Sequence[Word], setting: Setting) -> None
     taken = _operand_checked(launcher, take(launcher, rest), setting)
     inner = _inner(setting)
     if name not in BUILTINS:
-        if launcher.starts in ("command", "script") and name == os.path.basename(words[0].text):
+        if launcher.starts in ("command", "script") and not module:
             _program(words[0], setting)
         inner.draft = replace(inner.draft, launchers=(*inner.draft.launchers, name))
     if launcher.starts == "batch":
@@ -431,11 +362,14 @@ _FILES: dict[str, Callable[[Word, Setting], None]] = {
 
 
 def _sets(launcher: Launcher, setting: Setting) -> None:
-    """The environment variables that a launcher sets; a mark stands for numbers not yet complete."""
-    marks = {name: f"\0{field}" if field else None for name, field in launcher.sets.items()}
-    for name in marks:
+    """The environment variables that a launcher sets."""
+    counted = totals(setting.draft)
+    values: dict[str, str | None] = {}
+    for name, field in launcher.sets.items():
+        count = getattr(counted, field) if field else None
+        values[name] = None if count is None else str(count)
         setting.variables.pop(name, None)
-    setting.draft = replace(setting.draft, environment={**setting.draft.environment, **marks})
+    setting.draft = replace(setting.draft, environment={**setting.draft.environment, **values})
 
 
 def _start(
@@ -509,6 +443,9 @@ def _shell(words: Sequence[Word], setting: Setting) -> None:
             inner.draft = replace(inner.draft, stops_at_error=stops)
             _text(words[at], inner, words[at + 1].text if at + 1 < len(words) else "")
             return
+    if at >= len(words) and setting.input is not None:
+        _text(setting.input, _inner(setting))
+        return
     if at >= len(words):
         reason = "its commands stand on its standard input"
         setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
@@ -521,11 +458,12 @@ def _shell(words: Sequence[Word], setting: Setting) -> None:
 
 def _text(word: Word, setting: Setting, name: str = "") -> None:
     """A text that a shell is given to run; ``name`` is its ``$0``."""
-    if not word.known:
+    text = readable(word)
+    if not text and not word.known:
         reason = "its text depends on the run"
         setting.record.unknown("a text that the shell runs", reason, word.place)
         return
-    _run_shell(Script(word.place.path, word.text, word.place.line, name), setting)
+    _run_shell(Script(word.place.path, text, word.place.line, name), setting)
 
 
 def _shell_file(words: Sequence[Word], setting: Setting) -> None:
@@ -545,6 +483,7 @@ def _run_shell(script: Script, setting: Setting) -> None:
     environment = setting.environment()
     setting.draft = replace(setting.draft, environment=environment)
     setting.variables, setting.exported, setting.functions = {}, set(), {}
+    setting.input = None
     run_script(script, setting, follow)
 
 
@@ -622,12 +561,21 @@ def _by_first_line(words: Sequence[Word], script: Script, setting: Setting) -> N
         _shell_file(words, _inner(setting))
 
 
+_NOTHING_ASKED: dict[str, Any] = dict.fromkeys(
+    ("nodes", "processes", "processes_per_node", "gpus", "gpus_per_node", "memory_bytes"), None
+) | {"time_limit_s": None, "said": {}}
+
+
 def _batch(words: Sequence[Word], taken: Taken, setting: Setting) -> None:
     """``sbatch options file arguments``: options on the command line win over those of the file."""
     launcher = launchers()["sbatch"]
     script = _read_script(taken.rest[0], setting) if taken.rest else None
+    if script is None and not taken.rest and setting.input is not None:
+        place = setting.input.place
+        script = Script(place.path, readable(setting.input), place.line)
     options = [*(slurm.options_of(script) if script else ()), *taken.options]
     submitted = setting.draft
+    setting.draft = replace(submitted, **_NOTHING_ASKED)  # a batch file may submit others
     _apply(launcher, "sbatch", options, setting)
     _sets(launcher, setting)
     asked = totals(setting.draft)

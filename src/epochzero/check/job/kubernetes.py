@@ -126,8 +126,7 @@ class _Manifest:
     def containers(self, draft: Job) -> Iterator[Container]:
         """The containers with what is said of the whole."""
         draft = self.of_whole(draft)
-        found = list(self.specs(self.document, 1))
-        for spec, _ in found:
+        for spec in self.specs():
             for container in _list(_get(spec, "containers")):
                 yield self.container(container, spec, draft)
         entrypoint = _get(self.document, "spec", "entrypoint")
@@ -189,11 +188,11 @@ class _Manifest:
                 waiting.append(value)
             waiting.extend(_list(current))
 
-    def specs(self, document: yaml.Node, replicas: int) -> Iterator[tuple[yaml.Node, int]]:
+    def specs(self) -> Iterator[yaml.Node]:
         """The specifications of pods."""
-        for key, value in self.walk(document):
+        for key, value in self.walk(self.document):
             if key == "spec" and _list(_get(value, "containers")):
-                yield value, replicas
+                yield value
 
     def container(self, node: yaml.Node, spec: yaml.Node, draft: Job) -> Container:
         """What a container runs and may use."""

@@ -157,20 +157,9 @@ def _emit(job: Job, setting: Setting) -> None:
     """Hands a job in; what is wrong on the command line itself is told at once."""
     if job.fault and job.at.path == COMMAND:
         raise InputError(job.fault)
-    job = _with_numbers(totals(job))
+    job = totals(job)
     if job not in setting.record.jobs:
         setting.record.jobs.append(job)
-
-
-def _with_numbers(job: Job) -> Job:
-    """The job with the numbers in variables that its launcher sets."""
-    fields = {"\0processes": job.processes, "\0processes_per_node": job.processes_per_node}
-    named = {
-        name: None if fields[value] is None else str(fields[value])
-        for name, value in job.environment.items()
-        if value in fields
-    }
-    return replace(job, environment={**job.environment, **named})
 
 
 def _find_script(word: Word, setting: Setting) -> Path | None:

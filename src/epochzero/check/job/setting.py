@@ -167,6 +167,7 @@ class Setting:
         sure: whether commands here are surely run.
         lost: why the current folder is not known; empty when it is.
         fetched: what may have made files that are not there yet: ``git``; empty for nothing.
+        input: what the command is given as its input by a here-document; None for anything else.
         depth: of scripts, functions and launchers within one another.
     """
 
@@ -181,6 +182,7 @@ class Setting:
     sure: bool = True
     lost: str = ""
     fetched: str = ""
+    input: Word | None = None
     depth: int = 0
 
     def fork(self) -> Setting:
