@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import importlib.machinery
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 
 from epochzero.check.target.model import Signature
 from epochzero.check.target.source import (
+    THING,
     Alias,
     Bound,
     Class,
@@ -68,6 +73,13 @@ def read_api(
     return api, cut
 
 
+@cache
+def _compiled() -> Mapping[str, Sequence[str]]:
+    """Names by module that compiled code binds, of the libraries of which all are known."""
+    text = files(__package__).joinpath("compiled.toml").read_text(encoding="utf-8")
+    return MappingProxyType(tomllib.loads(text))
+
+
 class _Library:
     """Modules found on a path, each read once."""
 
@@ -111,17 +123,27 @@ class _Library:
             place = folder / last
             if _is_package(place):
                 self._folders[name] = place
-                files = [f for f in (place / "__init__.py", place / "__init__.pyi") if f.is_file()]
-                found = parse(name, files, package=True)
+                inits = (place / "__init__.py", place / "__init__.pyi")
+                sources = [file for file in inits if file.is_file()]
+                found = parse(name, sources, package=True)
                 found.submodules = frozenset(_modules_in(place))
-                if not files:
+                if not sources:
                     found.complete = not any(place.glob("__init__.*"))
-                return found
+                return self._told(found, sources)
             stems = [place.with_name(place.name + end) for end in (".py", ".pyi")]
-            files = [file for file in stems if file.is_file()]
-            if files or any(place.with_name(place.name + e).is_file() for e in _EXTENSIONS):
-                return parse(name, files, package=False)
+            sources = [file for file in stems if file.is_file()]
+            if sources or any(place.with_name(place.name + e).is_file() for e in _EXTENSIONS):
+                return self._told(parse(name, sources, package=False), sources)
         return None
+
+    def _told(self, found: Source, sources: Sequence[Path]) -> Source:
+        """A module with what is known of its compiled part: a stub alone may leave out names."""
+        known = _compiled()
+        if sources and sources[0].suffix == ".pyi" and found.name.split(".")[0] not in known:
+            found.complete = False
+        for name in known.get(found.name, ()):
+            found.names.setdefault(name, THING)
+        return found
 
     # -- Names ---------------------------------------------------------------------------------
 
@@ -139,7 +161,9 @@ class _Library:
         for star in found.stars:
             name, whole = self._star(found, star)
             taken, sure = self.exports(name, every=whole)
-            bound |= {each: Alias(name, each) for each in taken}
+            behind = self.source(name)
+            hidden = behind.hidden if behind else ()
+            bound |= {each: Alias(name, each) for each in taken if each not in hidden}
             complete = complete and sure
         bound |= found.names
         if not every:
@@ -346,6 +370,8 @@ def _modules_in(folder: Path) -> Iterator[str]:
         name = entry.name.split(".")[0]
         if not name.isidentifier() or name == "__init__":
             continue
+        if entry.is_symlink() and folder.resolve().is_relative_to(entry.resolve()):
+            continue  # a link to a folder around itself
         if entry.name.endswith((".py", ".pyi", *_EXTENSIONS)) or (
             entry.is_dir() and "." not in entry.name and _is_package(entry)
         ):
