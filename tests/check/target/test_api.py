@@ -214,3 +214,16 @@ def test_a_link_to_the_folder_itself_ends(tmp_path: Path) -> None:
     (tmp_path / "lib" / "again").symlink_to(tmp_path / "lib")
     api, _ = read_api(["lib"], [str(tmp_path)])
     assert "f" in api["lib"]
+
+
+def test_when_time_is_short_outer_modules_come_first(tmp_path: Path) -> None:
+    for library in ("lib", "other"):
+        (tmp_path / library / "sub").mkdir(parents=True)
+        (tmp_path / library / "__init__.py").touch()
+        (tmp_path / library / "sub" / "__init__.py").touch()
+    api, stop = read_api(["lib", "other"], [str(tmp_path)])
+    assert list(api) == ["lib", "other", "lib.sub", "other.sub"]
+    assert not stop
+    none, stop = read_api(["lib"], [str(tmp_path)], seconds=-1)
+    assert not none
+    assert stop == "lib"

@@ -85,6 +85,10 @@ def test_what_only_one_tells_is_not_compared_but_named() -> None:
     assert found.unknown == ("distributions", "gpus", "driver")
 
 
+def test_a_limit_of_which_nothing_is_known_does_not_differ() -> None:
+    assert not differences(Target("a"), Target("b", open_files=1024, nodes=1)).differences
+
+
 def test_no_gpu_at_all() -> None:
     found = differences(LAPTOP, replace(LAPTOP, gpus=())).differences
     assert [(each.kind, each.second) for each in found] == [("gpus", "none")]
