@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,8 +16,11 @@ from epochzero.check.program.values import Value
 
 __all__ = ["Module", "Program"]
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
+"""What ends a line for Python; `str.splitlines` knows more, and its numbers would differ."""
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class Module:
     """A source file of the job.
 
@@ -44,10 +48,10 @@ class Module:
         code = lines[line - 1].strip() if 0 < line <= len(lines) else ""
         return Place(self.path, line, column, code)
 
-    @property
+    @cached_property
     def lines(self) -> list[str]:
         """The source by lines."""
-        return self.text.splitlines()
+        return _LINE_END.split(self.text)
 
 
 @dataclass(frozen=True, eq=False)
