@@ -93,7 +93,7 @@ def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
     value = argument(call, use.at, use.path)
     for one in value.values if isinstance(value, Items) else (value,):
         text = path_text(one)
-        if text is not None and not is_remote(text.beginning) and text.known != "-":
+        if text is not None and not is_remote(text.beginning) and text.known not in use.names:
             yield replace(text, home=text.home or use.expands)
 
 

@@ -12,7 +12,18 @@ from typing import Any
 
 __all__ = ["DOES", "PathUse", "canonical", "load", "uses"]
 
-DOES = ("reads", "lists", "writes", "appends", "makes", "asks", "removes", "parses", "globs")
+DOES = (
+    "reads",
+    "lists",
+    "writes",
+    "appends",
+    "makes",
+    "asks",
+    "removes",
+    "parses",
+    "globs",
+    "enters",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,7 @@ class PathUse:
     mode_at: int | None = None
     among: bool = False
     quiet: bool = False
+    names: tuple[str, ...] = ()
 
 
 _Calls = Mapping[str, tuple[PathUse, ...]]
@@ -53,7 +65,8 @@ def load() -> tuple[Mapping[str, str], _Calls, Mapping[str, tuple[str, ...]]]:
 
 
 def _uses(entry: Mapping[str, Any] | list[Mapping[str, Any]]) -> tuple[PathUse, ...]:
-    return tuple(PathUse(**one) for one in (entry if isinstance(entry, list) else [entry]))
+    entries = entry if isinstance(entry, list) else [entry]
+    return tuple(PathUse(**{**one, "names": tuple(one.get("names", ()))}) for one in entries)
 
 
 @cache

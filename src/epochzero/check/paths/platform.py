@@ -22,7 +22,10 @@ from pathlib import Path
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import Mount, Target
 
-__all__ = ["Platform", "beneath"]
+__all__ = ["NOWHERE", "Platform", "beneath"]
+
+NOWHERE = "/?"
+"""Stands for a current folder that is not known."""
 
 _MOST_ENTRIES = 20_000
 _SYSTEM = ("/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/run", "/etc", "/usr", "/opt", "/bin")
@@ -47,6 +50,8 @@ class Platform:
         self.job = job
         self.target = target
         self.folder = os.path.abspath(job.folder)
+        self.current = self.folder
+        """Where relative paths count from: the program may go elsewhere."""
         self.root = _root_of(Path(self.folder))
         self._names: dict[str, list[str]] = {}
 
@@ -60,8 +65,8 @@ class Platform:
         )
 
     def absolute(self, text: str) -> str:
-        """The absolute path that a path of the program means: relative ones in the job's folder."""
-        path = posixpath.normpath(posixpath.join(self.folder, text))
+        """The absolute path that a path of the program means: relative ones in the current folder."""
+        path = posixpath.normpath(posixpath.join(self.current, text))
         # Two slashes at the beginning stay in POSIX and mean the same on Linux.
         path = "/" + path.lstrip("/")
         if self.job.working_folder and beneath(path, self.job.working_folder):
@@ -89,7 +94,7 @@ class Platform:
     def there(self, path: str) -> bool | None:
         """Whether something is at the path before the job begins; None when that is not known."""
         said = self._said(path)
-        if said is not None:
+        if said is not None or beneath(path, NOWHERE):
             return said
         real = self.local(path)
         if real is None:
@@ -162,7 +167,7 @@ class Platform:
     def _siblings(self, path: str) -> Iterator[str]:
         """What is where the path would be; other cases of the folders above are followed too."""
         yield from (one for one, there in self.target.files.items() if there)
-        folder, wanted = posixpath.split(path)
+        folder = posixpath.dirname(path)
         real = self.local(folder)
         if real is None:
             return
@@ -179,7 +184,7 @@ class Platform:
                 return
             real = folder = actual
         for name in self._entries(real):
-            if name != wanted:
+            if posixpath.join(folder, name) != path:
                 yield posixpath.join(folder, name)
 
     def _entries(self, folder: str) -> list[str]:
@@ -208,7 +213,8 @@ class Platform:
 
     def outside(self, path: str) -> bool:
         """Whether the path is surely in no mount of the target."""
-        if not self.target.mounts or self.travels(path) or self.mount(path):
+        placed = self.travels(path) or beneath(path, NOWHERE)
+        if not self.target.mounts or placed or self.mount(path):
             return False
         home = self.target.user.home if self.target.user else ""
         known = (*_SYSTEM, *self.job.mounts, *([home] if home else []))
@@ -217,6 +223,8 @@ class Platform:
     def refusal(self, path: str) -> str | None:
         """Why the user may not write at the path; None when that is not known or not so."""
         mount = self.mount(path)
+        if beneath(path, NOWHERE):
+            return None
         if mount is not None and not mount.writable and not self._unplaced(path):
             return f"{mount.path} is mounted read-only"
         if self.job.container:

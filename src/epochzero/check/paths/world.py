@@ -19,7 +19,7 @@ from epochzero.check.findings import Severity, Unknown
 from epochzero.check.paths.accesses import Access, accesses_of, argument, formats_of, is_true
 from epochzero.check.paths.catalogue import canonical, uses
 from epochzero.check.paths.laptop import laptop
-from epochzero.check.paths.platform import Platform, beneath
+from epochzero.check.paths.platform import NOWHERE, Platform, beneath
 from epochzero.check.paths.text import PathText, texts_in
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.model import Program
@@ -28,7 +28,7 @@ from epochzero.check.target.model import Target
 __all__ = ["Opened", "Problem", "World", "caught", "world_of"]
 
 _NO_FILES = re.compile(
-    r"(builtins|os\.path|logging|argparse|click|warnings|math|random|time|datetime|re|rich|tqdm"
+    r"(builtins|pathlib|os\.path|logging|argparse|click|warnings|math|random|time|datetime|re|rich|tqdm"
     r"|loguru|pprint|collections|itertools|functools|typing|copy|json\.dumps|torch\.(nn|optim)"
     r"|wandb|mlflow|pandas|numpy|os\.environ|os\.getenv|sys|string|hashlib)\b"
 )
@@ -103,7 +103,7 @@ class World:
         target: where.
 
     Attributes:
-        problems: in the order of the program; those of evaluation first.
+        problems: in the order of the program.
         unknowns: what is read for evaluation or from checkpoints and cannot be told.
         opened: files that are read and can be looked into.
         platform: the files before the job begins.
@@ -116,18 +116,22 @@ class World:
         self.opened: list[Opened] = []
         self._script = program.job.script
         self._made: dict[str, bool] = {}
+        self._removed: set[str] = set()
         self._filled: set[str] = set()
         self._patterns: list[re.Pattern[str]] = []
         self._asked: set[str] = set()
         self._loose = False
+        """Whether anything may have been made, by a program or in a folder that is not known."""
+        self._any_file = False
+        """Whether a file was written and nobody knows which."""
         self._told: set[tuple[str, str]] = set()
         formats = formats_of(program)
         accesses = [list(accesses_of(call, formats)) for call in program.calls]
         self._later = [self._known_writes(one) for one in accesses]
+        self._index = 0
         for index, call in enumerate(program.calls):
             self._index = index
             self._step(call, accesses[index])
-        self.problems.sort(key=lambda one: one.access.call.at.phase != "evaluation")
 
     # -- Walking ----------------------------------------------------------------------------------
 
@@ -138,9 +142,11 @@ class World:
             elif access.does == "asks":
                 self._ask(access)
             elif access.does == "removes":
-                self._made.pop(self._path(access.text) or "", None)
+                self._remove(access)
             elif access.does == "globs":
                 self._glob(access)
+            elif access.does == "enters":
+                self._enter(access)
             else:
                 self._read(access)
         if _PROGRAMS.match(call.name):
@@ -173,6 +179,13 @@ class World:
         elif path is None and text.beginning.strip("./"):
             self._patterns.append(self._pattern(text))
 
+    def _remove(self, access: Access) -> None:
+        path = self._path(access.text)
+        if path is not None:
+            for one in [one for one in self._made if beneath(one, path)]:
+                del self._made[one]
+            self._removed.add(path)
+
     def _ask(self, access: Access) -> None:
         path = self._path(access.text)
         if path is None:
@@ -197,15 +210,16 @@ class World:
         if caught(at, FileNotFoundError):
             return
         place, there = self._missing(path, text)
-        if there is None and not laptop(place, text, self.platform):
-            self._not_known(access)
-        if there is not False and not (laptop(place, text, self.platform) and there is None):
+        foreign = laptop(place, text, self.platform) or self.platform.outside(place)
+        if there is not False and not (foreign and there is None):
             if path is not None and there:
                 self._opened(access, path)
+            elif there is None:
+                self._not_known(access)
             return
         if not at.certain and (self._guarded(place) or self._written_later(place, sure=False)):
             return
-        certain = at.certain and not self._loose and not access.use.quiet
+        certain = at.certain and not (self._loose or self._any_file or access.use.quiet)
         severity: Severity = "error" if certain and not self._only_there(place) else "warning"
         self._absent(access, place, severity)
 
@@ -214,8 +228,7 @@ class World:
         if path is not None:
             return path, self.there(path)
         folder = self.platform.absolute(self._expanded(posixpath.dirname(text.beginning), text))
-        there = self.there(folder)
-        return folder, False if there is False else None
+        return folder, False if self.there(folder) is False else None
 
     def _absent(self, access: Access, path: str, severity: Severity) -> None:
         """Tells of a path that is read and not there, under the rule that says most."""
@@ -240,6 +253,13 @@ class World:
             near = self.platform.near(path)
             detail = self.platform.shown(near) if near else ""
             self._add("path-not-found", access, path, severity, detail)
+
+    def _enter(self, access: Access) -> None:
+        """The program changes its current folder."""
+        path = self._path(access.text)
+        self._read(access)
+        sure = path is not None and access.call.at.certain
+        self.platform.current = path if sure and path else NOWHERE
 
     def _beside_script(self, text: PathText) -> str:
         """The path from the script's folder, when it is there and not in the working folder."""
@@ -299,14 +319,10 @@ class World:
     def _write(self, access: Access) -> None:
         text, at = access.text, access.call.at
         path = self._path(text)
-        if path is None and "/" not in text.beginning:
-            # A name that is not known may be any; one whose beginning is known may be those.
-            if text.beginning:
-                self._patterns.append(self._pattern(text))
-            else:
-                self._loose = True
+        if path is None and "/" not in text.beginning.removeprefix("~/"):
+            self._write_anywhere(access)
             return
-        if access.use.path in ("logging_dir", "log_dir") and path is None:
+        if path is None and text.beginning.startswith("~"):
             return
         self._judge_write(access, path)
         self._register(access, path)
@@ -314,6 +330,15 @@ class World:
             self._patterns.append(self._pattern(text))
         if at.certain and path is not None:
             self._asked.discard(path)
+
+    def _write_anywhere(self, access: Access) -> None:
+        """Something is written, and where is not known: it may be what is read later."""
+        if any(access.text.parts):
+            self._patterns.append(self._pattern(access.text))
+        elif access.does == "makes" or access.use.parent == "made":
+            self._loose = True
+        else:
+            self._any_file = True
 
     def _judge_write(self, access: Access, path: str | None) -> None:
         at = access.call.at
@@ -364,7 +389,8 @@ class World:
         if access.does != "makes" or use.ok == "always":
             return False
         allowed = is_true(argument(access.call, use.ok_at, use.ok)) if use.ok else False
-        there = self._made.get(path, False) or self.platform.is_folder(path)
+        here = self.platform.is_folder(path) and path not in self._removed
+        there = self._made.get(path, False) or here
         return allowed is False and access.call.complete and there
 
     def _register(self, access: Access, path: str | None) -> None:
@@ -429,9 +455,10 @@ class World:
         return known
 
     def _pattern(self, text: PathText) -> re.Pattern[str]:
-        first = text.parts[0] or ""
+        first = text.parts[0]
+        relative = first is not None and not first.startswith("/")
         parts = (self.platform.folder + "/", *text.parts)
-        return (text if first.startswith("/") else PathText(parts)).pattern
+        return (PathText(parts) if relative else text).pattern
 
     def _add(
         self, rule: str, access: Access, path: str, severity: Severity, detail: str = ""
