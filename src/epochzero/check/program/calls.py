@@ -207,7 +207,7 @@ class Calls(Core):
         """What a library may call: its events are not certain, and it may never happen."""
         unknown = Arguments([], {}, False)
 
-        def way() -> Flow:
+        def way() -> int:
             self.apply(function, given or unknown, node)
             return Flow.NEXT
 

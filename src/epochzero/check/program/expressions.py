@@ -441,8 +441,8 @@ class Expressions(Core):
             return self.evaluate(node.body if known else node.orelse)
         values: list[V] = []
 
-        def way(one: ast.expr) -> Callable[[], Flow]:
-            def walk() -> Flow:
+        def way(one: ast.expr) -> Callable[[], int]:
+            def walk() -> int:
                 values.append(self.evaluate(one))
                 return Flow.NEXT
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,12 +11,10 @@ from pathlib import Path
 from epochzero.check.findings import Place, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Called, Event, Imported, Looked
+from epochzero.check.program.parsers.model import Parsed
 from epochzero.check.program.values import Value
 
 __all__ = ["Module", "Program"]
-
-_LINE_END = re.compile(r"\r\n|\r|\n")
-"""What ends a line for Python; `str.splitlines` knows more, and its numbers would differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +47,8 @@ class Module:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The source by lines."""
-        return _LINE_END.split(self.text)
+        """The source by lines as Python counts them; `str.splitlines` knows more ends."""
+        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +62,7 @@ class Program:
         options: the parsed arguments of the command line, by destination, where the script's parser
             is known.
         unknowns: what could not be followed, and why.
+        parsed: the command line by each parser that reads it, in their order.
     """
 
     job: Job
@@ -72,6 +70,7 @@ class Program:
     events: Sequence[Event]
     options: Mapping[str, Value] = field(default_factory=dict)
     unknowns: tuple[Unknown, ...] = ()
+    parsed: tuple[Parsed, ...] = ()
 
     @cached_property
     def calls(self) -> tuple[Called, ...]:

@@ -38,9 +38,9 @@ class Statements(Core):
 
     _walked_rounds = 1
 
-    def execute(self, body: Sequence[ast.stmt]) -> Flow:
+    def execute(self, body: Sequence[ast.stmt]) -> int:
         """Walks statements; after one that may leave the function nothing is certain."""
-        before, ended = self.certain, Flow(0)
+        before, ended = self.certain, 0
         try:
             for statement in body:
                 self.step()
@@ -54,7 +54,7 @@ class Statements(Core):
             self.certain = before
         return ended | Flow.NEXT
 
-    def _execute_one(self, statement: ast.stmt) -> Flow:
+    def _execute_one(self, statement: ast.stmt) -> int:
         found = _EXECUTORS.get(type(statement))
         if found is None:
             return Flow.NEXT
@@ -68,23 +68,23 @@ class Statements(Core):
 
     # -- Simple statements --------------------------------------------------------------------
 
-    def _expression(self, node: ast.Expr) -> Flow:
+    def _expression(self, node: ast.Expr) -> int:
         if not isinstance(node.value, ast.Constant):
             self.evaluate(node.value)
         return Flow.NEXT
 
-    def _assign(self, node: ast.Assign) -> Flow:
+    def _assign(self, node: ast.Assign) -> int:
         value = self.evaluate(node.value)
         for target in node.targets:
             self.assign(target, value)
         return Flow.NEXT
 
-    def _annotated(self, node: ast.AnnAssign) -> Flow:
+    def _annotated(self, node: ast.AnnAssign) -> int:
         if node.value is not None:
             self.assign(node.target, self.evaluate(node.value))
         return Flow.NEXT
 
-    def _augmented(self, node: ast.AugAssign) -> Flow:
+    def _augmented(self, node: ast.AugAssign) -> int:
         load: ast.expr = node.target
         before = self.evaluate(load)
         value = self.evaluate(node.value)
@@ -153,7 +153,7 @@ class Statements(Core):
             known = at < len(items) and (complete or not stars or at < stars[0])
             self.assign(target, items[at] if known else Anything("unpacked from what is not known"))
 
-    def _delete(self, node: ast.Delete) -> Flow:
+    def _delete(self, node: ast.Delete) -> int:
         for target in node.targets:
             if isinstance(target, ast.Name):
                 scope = self.frame.scope
@@ -164,21 +164,21 @@ class Statements(Core):
                     self.journal.set(owner.state, "content", Content((), (), False))
         return Flow.NEXT
 
-    def _return(self, node: ast.Return) -> Flow:
+    def _return(self, node: ast.Return) -> int:
         value: V = Constant(None) if node.value is None else self.evaluate(node.value)
         self.frame.returns.append(value)
         return Flow.RETURN
 
-    def _raise(self, node: ast.Raise) -> Flow:
+    def _raise(self, node: ast.Raise) -> int:
         if node.exc is not None:
             self.evaluate(node.exc)
         return Flow.RAISE
 
-    def _assert(self, node: ast.Assert) -> Flow:
+    def _assert(self, node: ast.Assert) -> int:
         known = self.truth(self.evaluate(node.test))
         return Flow.RAISE if known is False else Flow.NEXT
 
-    def _global(self, node: ast.Global) -> Flow:
+    def _global(self, node: ast.Global) -> int:
         scope = self.frame.scope
         top = scope
         while top.parent is not None:
@@ -186,7 +186,7 @@ class Statements(Core):
         scope.elsewhere = {**scope.elsewhere, **dict.fromkeys(node.names, top)}
         return Flow.NEXT
 
-    def _nonlocal(self, node: ast.Nonlocal) -> Flow:
+    def _nonlocal(self, node: ast.Nonlocal) -> int:
         for name in node.names:
             scope = self.frame.scope
             outer = scope.parent
@@ -198,7 +198,7 @@ class Statements(Core):
 
     # -- Imports ------------------------------------------------------------------------------
 
-    def _import(self, node: ast.Import) -> Flow:
+    def _import(self, node: ast.Import) -> int:
         for alias in node.names:
             opened = self.open(alias.name, node)
             if opened is None:
@@ -208,7 +208,7 @@ class Statements(Core):
             self._store_name(name, self.opened.get(top) or External(top))
         return Flow.NEXT
 
-    def _import_from(self, node: ast.ImportFrom) -> Flow:
+    def _import_from(self, node: ast.ImportFrom) -> int:
         name = self._absolute(node)
         opened = self.open(name, node) if name else None
         if opened is None:
@@ -309,7 +309,7 @@ class Statements(Core):
 
     # -- Definitions --------------------------------------------------------------------------
 
-    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Flow:
+    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
         function: Function = self.function(node, node.name)
         for decorator in reversed(node.decorator_list):
             self._decorate(function, decorator)
@@ -328,7 +328,7 @@ class Statements(Core):
         elif isinstance(value, Function):
             self.apply(value, Arguments([function]), decorator)
 
-    def _define_class(self, node: ast.ClassDef) -> Flow:
+    def _define_class(self, node: ast.ClassDef) -> int:
         bases = tuple(self.evaluate(base) for base in node.bases)
         opaque = bool(node.keywords)
         data = False
@@ -360,15 +360,15 @@ class Statements(Core):
 
     # -- Conditions ---------------------------------------------------------------------------
 
-    def _if(self, node: ast.If) -> Flow:
+    def _if(self, node: ast.If) -> int:
         known = self.truth(self.evaluate(node.test))
         if known is not None:
             return self.execute(node.body if known else node.orelse)
         return self.either(lambda: self.execute(node.body), lambda: self.execute(node.orelse))
 
-    def _match(self, node: ast.Match) -> Flow:
+    def _match(self, node: ast.Match) -> int:
         subject = self.evaluate(node.subject)
-        ways: list[Callable[[], Flow]] = []
+        ways: list[Callable[[], int]] = []
         for case in node.cases:
             known = self._fits(case, subject)
             if known is False:
@@ -409,7 +409,7 @@ class Statements(Core):
 
     # -- Loops --------------------------------------------------------------------------------
 
-    def _for(self, node: ast.For | ast.AsyncFor) -> Flow:
+    def _for(self, node: ast.For | ast.AsyncFor) -> int:
         over = self.evaluate(node.iter)
         with self.loop():
             items, complete, some = self.iterated(over, node.iter)
@@ -426,10 +426,10 @@ class Statements(Core):
         counted = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range"
         return 2 if counted else MOST_UNROLLED if self._walked_rounds == 1 else _MOST_ROUNDS
 
-    def _unrolled(self, node: ast.For | ast.AsyncFor, items: Sequence[V]) -> Flow:
+    def _unrolled(self, node: ast.For | ast.AsyncFor, items: Sequence[V]) -> int:
         before, sure = self._walked_rounds, self.certain
         self._walked_rounds = before * max(1, len(items))
-        ended = Flow(0)
+        ended = 0
         try:
             for item in items:
                 self.assign(node.target, item)
@@ -443,7 +443,7 @@ class Statements(Core):
             self._walked_rounds, self.certain = before, sure
         return self._after(node, ended | Flow.NEXT, broke=False)
 
-    def _while(self, node: ast.While) -> Flow:
+    def _while(self, node: ast.While) -> int:
         with self.loop():
             self._widen(node)
             known = self.truth(self.evaluate(node.test))
@@ -457,24 +457,24 @@ class Statements(Core):
 
     def _abstract(
         self, node: ast.For | ast.AsyncFor | ast.While, some: bool, begin: Callable[[], None]
-    ) -> Flow:
+    ) -> int:
         """One round that stands for all."""
         self._widen(node)
         mark = self.journal.mark()
-        broke = Flow(0)
+        broke = 0
 
-        def walk() -> Flow:
+        def walk() -> int:
             nonlocal broke
             begin()
             flow = self.execute(node.body)
             broke = flow & Flow.BREAK
             self._blur(mark)
             goes_on = flow & (Flow.NEXT | Flow.BREAK | Flow.CONTINUE)
-            return (flow & ~(Flow.BREAK | Flow.CONTINUE)) | (Flow.NEXT if goes_on else Flow(0))
+            return (flow & ~(Flow.BREAK | Flow.CONTINUE)) | (Flow.NEXT if goes_on else 0)
 
         flow = walk() if some else self.either(walk, lambda: Flow.NEXT)
         if isinstance(node, ast.While):
-            return flow | broke | (Flow.NEXT if not flow else Flow(0))
+            return flow | broke | (Flow.NEXT if not flow else 0)
         return self._after(node, flow, broke=False)
 
     def _widen(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
@@ -498,11 +498,11 @@ class Statements(Core):
             if isinstance(now, Content):
                 self.journal.set(where, key, Content(now.values, now.keys, False))
 
-    def _after(self, node: ast.For | ast.AsyncFor, flow: Flow, broke: bool) -> Flow:
+    def _after(self, node: ast.For | ast.AsyncFor, flow: int, broke: bool) -> int:
         """What follows a loop: its ``else`` when it was not broken off."""
         ended = flow & (Flow.RETURN | Flow.RAISE)
         if broke:
-            return ended | (Flow.NEXT if flow & Flow.BREAK else Flow(0))
+            return ended | (Flow.NEXT if flow & Flow.BREAK else 0)
         if not flow & Flow.NEXT:
             return ended
         if flow & Flow.BREAK and node.orelse:
@@ -534,7 +534,7 @@ class Statements(Core):
 
     # -- Exceptions and contexts --------------------------------------------------------------
 
-    def _try(self, node: ast.Try) -> Flow:
+    def _try(self, node: ast.Try) -> int:
         names = frozenset(name for one in node.handlers for name in self._caught(one))
         mark = self.journal.mark()
         with self.under(handled=names):
@@ -546,16 +546,16 @@ class Statements(Core):
         final = self.execute(node.finalbody)
         return flow | (final & ~Flow.NEXT) if final & Flow.NEXT else final
 
-    def _handlers(self, node: ast.Try, flow: Flow, mark: int) -> Flow:
+    def _handlers(self, node: ast.Try, flow: int, mark: int) -> int:
         """The handlers as other ways than the one where nothing is raised."""
         body = self.journal.rewind(mark)
 
-        def unharmed() -> Flow:
+        def unharmed() -> int:
             self.journal.merge([body])
             return flow
 
-        def way(handler: ast.ExceptHandler) -> Callable[[], Flow]:
-            def walk() -> Flow:
+        def way(handler: ast.ExceptHandler) -> Callable[[], int]:
+            def walk() -> int:
                 # It may be raised before or after any change.
                 self.journal.join_in(body)
                 if handler.name:
@@ -581,7 +581,7 @@ class Statements(Core):
             elif not isinstance(value, Anything):
                 yield getattr(value, "name", "")
 
-    def _with(self, node: ast.With | ast.AsyncWith) -> Flow:
+    def _with(self, node: ast.With | ast.AsyncWith) -> int:
         handled: set[str] = set()
         for one in node.items:
             value = self.evaluate(one.context_expr)
@@ -599,7 +599,7 @@ class Statements(Core):
             return self.execute(node.body)
 
 
-_EXECUTORS: dict[type[ast.stmt], Callable[..., Flow]] = {
+_EXECUTORS: dict[type[ast.stmt], Callable[..., int]] = {
     ast.Expr: Statements._expression,
     ast.Assign: Statements._assign,
     ast.AnnAssign: Statements._annotated,

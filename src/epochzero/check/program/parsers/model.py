@@ -20,8 +20,10 @@ __all__ = [
     "given_at",
     "nearest",
     "plain",
+    "told",
 ]
 
+NOWHERE = Place("")
 Kind = Literal["argparse", "click", "absl", "hf", "fire", "hydra"]
 Problem = Literal["unknown", "missing", "choice", "type", "conflict", "ambiguous"]
 
@@ -84,7 +86,7 @@ class ParserSpec:
     prefix_chars: str = "-"
     allow_abbrev: bool = True
     fromfile_prefix_chars: str = ""
-    place: Place = Place("")
+    place: Place = NOWHERE
     complete: bool = True
     add_help: bool = True
 
@@ -133,6 +135,11 @@ class Parsed:
 def given_at(*arguments: str) -> Place:
     """The place of arguments of the command line."""
     return Place("<command>", code=" ".join(arguments))
+
+
+def told(value: Value | None, default: object = None) -> object:
+    """The value of a constant; ``default`` for what is no constant."""
+    return value.value if isinstance(value, Constant) else default
 
 
 def nearest(name: str, others: Iterable[str]) -> str:
