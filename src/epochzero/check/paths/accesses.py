@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from epochzero.check.findings import Place
 from epochzero.check.paths.catalogue import PathUse, uses
@@ -12,7 +13,7 @@ from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
 
-__all__ = ["Access", "accesses_of", "argument", "formats_of", "is_true"]
+__all__ = ["Access", "Parsers", "accesses_of", "argument", "is_true", "parsers_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,8 @@ class Access:
         text: the path as written.
         does: what is done with it, the mode of opening taken into account; ``creates`` for a file
             that must not be there (mode ``x``).
-        format: of the file, as far as calls and the name tell; empty when they do not.
+        format: of the file, as far as the calls tell; empty when they do not.
+        parsed: the call that reads the format through the open file.
     """
 
     call: Called
@@ -33,6 +35,7 @@ class Access:
     text: PathText
     does: str
     format: str = ""
+    parsed: Called | None = None
 
     @property
     def function(self) -> str:
@@ -62,18 +65,22 @@ def is_true(value: Value | None, default: bool | None = False) -> bool | None:
     return None
 
 
-def formats_of(program: Program) -> dict[Place, str]:
-    """Formats of files that are read through an open file, by the place where it is opened."""
-    found: dict[Place, str] = {}
+Parsers: TypeAlias = dict[Place, tuple[str, Called]]
+"""Formats that are read through an open file and the calls that do, by where it is opened."""
+
+
+def parsers_of(program: Program) -> Parsers:
+    """Which formats the program reads through open files."""
+    found: Parsers = {}
     for call in program.calls:
         for use in uses(call.name) or ():
             opened = argument(call, use.at, use.path) if use.does == "parses" else None
             if isinstance(opened, Instance) and opened.place:
-                found[opened.place] = use.format
+                found[opened.place] = use.format, call
     return found
 
 
-def accesses_of(call: Called, formats: dict[Place, str]) -> Iterator[Access]:
+def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
     """What a call does with paths, as far as the catalogue knows it."""
     for use in uses(call.name) or ():
         if use.does == "parses":
@@ -81,7 +88,7 @@ def accesses_of(call: Called, formats: dict[Place, str]) -> Iterator[Access]:
         does = _does(call, use)
         if does:
             for text in _texts(call, use):
-                yield Access(call, use, text, does, _format(call, use, text, formats))
+                yield Access(call, use, text, does, *_format(call, use, parsers))
 
 
 def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
@@ -117,7 +124,11 @@ def _does(call: Called, use: PathUse) -> str:
     return use.does
 
 
-def _format(call: Called, use: PathUse, text: PathText, formats: dict[Place, str]) -> str:
-    result = call.result
-    place = result.place if isinstance(result, Instance) else None
-    return formats.get(place or call.at.place, use.format)
+def _format(call: Called, use: PathUse, parsers: Parsers) -> tuple[str, Called | None]:
+    """The format, and the call that reads it when that is another one."""
+    place = call.result.place if isinstance(call.result, Instance) else None
+    if place in parsers:
+        return parsers[place]
+    mode = argument(call, use.mode_at, use.mode)
+    binary = isinstance(mode, Constant) and isinstance(mode.value, str) and "b" in mode.value
+    return ("" if binary and use.format == "text" else use.format), None

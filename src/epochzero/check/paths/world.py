@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from epochzero.check.findings import Severity, Unknown
-from epochzero.check.paths.accesses import Access, accesses_of, argument, formats_of, is_true
+from epochzero.check.paths.accesses import Access, accesses_of, argument, is_true, parsers_of
 from epochzero.check.paths.catalogue import canonical, uses
 from epochzero.check.paths.laptop import laptop
 from epochzero.check.paths.platform import NOWHERE, Platform, beneath
@@ -125,8 +125,8 @@ class World:
         self._any_file = False
         """Whether a file was written and nobody knows which."""
         self._told: set[tuple[str, str]] = set()
-        formats = formats_of(program)
-        accesses = [list(accesses_of(call, formats)) for call in program.calls]
+        parsers = parsers_of(program)
+        accesses = [list(accesses_of(call, parsers)) for call in program.calls]
         self._later = [self._known_writes(one) for one in accesses]
         self._index = 0
         for index, call in enumerate(program.calls):
@@ -280,8 +280,11 @@ class World:
             return
         fixed = known[: re.search(r"[*?\[]|$", known).start()]  # type: ignore[union-attr]
         folder = self.platform.absolute(posixpath.dirname(fixed) or ".")
+        local = self.platform.local(folder)
         if self.there(folder) is False and not self._guarded(folder):
             self._absent(access, folder, "warning")
+        elif local is not None and not any(beneath(one, folder) for one in self._made):
+            self.opened.append(Opened(access, self.platform.absolute(known), local))
 
     def _not_known(self, access: Access) -> None:
         """A read that cannot be told is worth a word where it comes late or is a checkpoint."""
