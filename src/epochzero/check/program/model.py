@@ -11,12 +11,13 @@ from pathlib import Path
 from epochzero.check.findings import Place, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Called, Event, Imported, Looked
+from epochzero.check.program.parsers.model import Parsed
 from epochzero.check.program.values import Value
 
 __all__ = ["Module", "Program"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Module:
     """A source file of the job.
 
@@ -44,10 +45,10 @@ class Module:
         code = lines[line - 1].strip() if 0 < line <= len(lines) else ""
         return Place(self.path, line, column, code)
 
-    @property
+    @cached_property
     def lines(self) -> list[str]:
-        """The source by lines."""
-        return self.text.splitlines()
+        """The source by lines as Python counts them; `str.splitlines` knows more ends."""
+        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,7 @@ class Program:
         options: the parsed arguments of the command line, by destination, where the script's parser
             is known.
         unknowns: what could not be followed, and why.
+        parsed: the command line by each parser that reads it, in their order.
     """
 
     job: Job
@@ -68,6 +70,7 @@ class Program:
     events: Sequence[Event]
     options: Mapping[str, Value] = field(default_factory=dict)
     unknowns: tuple[Unknown, ...] = ()
+    parsed: tuple[Parsed, ...] = ()
 
     @cached_property
     def calls(self) -> tuple[Called, ...]:
