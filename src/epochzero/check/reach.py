@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from epochzero.check.findings import Place, Severity
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
 
@@ -47,6 +48,8 @@ class Reach:
             path: [at.place.line for at in events] for path, events in self._events.items()
         }
         self._blocks: dict[str, list[_Block]] = {}
+        self._conditional: dict[str, list[tuple[int, int]]] = {}
+        self._modules = {module.path: module for module in program.modules.values()}
 
     @staticmethod
     @lru_cache(maxsize=1)  # All rules ask for the same program, one after the other.
@@ -67,6 +70,24 @@ class Reach:
         handled = frozenset[str]().union(*(at.handled for at in on_line)) | block.handled
         certain = best.certain or block.body
         return replace(best, place=place, handled=handled, certain=certain)
+
+    def severity(self, at: Situation) -> Severity:
+        """How bad something is that fails whenever the job comes there.
+
+        An error when the job surely comes there, or when no condition stands on the way: loops over
+        the data and over the epochs are taken to run at least once.
+        """
+        if at.certain or not any(self._is_conditional(one) for one in (at.place, *at.via)):
+            return "error"
+        return "warning"
+
+    def _is_conditional(self, place: Place) -> bool:
+        module = self._modules.get(place.path)
+        if module is None:
+            return True
+        if place.path not in self._conditional:
+            self._conditional[place.path] = list(_conditional(module))
+        return any(first <= place.line <= last for first, last in self._conditional[place.path])
 
     def happens(self, module: Module, first: int, last: int) -> bool:
         """Whether anything is known to happen between two lines."""
@@ -99,6 +120,17 @@ def _blocks(module: Module) -> Iterator[_Block]:
             yield _Block(statements[0].lineno, last.end_lineno or last.lineno, handled, body)
         for statement in statements:
             todo += _inner(statement, handled, body, runs)
+
+
+def _conditional(module: Module) -> Iterator[tuple[int, int]]:
+    """Lines that run on a condition only, once their function runs."""
+    for node in ast.walk(module.tree) if module.tree is not None else ():
+        if isinstance(node, ast.If) and not _is_main(node.test):
+            yield node.body[0].lineno, node.end_lineno or node.lineno
+        elif isinstance(node, ast.IfExp):
+            yield node.lineno, node.end_lineno or node.lineno
+        elif isinstance(node, ast.ExceptHandler | ast.match_case):
+            yield node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno
 
 
 def _inner(
