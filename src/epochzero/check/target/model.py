@@ -15,12 +15,13 @@ class GPU:
     Attributes:
         model: as ``nvidia-smi`` names it.
         memory_bytes: in all.
-        capability: compute capability, such as ``(9, 0)``.
+        capability: compute capability, such as ``(9, 0)``; None for a GPU that does not know CUDA
+            (AMD) or when it is not known.
     """
 
     model: str
     memory_bytes: int
-    capability: tuple[int, int]
+    capability: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,9 @@ class Target:
         python: version, such as ``(3, 11, 4)``.
         distributions: by normalized name; None when not known.
         api: of the chosen libraries by the module's dotted name the public names, each with its
-            signature, or None where it has none that can be told (constants, modules).
+            signature, or None where it has none that can be told (constants, modules). Members of
+            a class stand beside it as ``Class.member``, without ``self``; of a class without any
+            nothing is known. ``*`` and ``Class.*`` say that there may be more than are listed.
         shared_libraries: names of those that the loader finds (``libGL.so.1``).
         programs: names found on the path.
         gpus: of one node; None when not known; empty when there are none.
@@ -130,6 +133,7 @@ class Target:
         network: what can be reached.
         working_folder: where jobs start.
         here: whether it is this machine, so that its file system can be asked.
+        notes: what could not be found out when it was captured, and why.
     """
 
     name: str
@@ -156,3 +160,4 @@ class Target:
     network: Network = Network()
     working_folder: str = ""
     here: bool = False
+    notes: tuple[str, ...] = ()
