@@ -79,7 +79,7 @@ class Checked:
     """All that a check found.
 
     Attributes:
-        job: the command as it finally runs, for people.
+        jobs: the commands as they finally run, for people; a launch script may run several.
         target: name of the target.
         findings: errors first, then by phase and place.
         unknowns: by place.
@@ -88,7 +88,7 @@ class Checked:
         rules: ids of the rules that were asked.
     """
 
-    job: str
+    jobs: tuple[str, ...]
     target: str
     findings: tuple[Finding, ...]
     unknowns: tuple[Unknown, ...]

@@ -40,7 +40,7 @@ def _is_announced(change: Change, have: str) -> bool:
 
 
 def _packages(name: str, version: str) -> str:
-    return f'format = 1\n[distributions]\n"{name}" = "{version}"\n'
+    return f'[distributions]\n"{name}" = "{version}"\n'
 
 
 _AMP = {"train.py": "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"}

@@ -64,7 +64,7 @@ def _consequence(use: Use) -> str:
 
 
 def _packages(**versions: str) -> str:
-    lines = ["format = 1", "[distributions]"]
+    lines = ["[distributions]"]
     return "\n".join([*lines, *(f'"{name}" = "{have}"' for name, have in versions.items())])
 
 

@@ -25,6 +25,8 @@ class Case:
         target: TOML of the target; an empty target, of which nothing is known, when not given.
         line: at which the finding must be (in ``path``); 0 for cases that must be left alone.
         path: of the file of the finding.
+        environment: variables that are set where the command is given.
+        command: what is run, before the arguments.
     """
 
     files: Mapping[str, str]
@@ -33,6 +35,7 @@ class Case:
     line: int = 0
     path: str = "train.py"
     environment: Mapping[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = ("python", "train.py")
 
 
 @dataclass(frozen=True, slots=True)
