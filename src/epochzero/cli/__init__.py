@@ -23,7 +23,6 @@ _COMMANDS = {
     "diagnose": "Find the first cause of a failed job in its logs.",
     "locate": "Rank the places in a git repository where the bug of a report may be.",
     "target": "Describe the platform that jobs are checked against.",
-    "explain": "Say what a category, phase or signature means.",
     "explain": "Say what a category, phase, signature or rule means.",
     "signatures": "List and check failure signatures.",
 }
