@@ -40,8 +40,8 @@ class Reach:
 
     def __init__(self, program: Program) -> None:
         self._events: dict[str, list[Situation]] = {}
-        for event in program.events:
-            self._events.setdefault(event.at.place.path, []).append(event.at)
+        for at in _situations(program):
+            self._events.setdefault(at.place.path, []).append(at)
         for events in self._events.values():
             events.sort(key=lambda at: at.place.line)
         self._lines = {
@@ -105,6 +105,18 @@ class Reach:
         return around[-1] if around else _Block(1, 1 << 60, frozenset(), True)
 
 
+def _situations(program: Program) -> Iterator[Situation]:
+    """The circumstances of all events, and of the calls of the job's functions that lead to them."""
+    seen: set[tuple[Place, bool]] = set()
+    for event in program.events:
+        at = event.at
+        yield at
+        for depth, place in enumerate(at.via):
+            if (place, at.certain) not in seen:
+                seen.add((place, at.certain))
+                yield Situation(place, at.via[:depth], at.phase, at.certain, frozenset(), "", at.loop)
+
+
 def _blocks(module: Module) -> Iterator[_Block]:
     """The blocks of a module, outer ones before inner ones."""
     if module.tree is None:
@@ -136,12 +148,18 @@ def _conditional(module: Module) -> Iterator[tuple[int, int]]:
 def _inner(
     statement: ast.stmt, handled: frozenset[str], body: bool, runs: bool
 ) -> Iterator[tuple[Sequence[ast.stmt], frozenset[str], bool, bool]]:
-    """The bodies of a statement: those of classes and ``with`` run with the statement itself."""
+    """The bodies of a statement: those of classes, ``with`` and loops run with the statement itself.
+
+    A loop is taken to run at least once.
+    """
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             yield statement.body, frozenset(), False, True
         case ast.ClassDef() | ast.With() | ast.AsyncWith():
             yield statement.body, handled, body, False
+        case ast.For() | ast.AsyncFor() | ast.While():
+            yield statement.body, handled, body, False
+            yield statement.orelse, handled, False, True
         case ast.Try() | ast.TryStar():
             yield statement.body, handled | _caught(statement), body, True
             for rest in (statement.orelse, statement.finalbody):
