@@ -22,7 +22,17 @@ from epochzero.check.program.values import External, Instance
 from epochzero.check.reach import Reach
 from epochzero.check.target.model import Signature, Target
 
-__all__ = ["Change", "Use", "Version", "changes", "class_of", "installed", "member", "uses", "version"]
+__all__ = [
+    "Change",
+    "Use",
+    "Version",
+    "changes",
+    "class_of",
+    "installed",
+    "member",
+    "uses",
+    "version",
+]
 
 Version = tuple[int, ...]
 _FOLDER = Path(__file__).parent

@@ -29,7 +29,9 @@ __all__ = [
 ]
 
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
-_LAUNCHES_CUDA = frozenset({"lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed"})
+_LAUNCHES_CUDA = frozenset(
+    {"lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed"}
+)
 Reason = str
 
 
@@ -115,10 +117,13 @@ def moves_to_cuda(program: Program) -> Iterator[Called]:
         if method == "cuda" and call.receiver is not None:
             if device_named(first) in ("", "cuda"):
                 yield call
-        elif call.name in ("torch.cuda.set_device", "torch.cuda.get_device_properties"):
-            yield call
-        elif (method == "to" and call.receiver is not None and device_named(first) == "cuda") or (
-            call.name.startswith("torch.") and device_named(call.keywords.get("device")) == "cuda"
+        elif (
+            call.name in ("torch.cuda.set_device", "torch.cuda.get_device_properties")
+            or (method == "to" and call.receiver is not None and device_named(first) == "cuda")
+            or (
+                call.name.startswith("torch.")
+                and device_named(call.keywords.get("device")) == "cuda"
+            )
         ):
             yield call
 

@@ -12,14 +12,37 @@ from epochzero.check.target.model import Signature
 __all__ = ["constructor", "given", "method_of", "misfit", "own_bases", "parameters"]
 
 _HARMLESS = frozenset(
-    "staticmethod classmethod torch.no_grad torch.inference_mode torch.enable_grad no_grad "
-    "functools.lru_cache functools.cache lru_cache cache override typing.override abstractmethod "
-    "abc.abstractmethod".split()
+    [
+        "staticmethod",
+        "classmethod",
+        "torch.no_grad",
+        "torch.inference_mode",
+        "torch.enable_grad",
+        "no_grad",
+        "functools.lru_cache",
+        "functools.cache",
+        "lru_cache",
+        "cache",
+        "override",
+        "typing.override",
+        "abstractmethod",
+        "abc.abstractmethod",
+    ]
 )
 _PLAIN_BASES = frozenset(
-    "object torch.nn.Module torch.nn.modules.Module torch.utils.data.Dataset "
-    "torch.utils.data.dataset.Dataset torch.autograd.Function pytorch_lightning.LightningModule "
-    "lightning.LightningModule lightning.pytorch.LightningModule Exception abc.ABC".split()
+    [
+        "object",
+        "torch.nn.Module",
+        "torch.nn.modules.Module",
+        "torch.utils.data.Dataset",
+        "torch.utils.data.dataset.Dataset",
+        "torch.autograd.Function",
+        "pytorch_lightning.LightningModule",
+        "lightning.LightningModule",
+        "lightning.pytorch.LightningModule",
+        "Exception",
+        "abc.ABC",
+    ]
 )
 
 
@@ -39,7 +62,9 @@ def parameters(function: Function, bound: bool) -> Signature | None:
     only = [arg.arg for arg in said.posonlyargs]
     keyword_only = [arg.arg for arg in said.kwonlyargs]
     required = [
-        arg.arg for arg, value in zip(said.kwonlyargs, said.kw_defaults, strict=True) if value is None
+        arg.arg
+        for arg, value in zip(said.kwonlyargs, said.kw_defaults, strict=True)
+        if value is None
     ]
     return Signature(
         positional=names,
@@ -67,9 +92,7 @@ def given(call: ast.Call) -> tuple[int, tuple[str, ...], bool]:
     return len(positional), keywords, complete
 
 
-def misfit(
-    signature: Signature, positional: int, keywords: Collection[str], complete: bool
-) -> str:
+def misfit(signature: Signature, positional: int, keywords: Collection[str], complete: bool) -> str:
     """What Python would say of the arguments of a call; empty when they fit."""
     names = signature.positional
     if positional > len(names) and not signature.any_positional:
@@ -84,7 +107,9 @@ def misfit(
         return ""
     missing = [one for one in names[positional : signature.required] if one not in keywords]
     if missing:
-        return f"missing {len(missing)} required positional argument{_s(missing)}: {_listed(missing)}"
+        return (
+            f"missing {len(missing)} required positional argument{_s(missing)}: {_listed(missing)}"
+        )
     missing = [one for one in signature.required_keywords if one not in keywords]
     if missing:
         return f"missing {len(missing)} required keyword-only argument{_s(missing)}: {_listed(missing)}"
@@ -125,14 +150,14 @@ def own_bases(
     return found
 
 
-def method_of(
-    line: list[tuple[Module, ast.ClassDef]], name: str
-) -> tuple[Module, Function] | None:
+def method_of(line: list[tuple[Module, ast.ClassDef]], name: str) -> tuple[Module, Function] | None:
     """The method of a class or of those it derives from; None when it is not a plain function."""
     for module, cls in line:
         named = [one for one in code_of(module).methods(cls) if one.name == name]
         assigned = [
-            node for node in cls.body if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            node
+            for node in cls.body
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         ]
         if any(
             isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)

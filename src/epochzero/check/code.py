@@ -95,16 +95,24 @@ class Code:
                 found.append((node.id, self.scope(node)))
         for arg in self.of(ast.arg):
             found.append((arg.arg, self.scope(arg)))
-        for kind in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef):
-            for one in self.of(kind):
-                found.append((one.name, self.scope(self.parent[one])))
+        definitions: list[Definition] = [
+            *self.of(ast.FunctionDef),
+            *self.of(ast.AsyncFunctionDef),
+            *self.of(ast.ClassDef),
+        ]
+        for one in definitions:
+            found.append((one.name, self.scope(self.parent[one])))
         for alias in self.of(ast.alias):
             name = alias.asname or alias.name.partition(".")[0]
             found.append((name, self.scope(self.parent[alias])))
         for handler in self.of(ast.ExceptHandler):
             if handler.name:
                 found.append((handler.name, self.scope(handler)))
-        for pattern in (*self.of(ast.MatchAs), *self.of(ast.MatchStar)):
+        patterns: list[ast.MatchAs | ast.MatchStar] = [
+            *self.of(ast.MatchAs),
+            *self.of(ast.MatchStar),
+        ]
+        for pattern in patterns:
             if pattern.name:
                 found.append((pattern.name, self.scope(pattern)))
         return found
@@ -124,7 +132,9 @@ class Code:
     def function(self, node: ast.AST) -> Function | None:
         """The function around a node."""
         found = (
-            one for one in self.around(node) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+            one
+            for one in self.around(node)
+            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
         )
         return next(found, None)
 
@@ -135,9 +145,7 @@ class Code:
     @cached_property
     def functions(self) -> dict[str, Function]:
         """The functions of the module's own level that nothing else is bound over."""
-        return {
-            node.name: node for node in self._top() if not isinstance(node, ast.ClassDef)
-        }
+        return {node.name: node for node in self._top() if not isinstance(node, ast.ClassDef)}
 
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
@@ -172,9 +180,9 @@ class Code:
                 first = alias.name.partition(".")[0]
                 module = alias.name if alias.asname else first
                 found[alias.asname or first] = _Binding(module, "")
-        for node in self.of(ast.ImportFrom):
-            for alias in node.names:
-                module = self._absolute(node)
+        for taken in self.of(ast.ImportFrom):
+            for alias in taken.names:
+                module = self._absolute(taken)
                 found[alias.asname or alias.name] = _Binding(module, alias.name)
         return found
 

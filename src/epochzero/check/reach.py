@@ -114,7 +114,9 @@ def _situations(program: Program) -> Iterator[Situation]:
         for depth, place in enumerate(at.via):
             if (place, at.certain) not in seen:
                 seen.add((place, at.certain))
-                yield Situation(place, at.via[:depth], at.phase, at.certain, frozenset(), "", at.loop)
+                yield Situation(
+                    place, at.via[:depth], at.phase, at.certain, frozenset(), "", at.loop
+                )
 
 
 def _blocks(module: Module) -> Iterator[_Block]:

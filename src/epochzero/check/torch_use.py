@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
 from epochzero.check.code import code_of
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Module, Program
+from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Value
 
 __all__ = [
@@ -23,8 +22,29 @@ __all__ = [
 ]
 
 _FRAMEWORKS = frozenset(
-    "accelerate apex catalyst composer deepspeed fabric fairscale fastai horovod ignite keras lightning "
-    "lightning_fabric monai pytorch_lightning skorch tensorflow torch_xla torchbearer transformers trl".split()
+    [
+        "accelerate",
+        "apex",
+        "catalyst",
+        "composer",
+        "deepspeed",
+        "fabric",
+        "fairscale",
+        "fastai",
+        "horovod",
+        "ignite",
+        "keras",
+        "lightning",
+        "lightning_fabric",
+        "monai",
+        "pytorch_lightning",
+        "skorch",
+        "tensorflow",
+        "torch_xla",
+        "torchbearer",
+        "transformers",
+        "trl",
+    ]
 )
 _MODES = ("torch.nn.Dropout", "torch.nn.BatchNorm", "torch.nn.AlphaDropout", "torchvision.models.")
 
@@ -49,7 +69,9 @@ def has_framework_loop(program: Program) -> bool:
 
 def backward_calls(program: Program) -> Iterator[Called]:
     """Calls of ``loss.backward()``."""
-    return (one for one in program.calls if one.name.endswith(".backward") and one.receiver is not None)
+    return (
+        one for one in program.calls if one.name.endswith(".backward") and one.receiver is not None
+    )
 
 
 def optimizer_steps(program: Program) -> Iterator[Called]:
@@ -80,11 +102,3 @@ def text_of(value: Value | None) -> str:
 def is_off(value: Value | None) -> bool:
     """Whether a flag is surely false."""
     return isinstance(value, Constant) and not value.value
-
-
-def loop_around(module: Module, line: int) -> ast.For | ast.While | None:
-    """The innermost loop around a line of a module."""
-    code = code_of(module)
-    loops = [*code.of(ast.For), *code.of(ast.While)]
-    around = [one for one in loops if one.lineno <= line <= (one.end_lineno or one.lineno)]
-    return max(around, key=lambda one: one.lineno, default=None)

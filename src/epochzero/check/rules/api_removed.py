@@ -110,7 +110,8 @@ RULE = Rule(
         Case(_APPEND, target=_packages(pandas="1.5.3")),
         Case(_GUARDED, target=_packages(**{"scikit-learn": "1.5.0"})),
         Case(
-            {"train.py": "rows = []\nrows.append(1)\n"}, target=_packages(pandas="2.2.3", numpy="2.0")
+            {"train.py": "rows = []\nrows.append(1)\n"},
+            target=_packages(pandas="2.2.3", numpy="2.0"),
         ),
     ),
 )

@@ -22,7 +22,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reach = Reach.of(program)
     for call in moves_to_cuda(program):
         # What stands under a condition mostly asks whether there is a GPU.
-        if reach.severity(call.at) == "error" and not guarded(call.at, RuntimeError, AssertionError):
+        if reach.severity(call.at) == "error" and not guarded(
+            call.at, RuntimeError, AssertionError
+        ):
             no_gpu = "GPU" in reason
             yield finding_at(
                 call.at,

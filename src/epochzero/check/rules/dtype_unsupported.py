@@ -105,9 +105,7 @@ _AUTOCAST = {
 _ARGUMENTS = {
     "train.py": "from transformers import TrainingArguments\n\nargs = TrainingArguments('out', bf16=True)\n"
 }
-_SCALED = {
-    "train.py": "import torch\n\na = torch.ones(16, 16)\nb = torch._scaled_mm(a, a, a, a)\n"
-}
+_SCALED = {"train.py": "import torch\n\na = torch.ones(16, 16)\nb = torch._scaled_mm(a, a, a, a)\n"}
 
 RULE = Rule(
     id="dtype-unsupported",
@@ -131,7 +129,8 @@ RULE = Rule(
         Case(_AUTOCAST),
         Case(_SCALED, target='gpus = "1 x H100"\n'),
         Case(
-            {"train.py": _AUTOCAST["train.py"].replace("'cuda'", "'cpu'")}, target='gpus = "1 x T4"\n'
+            {"train.py": _AUTOCAST["train.py"].replace("'cuda'", "'cpu'")},
+            target='gpus = "1 x T4"\n',
         ),
     ),
 )

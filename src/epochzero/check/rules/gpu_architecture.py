@@ -43,8 +43,8 @@ def _problem(target: Target, capability: tuple[int, int]) -> tuple[Severity, str
     if target.gpu_architectures:
         if runs_on(target.gpu_architectures, capability):
             return None
-        built = ", ".join(target.gpu_architectures)
-        return "error", f"The target's PyTorch was built for {built}, not for {name}."
+        architectures = ", ".join(target.gpu_architectures)
+        return "error", f"The target's PyTorch was built for {architectures}, not for {name}."
     built, first, last = target.cuda_of_torch, first_cuda(capability), last_cuda(capability)
     if built and last is not None and version(built) > version(last):
         return "error", f"CUDA {built}, of the target's PyTorch, no longer builds for {name}."

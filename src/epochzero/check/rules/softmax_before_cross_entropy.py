@@ -36,7 +36,9 @@ _FUNCTIONS = {
     "torch.nn.functional.sigmoid": "sigmoid",
     "torch.nn.Sigmoid().__call__": "sigmoid",
 }
-_KEEPING = frozenset({"squeeze", "unsqueeze", "view", "reshape", "float", "flatten", "to", "contiguous"})
+_KEEPING = frozenset(
+    {"squeeze", "unsqueeze", "view", "reshape", "float", "flatten", "to", "contiguous"}
+)
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:

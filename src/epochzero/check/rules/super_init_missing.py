@@ -55,7 +55,11 @@ def _first_layer(code: Code, init: Function) -> ast.AST | None:
         for node in ast.walk(statement):
             if isinstance(node, ast.Attribute) and node.attr == "__init__":
                 return None
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "super"
+            ):
                 return None
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             made = code.imported_name(statement.value.func)
