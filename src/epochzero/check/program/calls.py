@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from epochzero.check.findings import Place
-from epochzero.check.program import known, library, methods, phases
+from epochzero.check.program import files, known, library, methods, phases
 from epochzero.check.program.core import Arguments, Core, Flow, Frame, PathEnds
 from epochzero.check.program.heap import (
     Bound,
@@ -25,6 +25,7 @@ from epochzero.check.program.heap import (
     join,
     published,
 )
+from epochzero.check.program.parsing import CommandLines
 from epochzero.check.program.texts import PATHS, as_text
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 
@@ -42,6 +43,7 @@ class Calls(Core):
 
     def __init__(self, *args: object, **keywords: object) -> None:
         super().__init__(*args, **keywords)  # type: ignore[arg-type]
+        self.command_lines = CommandLines(self)
         self._active: list[Function] = []
         self._counts: dict[ast.AST, int] = {}
         self._results: dict[object, V] = {}
@@ -62,7 +64,7 @@ class Calls(Core):
     def _apply(self, callee: V, given: Arguments, node: ast.expr) -> V:
         match callee:
             case Function():
-                return self.run(callee, given, node)
+                return self._function(callee, given, node)
             case Bound(receiver, Function() as function):
                 given = Arguments([receiver, *given.positional], given.keywords, given.complete)
                 return self.run(function, given, node, receiver)
@@ -76,12 +78,22 @@ class Calls(Core):
                 return self._external(callee.name, given, node)
             case Member(owner, name):
                 return self._method(owner, name, given, node)
+            case Made(name="functools.partial") if callee.arguments:
+                return self._apply(callee.arguments[0], _with_earlier(callee, given), node)
             case Made():
                 return self._method(callee, "__call__", given, node)
         self.callbacks(given, node)
         return Anything("what a function gives that is not known")
 
     # -- The job's own functions --------------------------------------------------------------
+
+    def _function(self, function: Function, given: Arguments, node: ast.expr) -> V:
+        """Calls a function; a command gets what the command line gives it."""
+        if not function.decorators or not self.command_lines.is_command(function):
+            return self.run(function, given, node)
+        for one, parsed in self.command_lines.given_to(function):
+            self.run(one, parsed, node)
+        return Constant(None)
 
     def run(
         self, function: Function, given: Arguments, node: ast.expr, receiver: V | None = None
@@ -122,7 +134,7 @@ class Calls(Core):
         via = (*outer.via, self.place(node)) if hasattr(node, "lineno") else outer.via
         name = function.name.removeprefix(f"{scope.module.name}.")
         self.frame = Frame(scope, name, via, phase, firm or outer.firm, function, receiver)
-        before = self.certain, self.loops
+        before = self.frame.start = self.certain, self.loops
         self._active.append(function)
         try:
             yield
@@ -182,7 +194,7 @@ class Calls(Core):
         for changes in frame.left:
             self.journal.join_in(changes)
         if frame.yields:
-            return Box.of("list", frame.yields, complete=False)
+            return Box.of("list", frame.yields, complete=frame.all_yielded)
         if not flow & (Flow.NEXT | Flow.RETURN):
             raise PathEnds
         results = frame.returns
@@ -305,15 +317,37 @@ class Calls(Core):
             raise PathEnds
         if name == "builtins.super":
             return self._super(given)
-        result = known.result_of(self, name, given)
+        result = known.result_of(self, name, given) or files.loaded(self, name, given)
         if result is None:
             result = Made(name, tuple(given.positional), given.keywords, self.place(node))
         elif isinstance(result, Made) and result.place is None:
             result.place = self.place(node)
         self._change_path(name, given)
+        if name in ("importlib.import_module", "builtins.__import__"):
+            result = self._import_named(given, node) or result
         self.called(name, given, None, result, node)
+        self.command_lines.called(name, given, result, node)
+        if name == "functools.partial":
+            return result
+        if name == "fire.Fire" and given.positional and isinstance(given.positional[0], Function):
+            function = given.positional[0]
+            return self.run(function, self.command_lines.fired(function), node)
         library.called(self, name, given, result, node)
         return result
+
+    def _import_named(self, given: Arguments, node: ast.expr) -> V | None:
+        """``importlib.import_module`` of a name that is known."""
+        text = as_text(given.positional[0]) if given.positional else None
+        if not isinstance(text, Constant):
+            self.unknown("an import", "the name of the module is not known", node)
+            return None
+        name = str(text.value)
+        if name.startswith("."):
+            return None
+        opened = self.open(name, node)
+        if opened is None:
+            self.imported(name, (), node)
+        return opened or External(name)
 
     def _change_path(self, name: str, given: Arguments) -> None:
         """``sys.path.insert`` and ``append`` with what is known."""
@@ -340,8 +374,15 @@ class Calls(Core):
         if isinstance(owner, Object) and name in library.FLUENT:
             result = owner
         dotted = self.method_name(owner, name)
+        try:
+            result = result or self.command_lines.method(owner, name, given, node)
+        except PathEnds:
+            self.called(dotted, given, owner, Constant(None), node)
+            raise
         if result is None:
             result = self._result(dotted, given, node)
+            if isinstance(result, Made):
+                result.receiver = owner
         receiver = None if isinstance(owner, External) else owner
         self.called(dotted, given, receiver, result, node)
         library.method_called(self, owner, name, given, node)
@@ -352,12 +393,20 @@ class Calls(Core):
             return Anything("what a function gives that is not known")
         return Made(dotted, tuple(given.positional), given.keywords, self.place(node))
 
+    def flag(self, name: str) -> V | None:
+        """The value of a flag of absl; None when it is none or not known."""
+        return self.command_lines.flag(name)
+
+    def read_flags(self) -> None:
+        """What ``absl.app.run`` does first."""
+        self.command_lines.read_flags()
+
     def callbacks(self, given: Arguments, node: ast.expr) -> None:
         """Functions of the job that are given to a library: it may call them."""
         for one in (*given.positional, *given.keywords.values()):
-            if isinstance(one, Function) or (
-                isinstance(one, Bound) and isinstance(one.function, Function)
-            ):
+            held = one.arguments[0] if isinstance(one, Made) and _is_partial(one) else one
+            function = held.function if isinstance(held, Bound) else held
+            if isinstance(function, Function):
                 self.possibly(one, node)
 
     def iterated_known(self, value: V | None) -> tuple[list[V] | None, bool, bool]:
@@ -370,6 +419,16 @@ class Calls(Core):
         if isinstance(value, Constant) and isinstance(value.value, str) and len(value.value) < 64:
             return [Constant(one) for one in value.value], True, bool(value.value)
         return None, False, False
+
+
+def _is_partial(made: Made) -> bool:
+    return made.name == "functools.partial" and bool(made.arguments)
+
+
+def _with_earlier(partial: Made, given: Arguments) -> Arguments:
+    """The arguments of a call of `functools.partial`'s result, with those that it was made with."""
+    positional = [*partial.arguments[1:], *given.positional]
+    return Arguments(positional, {**partial.keywords, **given.keywords}, given.complete)
 
 
 def _fields(cls: Class) -> dict[str, V | None]:

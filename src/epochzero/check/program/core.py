@@ -14,11 +14,13 @@ from epochzero.check.job.model import Job
 from epochzero.check.program import phases
 from epochzero.check.program.events import Called, Event, Imported, Looked, Situation
 from epochzero.check.program.heap import (
+    Box,
     Function,
     Journal,
     Made,
     Object,
     Opened,
+    Ref,
     Scope,
     V,
     maker,
@@ -26,14 +28,14 @@ from epochzero.check.program.heap import (
 )
 from epochzero.check.program.model import Module
 from epochzero.check.program.modules import Modules
-from epochzero.check.program.values import Constant, Value
+from epochzero.check.program.values import Constant, External, Value
 from epochzero.check.target.model import Target
 
 __all__ = ["Arguments", "Core", "Exhausted", "Flow", "Frame", "PathEnds"]
 
-MOST_STEPS = 400_000
-"""Statements and expressions that are walked; a program of 20,000 lines takes about half of them."""
-LONGEST_S = 4.0
+MOST_STEPS = 150_000
+"""Statements and expressions that are walked; a program of 20,000 lines takes about two thirds of them."""
+LONGEST_S = 3.0
 """A guard for slow machines; the bound on steps is what stops a large program."""
 _ASK_TIME_EVERY = 1024
 
@@ -74,6 +76,9 @@ class Frame:
     receiver: V | None = None
     returns: list[V] = field(default_factory=list)
     yields: list[V] = field(default_factory=list)
+    start: tuple[bool, int] = (True, 0)
+    """Whether its call is certain, and in how many loops."""
+    all_yielded: bool = True
     left: list[dict[tuple[int, str], tuple[dict[str, object], str, object]]] = field(
         default_factory=list
     )
@@ -138,8 +143,11 @@ class Core(ABC):
         self.certain = True
         self.handled: frozenset[str] = frozenset()
         self.loops = 0
+        self.arguments: Box = self._arguments_of(job)
         self.loaders: list[Made] = []
         """Data loaders that were made and not yet iterated."""
+        self.registered: dict[Ref, list[Function]] = {}
+        """Functions that a library's object was given by a decorator: ``@app.command()``."""
         self._happenings: list[_Happening] = []
         self._steps = 0
         self._end = time.thread_time() + LONGEST_S
@@ -205,12 +213,35 @@ class Core(ABC):
         """What a library may call: its events are not certain, and it may never happen."""
 
     @abstractmethod
+    def external_attribute(self, owner: External, name: str) -> V:
+        """A name of a library; of a few of the standard library the value."""
+
+    @abstractmethod
+    def open(self, name: str, node: ast.AST) -> Opened | None:
+        """A module of the job, executed if it was not; None for one that is not the job's."""
+
+    @abstractmethod
+    def flag(self, name: str) -> V | None:
+        """The value of a flag of absl; None when it is none or not known."""
+
+    @abstractmethod
+    def read_flags(self) -> None:
+        """What ``absl.app.run`` does first."""
+
+    @abstractmethod
     def callbacks(self, given: Arguments, node: ast.expr) -> None:
         """Functions of the job that are given to a library: it may call them."""
 
     @abstractmethod
     def truth(self, value: V) -> bool | None:
         """Whether a value counts as true; None when it is not known."""
+
+    @staticmethod
+    def _arguments_of(job: Job) -> Box:
+        """``sys.argv``."""
+        given = Place("<command>", code=" ".join(job.argv))
+        script = job.module if job.script is None else job.script.as_posix()
+        return Box.of("list", [Constant(script), *(Constant(one, given) for one in job.argv)])
 
     # -- Bounds -------------------------------------------------------------------------------
 
@@ -320,7 +351,6 @@ class Core(ABC):
             self._evaluates = name.endswith(".eval")
         if phases.is_fit(name):
             self.train_from(len(self._happenings))
-            self._trained_at = len(self._happenings) + 1
             return "training"
         if phases.is_optimizer(name):
             self._trained_at = -1
@@ -334,6 +364,7 @@ class Core(ABC):
         earlier = self._trained_at if self._trained_at >= 0 else begin
         for one in self._happenings[min(earlier, begin) :]:
             one.phase = one.firm or "training"
+        self._trained_at = len(self._happenings)
 
     @contextmanager
     def loop(self) -> Iterator[None]:
@@ -347,7 +378,6 @@ class Core(ABC):
             self.loops -= 1
             if self._has_stepped and not self._sets_up(begin):
                 self.train_from(begin)
-                self._trained_at = len(self._happenings)
             self._has_stepped = self._has_stepped or stepped
 
     def _sets_up(self, begin: int) -> bool:

@@ -64,6 +64,14 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+_KNOWN_NAMES: dict[str, Constant] = {
+    "os.sep": Constant("/"),
+    "os.path.sep": Constant("/"),
+    "os.pathsep": Constant(":"),
+    "os.linesep": Constant("\n"),
+    "os.name": Constant("posix"),
+    "sys.platform": Constant("linux"),
+}
 _PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix": "suffix"}
 
 
@@ -118,8 +126,13 @@ class Expressions(Core):
         return self.evaluate(node)
 
     def external_attribute(self, owner: External, name: str) -> V:
-        """A name of a library, or what the job has set it to."""
-        return External(f"{owner.name}.{name}")
+        """A name of a library; of a few of the standard library the value."""
+        dotted = f"{owner.name}.{name}"
+        if dotted == "sys.argv":
+            return self.arguments
+        if owner.name == "absl.flags.FLAGS":
+            return self.flag(name) or Anything(f"the flag {name}")
+        return _KNOWN_NAMES.get(dotted) or External(dotted)
 
     def attribute(self, owner: V, name: str, node: ast.AST, called: bool = False) -> V:
         """An attribute of a value.
@@ -146,6 +159,8 @@ class Expressions(Core):
                 return self._of_made(owner, name, node, called)
             case Member():
                 return Member(owner, name)
+            case Function() if name == "remote":
+                return owner  # a task of Ray, called with the function's own arguments
             case Constant() | Text() | Box() | Items() if called:
                 return Bound(owner, name)
             case Anything() if called:
@@ -222,7 +237,8 @@ class Expressions(Core):
         if text is not None and (name in _PARTS_OF_PATHS or name == "parents"):
             return methods.path_attribute(text, name)
         if not called:
-            self.looked(owner, name, node, item=False, found=None, stored=False)
+            there = False if owner.closed and not name.startswith("_") else None
+            self.looked(owner, name, node, item=False, found=there, stored=False)
         return Member(owner, name)
 
     def _subscript(self, node: ast.Subscript) -> V:
@@ -246,6 +262,12 @@ class Expressions(Core):
                 return Constant(owner.value[key.value])  # type: ignore[index]
             except (TypeError, LookupError):
                 return Anything("an item that is not there")
+        if isinstance(owner, Made) and isinstance(key, Constant) and owner.attributes:
+            found = key.value in owner.attributes
+            there = True if found else False if owner.closed else None
+            self.looked(owner, str(key.value), node, item=True, found=there, stored=False)
+            if isinstance(key.value, str) and found:
+                return owner.attributes[key.value]
         if isinstance(owner, (Made, Member)):
             return Member(owner, f"[{_key_text(key)}]")
         if isinstance(owner, (External, Class)):
@@ -627,11 +649,15 @@ class Expressions(Core):
     def _yield(self, node: ast.Yield) -> V:
         value = Constant(None) if node.value is None else self.evaluate(node.value)
         self.frame.yields.append(value)
+        if (self.certain, self.loops) != self.frame.start:
+            self.frame.all_yielded = False
         return Anything("what is sent to a generator")
 
     def _yield_from(self, node: ast.YieldFrom) -> V:
-        items, _, _ = self.iterated(self.evaluate(node.value), node)
+        items, complete, _ = self.iterated(self.evaluate(node.value), node)
         self.frame.yields += items
+        if not complete or (self.certain, self.loops) != self.frame.start:
+            self.frame.all_yielded = False
         return Anything("what a generator returns")
 
 

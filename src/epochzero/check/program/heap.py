@@ -45,10 +45,13 @@ __all__ = [
     "join",
     "maker",
     "published",
+    "thawed",
 ]
 
 _DEEPEST = 6
 """Containers in containers that are shown to the rules."""
+_MOST_SHOWN = 400
+"""Values in a value that are shown to the rules."""
 _LONGEST_NAME = 160
 
 
@@ -95,6 +98,10 @@ class Function(Ref):
     kind: str = "function"
     """``function``, ``staticmethod``, ``classmethod`` or ``property``."""
     owner: Class | None = None
+    decorators: list[V] = field(default_factory=list)
+    """As they are written, from the first."""
+    commands: dict[str, Function] = field(default_factory=dict)
+    """Of a group of click, its commands by name."""
 
 
 @dataclass(eq=False, slots=True)
@@ -153,6 +160,10 @@ class Made(Ref):
     keywords: Mapping[str, V] = field(default_factory=dict)
     place: Place | None = None
     attributes: Names = field(default_factory=dict)
+    receiver: V | None = None
+    """Of the result of a method, its object."""
+    closed: bool = False
+    """Whether it has no attributes but those that are known."""
 
 
 @dataclass(eq=False, slots=True)
@@ -317,41 +328,68 @@ def _same(one: Constant, other: Constant) -> bool:
     return type(one.value) is type(other.value) and one.value == other.value
 
 
-def published(value: V, depth: int = 0) -> Value:
-    """The value as rules see it."""
-    if not isinstance(value, Ref):
+def published(value: V) -> Value:
+    """The value as rules see it; of large containers and deep ones only the beginning."""
+    return value if not isinstance(value, Ref) else _Publishing().one(value, 0)
+
+
+class _Publishing:
+    """Publishes one value with what is in it, up to a bound."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_SHOWN
+
+    def one(self, value: V, depth: int) -> Value:
+        if not isinstance(value, Ref):
+            return value
+        if depth > _DEEPEST or self._left <= 0:
+            return Anything("nested too deep")
+        match value:
+            case Box():
+                return self._container(value, depth)
+            case Object():
+                return Instance(value.cls.name, value.arguments, value.keywords, True, value.place)
+            case Made():
+                arguments = self._several(value.arguments, depth)
+                names = list(value.keywords)
+                keywords = self._several([value.keywords[name] for name in names], depth)
+                named = dict(zip(names, keywords, strict=False))
+                return Instance(value.name, arguments, named, False, value.place)
+            case Function():
+                return Own(value.name, "function")
+            case Class():
+                return Own(value.name, "class")
+            case Opened():
+                return Own(value.name, "module")
+            case Bound(function=Function() as function):
+                return Own(function.name, "function")
+            case Member():
+                return Instance(maker(value))
+        return Anything("an object of the interpreter")
+
+    def _container(self, box: Box, depth: int) -> Items:
+        values = self._several(box.content.values, depth)
+        keys = self._several(box.content.keys[: len(values)], depth)
+        values = values[: len(keys)] if box.kind == "dict" else values
+        whole = len(values) == len(box.content.values)
+        return Items(box.kind, values, keys, box.content.complete and whole)
+
+    def _several(self, values: Sequence[V], depth: int) -> tuple[Value, ...]:
+        shown: list[Value] = []
+        for one in values:
+            if self._left <= 0:
+                break
+            self._left -= 1
+            shown.append(self.one(one, depth + 1))
+        return tuple(shown)
+
+
+def thawed(value: V) -> V:
+    """A value that came from outside of the program, with containers that it may change."""
+    if not isinstance(value, Items):
         return value
-    if depth > _DEEPEST:
-        return Anything("nested too deep")
-    match value:
-        case Box():
-            return Items(
-                value.kind,
-                tuple(published(one, depth + 1) for one in value.content.values),
-                tuple(published(one, depth + 1) for one in value.content.keys),
-                value.content.complete,
-            )
-        case Object():
-            return Instance(value.cls.name, value.arguments, value.keywords, True, value.place)
-        case Made():
-            return Instance(
-                value.name,
-                tuple(published(one, depth + 1) for one in value.arguments),
-                {name: published(one, depth + 1) for name, one in value.keywords.items()},
-                False,
-                value.place,
-            )
-        case Function():
-            return Own(value.name, "function")
-        case Class():
-            return Own(value.name, "class")
-        case Opened():
-            return Own(value.name, "module")
-        case Bound(function=Function() as function):
-            return Own(function.name, "function")
-        case Member():
-            return Instance(maker(value))
-    return Anything("an object of the interpreter")
+    keys = [Constant(key.value) if isinstance(key, Constant) else key for key in value.keys]
+    return Box.of(value.kind, map(thawed, value.values), keys, value.complete)
 
 
 def maker(value: V) -> str:

@@ -49,7 +49,12 @@ class Interpreter(Statements, Calls, Expressions):
             reason = "it is nested too deep"
             self.unknowns[Unknown("the rest of the program", reason, start)] = None
         return Program(
-            self.job, dict(self.modules.loaded), self.events(), self.options, tuple(self.unknowns)
+            self.job,
+            dict(self.modules.loaded),
+            self.events(),
+            self.options,
+            tuple(self.unknowns),
+            tuple(self.command_lines.parsed),
         )
 
     def _leftover_loaders(self, opened: Opened) -> None:

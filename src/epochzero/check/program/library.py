@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 
 from epochzero.check.program import phases
 from epochzero.check.program.core import Arguments, Core
@@ -38,6 +39,8 @@ _LOADER = ("DataLoader", "DataLoader2", "StatefulDataLoader")
 _DATASET_HOOKS = ("__len__", "__getitem__", "__iter__", "__getitems__")
 _LOADER_FUNCTIONS = ("collate_fn", "worker_init_fn", "sampler", "batch_sampler")
 _DEEPEST = 4
+_MOST_SEEN = 200
+"""Objects in a value that are looked at."""
 
 _DATA_HOOKS = ("prepare_data", "setup", "train_dataloader", "val_dataloader", "test_dataloader")
 _FIT_HOOKS = (
@@ -55,6 +58,9 @@ _RUNNERS = {
     "torch_xla.distributed.xla_multiprocessing.spawn": ("fn", 1),
 }
 """Functions that call their first argument, with how many arguments of their own before ``args``."""
+_STARTS = ("__call__", "run", "main", "cli")
+"""Methods by which an application of a library starts what was registered with it."""
+_READS_ALL = tuple(f"builtins.{name}" for name in ("next", "list", "tuple", "set", "dict", "sum"))
 _PROCESSES = ("Process", "Thread")
 _MAINS = ("absl.app.run", "tensorflow.compat.v1.app.run", "tensorflow.app.run", "asyncio.run")
 
@@ -74,7 +80,11 @@ def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr
         _spawned(machine, given, node, *_RUNNERS[name])
     elif last in _PROCESSES and "target" in given.keywords:
         _started(machine, given, node)
+    elif name in _READS_ALL:
+        for one in given.positional:
+            consume(machine, one, node, certain=True)
     elif name in _MAINS and given.positional and isinstance(given.positional[0], Function):
+        machine.read_flags()
         machine.apply(given.positional[0], Arguments([], {}, False), node)
     else:
         machine.callbacks(given, node)
@@ -100,8 +110,11 @@ def _started(machine: Core, given: Arguments, node: ast.expr) -> None:
 def method_called(machine: Core, owner: V, name: str, given: Arguments, node: ast.expr) -> None:
     """A method of a library's object was called: what it calls in turn."""
     dotted = machine.method_name(owner, name)
+    if name in _STARTS and isinstance(owner, Made):
+        for function in machine.registered.get(owner, ()):
+            machine.possibly(function, node)
     if name == "__call__":
-        for module in _objects(owner):
+        for module in islice(_objects(owner), _MOST_SEEN):
             if not is_dataset(module.cls):
                 _hooks(machine, module, ("forward", "call"), node)
     elif phases.is_fit(dotted) or (
@@ -122,9 +135,9 @@ def _fitted(
 ) -> None:
     """A trainer runs its loop over what it was given, now or when it was made."""
     phase = machine.frame.phase
-    found = [*_objects(owner)]
+    found = [*islice(_objects(owner), _MOST_SEEN)]
     for one in (*given.positional, *given.keywords.values()):
-        found += _objects(one)
+        found += islice(_objects(one), _MOST_SEEN)
         consume(machine, one, node)
     consume(machine, owner, node)
     for one in dict.fromkeys(found):
@@ -150,14 +163,17 @@ def _hooks(machine: Core, one: Object, names: tuple[str, ...], node: ast.expr) -
 
 def consume(machine: Core, value: V, node: ast.expr, certain: bool = False) -> None:
     """The data loaders and data sets in a value are read: their methods are called once."""
-    for loader in [one for one in machine.loaders if one in set(_made(value))]:
+    if not machine.loaders:
+        return
+    there = set(islice(_made(value), _MOST_SEEN))
+    for loader in [one for one in machine.loaders if one in there]:
         machine.loaders.remove(loader)
         for one in (*loader.arguments, *loader.keywords.values()):
-            for dataset in _objects(one):
+            for dataset in islice(_objects(one), _MOST_SEEN):
                 _read(machine, dataset, node, certain)
         for name in _LOADER_FUNCTIONS:
-            if isinstance(function := loader.keywords.get(name), (Function, Bound)):
-                machine.possibly(function, node)
+            if (function := loader.keywords.get(name)) is not None:
+                machine.callbacks(Arguments([function]), node)
 
 
 def _read(machine: Core, dataset: Object, node: ast.expr, certain: bool) -> None:

@@ -60,7 +60,10 @@ _DATA_CALL = re.compile(
     r"|numpy\.(load|loadtxt|genfromtxt|memmap|fromfile)$|cv2\.imread$|PIL\.Image\.open$"
     r"|sklearn\.(datasets|preprocessing|model_selection)\.|csv\.(reader|DictReader)$"
 )
-_FIT = re.compile(r"(^|\.)(?!test\b)\w*(fit|fit_generator|fit_loop)$|Trainer\(\)\.train$")
+_FIT = re.compile(
+    r"(Trainer|Model|Module|Sequential|Learner|Classifier|Regressor|Estimator)\(\)\.(fit|fit_generator)$"
+    r"|Trainer\(\)\.train$|(^|\.)keras\..*\.fit$"
+)
 _VERDICT = re.compile(r"Trainer\(\)\.(test|predict|evaluate)$|\(\)\.(evaluate|predict)$")
 _OPTIMIZER = re.compile(
     r"(^|\.)(optim|optimizers?)\.[A-Z]\w*$|(^|\.)(Adam\w*|SGD|RMSprop|Adafactor)$"

@@ -17,6 +17,7 @@ from epochzero.check.program.heap import (
     Member,
     Object,
     Opened,
+    Ref,
     Scope,
     V,
     maker,
@@ -216,7 +217,8 @@ class Statements(Core):
                 self.imported(name, tuple(alias.name for alias in node.names), node)
             for alias in node.names:
                 if alias.name != "*":
-                    self._store_name(alias.asname or alias.name, External(f"{name}.{alias.name}"))
+                    value = self.external_attribute(External(name), alias.name)
+                    self._store_name(alias.asname or alias.name, value)
             return Flow.NEXT
         for alias in node.names:
             if alias.name == "*":
@@ -311,14 +313,16 @@ class Statements(Core):
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
         function: Function = self.function(node, node.name)
-        for decorator in reversed(node.decorator_list):
-            self._decorate(function, decorator)
+        values = [self.evaluate(one) for one in node.decorator_list]
+        function.decorators = values
+        for decorator, value in zip(reversed(node.decorator_list), reversed(values), strict=True):
+            self._decorate(function, decorator, value)
         self._store_name(node.name, function)
         return Flow.NEXT
 
-    def _decorate(self, function: Function, decorator: ast.expr) -> None:
+    def _decorate(self, function: Function, decorator: ast.expr, value: V) -> None:
         """A decorator is called, but what it gives is taken for the function itself."""
-        value = self.evaluate(decorator)
+        self._add_command(function, decorator)
         if isinstance(value, External):
             last = value.name.rpartition(".")[2]
             if last in ("staticmethod", "classmethod"):
@@ -327,6 +331,23 @@ class Statements(Core):
                 function.kind = "property"
         elif isinstance(value, Function):
             self.apply(value, Arguments([function]), decorator)
+        owner = value.owner if isinstance(value, Member) else getattr(value, "receiver", None)
+        if isinstance(owner, Made):
+            self.registered.setdefault(owner, []).append(function)
+
+    def _add_command(self, function: Function, decorator: ast.expr) -> None:
+        """``@group.command()``: the function is a command of a group of click."""
+        call = decorator if isinstance(decorator, ast.Call) else None
+        written = call.func if call is not None else decorator
+        if not isinstance(written, ast.Attribute) or written.attr not in ("command", "group"):
+            return
+        group = self.evaluate(written.value)
+        if isinstance(group, Function):
+            name = function.node.name.replace("_", "-") if not isinstance(
+                function.node, ast.Lambda) else ""  # fmt: skip
+            if call is not None and call.args and isinstance(call.args[0], ast.Constant):
+                name = str(call.args[0].value)
+            group.commands[name] = function
 
     def _define_class(self, node: ast.ClassDef) -> int:
         bases = tuple(self.evaluate(base) for base in node.bases)
@@ -415,10 +436,10 @@ class Statements(Core):
             items, complete, some = self.iterated(over, node.iter)
             if complete and len(items) * self._walked_rounds <= self._most(node):
                 return self._unrolled(node, items)
-            return self._abstract(
-                node, some, lambda: self.assign(node.target, items[0] if not complete and items
-                                                else _ROUND),
-            )  # fmt: skip
+            first = items[0] if items else _ROUND
+            # A number or text is only the first of many; what is done with an object is alike.
+            item = first if isinstance(first, Ref) else _ROUND
+            return self._abstract(node, some, lambda: self.assign(node.target, item))
 
     def _most(self, node: ast.For | ast.AsyncFor) -> int:
         """How many rounds are worth walking: those over numbers are alike."""
