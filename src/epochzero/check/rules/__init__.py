@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
@@ -29,9 +30,7 @@ def builtin() -> tuple[Rule, ...]:
     Raises:
         CatalogError: one of them is wrong.
     """
-    import epochzero.check.rules as folder
-
-    return load(folder)
+    return load(sys.modules[__name__])
 
 
 def load(folder: ModuleType) -> tuple[Rule, ...]:
