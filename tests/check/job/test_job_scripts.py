@@ -104,7 +104,7 @@ def test_a_word_that_is_not_known_may_be_several_only_without_quotes(run: Run) -
          "python train.py $X $Y", [("1", "2")]),
         ("true && python train.py 1; false && python train.py 2; false || python train.py 3",
          [("1",), ("3",)]),
-        ("test -z \"$3\" || python train.py 1; test -n \"$1\" && python train.py 2", [("1",), ("2",)]),
+        ("test -z \"$1\" || python train.py 1; test -n \"$1\" && python train.py 2", [("1",), ("2",)]),
         ("! false && python train.py x", [("x",)]),
         ("A=1; (A=2; python train.py $A); python train.py $A", [("2",), ("1",)]),
         ("A=1; A=2 python train.py $A; python train.py $A", [("1",), ("1",)]),
