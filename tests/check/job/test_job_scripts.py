@@ -104,6 +104,7 @@ def test_a_word_that_is_not_known_may_be_several_only_without_quotes(run: Run) -
          "python train.py $X $Y", [("1", "2")]),
         ("true && python train.py 1; false && python train.py 2; false || python train.py 3",
          [("1",), ("3",)]),
+        ("test -z \"$1\" || python train.py 1; test -n \"$1\" && python train.py 2", [("1",), ("2",)]),
         ("! false && python train.py x", [("x",)]),
         ("A=1; (A=2; python train.py $A); python train.py $A", [("2",), ("1",)]),
         ("A=1; A=2 python train.py $A; python train.py $A", [("1",), ("1",)]),
@@ -267,6 +268,13 @@ def test_a_script_that_may_be_fetched_first_is_not_known(run: Run) -> None:
     found = run("git clone https://example.org/x\ncd x\npython run_all.py\n")
     assert found.jobs == ()
     assert any("run_all.py" in unknown.what for unknown in found.unknowns)
+
+
+@pytest.mark.parametrize("line", ["cat > made.py <<EOF\npass\nEOF", "echo pass | tee made.py"])
+def test_a_script_that_the_launch_script_writes_is_not_missing(run: Run, line: str) -> None:
+    found = run(f"{line}\npython made.py\n")
+    assert found.jobs == ()
+    assert [unknown.what for unknown in found.unknowns] == ["the script made.py"]
 
 
 def test_an_interpreter_in_a_variable_is_one(run: Run) -> None:

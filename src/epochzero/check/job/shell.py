@@ -167,7 +167,9 @@ class _Walk:
     def subshell(self, node: Node) -> Outcome:
         """``( ... )``: what it changes is not seen outside."""
         inner = self.setting.fork()
-        return _Walk(inner, self.follow).all(node.children)
+        outcome = _Walk(inner, self.follow).all(node.children)
+        self.setting.fetched = self.setting.fetched or inner.fetched
+        return outcome
 
     def pipeline(self, node: Node) -> Outcome:
         """``a | b``: each a shell of its own."""
@@ -175,6 +177,7 @@ class _Walk:
         for child in node.named_children:
             inner = self.setting.fork()
             outcome = _Walk(inner, self.follow).one(child)
+            self.setting.fetched = self.setting.fetched or inner.fetched
         return outcome
 
     def redirected(self, node: Node) -> Outcome:
@@ -217,7 +220,13 @@ class _Walk:
             return
         word = one(target, self.setting, self.setting.script.place(*node.start_point))
         if word.known and word.text and not word.text.startswith(("/dev/", "/proc/", "&")):
-            _note(self.setting, self.setting.record.writes, word)
+            self.writes(word)
+
+    def writes(self, word: Word) -> None:
+        """Notes a file that is written; a program among them is not there yet."""
+        _note(self.setting, self.setting.record.writes, word)
+        if word.text.endswith((".py", ".sh")):
+            self.setting.fetched = f"> {word.text}"
 
     def assignment(self, node: Node) -> Outcome:
         """``A=1``, and several of them."""
@@ -509,7 +518,9 @@ class _Walk:
 
     def bracket(self, words: Sequence[Word]) -> Outcome:
         """``test ...``, where it is an ordinary command."""
-        texts = [word.text for word in words[1:]]
+        texts = [word.text for word in words[1:] if word.text != "]"]
+        if len(texts) == 2 and texts[0] in ("-z", "-n") and words[2].known:
+            return _of((texts[0] == "-n") == bool(texts[1]))
         if len(texts) != 3 or not all(word.known for word in words):
             return Outcome.MAYBE
         if texts[1] in ("=", "==", "!="):
@@ -626,7 +637,7 @@ class _Walk:
         self.follow(words, self.setting)
         for word in words[1:]:
             if word.known and word.text and not word.text.startswith(("-", "/dev/")):
-                _note(self.setting, self.setting.record.writes, word)
+                self.writes(word)
         return Outcome.DONE
 
     def known(self, words: Sequence[Word]) -> Outcome:
