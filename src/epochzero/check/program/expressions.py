@@ -71,7 +71,11 @@ _KNOWN_NAMES: dict[str, Constant] = {
     "os.linesep": Constant("\n"),
     "os.name": Constant("posix"),
     "sys.platform": Constant("linux"),
+    "typing.TYPE_CHECKING": Constant(False),
+    "typing_extensions.TYPE_CHECKING": Constant(False),
 }
+_VERSION = External("sys.version_info")
+_PARTS_OF_VERSION = ("major", "minor", "micro")
 _PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix": "suffix"}
 
 
@@ -132,6 +136,8 @@ class Expressions(Core):
             return self.arguments
         if owner.name == "absl.flags.FLAGS":
             return self.flag(name) or Anything(f"the flag {name}")
+        if owner == _VERSION and self.target.python and name in _PARTS_OF_VERSION:
+            return Constant(self.target.python[_PARTS_OF_VERSION.index(name)])
         return _KNOWN_NAMES.get(dotted) or External(dotted)
 
     def attribute(self, owner: V, name: str, node: ast.AST, called: bool = False) -> V:
@@ -419,6 +425,13 @@ class Expressions(Core):
                 return bool(_COMPARE[type(op)](left.value, right.value))
             except TypeError:
                 return None
+        if left == _VERSION and self.target.python and type(op) in _COMPARE:
+            numbers = _numbers(right)
+            return (
+                None
+                if numbers is None
+                else bool(_COMPARE[type(op)]((*self.target.python, "final", 0), numbers))
+            )
         if isinstance(op, (ast.Eq, ast.NotEq)) and _identical(left, right) is False:
             return isinstance(op, ast.NotEq)
         return None
@@ -771,3 +784,14 @@ def _extended(left: Box | Items, right: Box | Items) -> V:
     one = left.content if isinstance(left, Box) else left
     other = right.content if isinstance(right, Box) else right
     return Box.of(left.kind, (*one.values, *other.values), complete=one.complete and other.complete)
+
+
+def _numbers(value: V) -> tuple[int, ...] | None:
+    """The numbers of a tuple of them, such as a version is compared with."""
+    if not isinstance(value, Box | Items):
+        return None
+    values = value.content.values if isinstance(value, Box) else value.values
+    numbers = tuple(
+        item.value for item in values if isinstance(item, Constant) and isinstance(item.value, int)
+    )
+    return numbers if len(numbers) == len(values) <= len(_PARTS_OF_VERSION) else None
