@@ -191,11 +191,11 @@ class Code:
                 found[alias.asname or first] = _Binding(module, "")
         for taken in self.of(ast.ImportFrom):
             for alias in taken.names:
-                module = self._absolute(taken)
+                module = self.absolute(taken)
                 found[alias.asname or alias.name] = _Binding(module, alias.name)
         return found
 
-    def _absolute(self, node: ast.ImportFrom) -> str:
+    def absolute(self, node: ast.ImportFrom) -> str:
         """The module that a ``from`` names, relative ones resolved."""
         if not node.level:
             return node.module or ""
