@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from epochzero.check.code import Definition, Function, code_of, dotted, resolve
+from epochzero.check.code import Definition, Function, code_of, dotted, made_class, resolve
 from epochzero.check.program.model import Module, Program
 from epochzero.check.target.model import Signature
 
-__all__ = ["constructor", "given", "method_of", "misfit", "own_bases", "parameters"]
+__all__ = ["called_function", "constructor", "given", "gives_nothing", "method_of", "misfit", "own_bases", "parameters"]
 
 _HARMLESS = frozenset(
     [
@@ -168,6 +168,54 @@ def method_of(line: list[tuple[Module, ast.ClassDef]], name: str) -> tuple[Modul
         if named:
             return (module, named[0]) if len(named) == 1 else None
     return None
+
+
+def gives_nothing(function: Function) -> bool:
+    """Whether a function surely returns None: it ends, and no return of it has a value."""
+    if function.decorator_list or isinstance(function, ast.AsyncFunctionDef):
+        return False
+    todo: list[ast.AST] = list(function.body)
+    for node in todo:
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return False
+        if isinstance(node, ast.Return) and not (node.value is None or _is_none(node.value)):
+            return False
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            todo += ast.iter_child_nodes(node)
+    # A body of ... or of a raise is there to be replaced.
+    last = function.body[-1]
+    is_stub = isinstance(last, ast.Raise | ast.Pass) or (
+        isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant)
+    )
+    return not is_stub
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def called_function(program: Program, module: Module, call: ast.Call) -> Function | None:
+    """The function or method of the job that a call surely runs; None when that is not known."""
+    own = resolve(program, module, call.func)
+    if own is not None:
+        return None if isinstance(own[1], ast.ClassDef) else own[1]
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    made = made_class(program, module, call.func.value)
+    line = own_bases(program, *made) if made is not None else None
+    if line is None or _is_stored(program, call.func.attr):
+        return None
+    found = method_of(line, call.func.attr)
+    return found[1] if found is not None else None
+
+
+def _is_stored(program: Program, name: str) -> bool:
+    """Whether something is put under a name after a dot."""
+    return any(
+        node.attr == name and isinstance(node.ctx, ast.Store)
+        for module in program.modules.values()
+        for node in code_of(module).of(ast.Attribute)
+    )
 
 
 def constructor(program: Program, module: Module, definition: Definition) -> Signature | None:

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from epochzero.check.program.model import Module, Program
 
-__all__ = ["Code", "Definition", "Function", "code_of", "dotted", "resolve"]
+__all__ = ["Code", "Definition", "Function", "code_of", "dotted", "made_class", "only_value", "resolve"]
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Definition: TypeAlias = Function | ast.ClassDef
@@ -70,7 +70,7 @@ class Code:
     def stored(self) -> dict[str, int]:
         """How often the module's own level, or a ``global`` of it, binds a name."""
         count: dict[str, int] = {}
-        for name, scope in self._bound:
+        for name, scope in self.bindings:
             if scope is self.module.tree:
                 count[name] = count.get(name, 0) + 1
         for declared in self.of(ast.Global):
@@ -82,12 +82,12 @@ class Code:
     def locals(self) -> dict[ast.AST, frozenset[str]]:
         """The names that a function, lambda or class binds, parameters too."""
         found: dict[ast.AST, set[str]] = {}
-        for name, scope in self._bound:
+        for name, scope in self.bindings:
             found.setdefault(scope, set()).add(name)
         return {scope: frozenset(names) for scope, names in found.items()}
 
     @cached_property
-    def _bound(self) -> list[tuple[str, ast.AST]]:
+    def bindings(self) -> list[tuple[str, ast.AST]]:
         """Names, and the scope in which they are bound."""
         found: list[tuple[str, ast.AST]] = []
         for node in self.of(ast.Name):
@@ -115,6 +115,15 @@ class Code:
         for pattern in patterns:
             if pattern.name:
                 found.append((pattern.name, self.scope(pattern)))
+        return found
+
+    @cached_property
+    def assigned(self) -> dict[str, list[ast.Assign]]:
+        """The plain assignments ``name = value``, by name."""
+        found: dict[str, list[ast.Assign]] = {}
+        for one in self.of(ast.Assign):
+            if len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
+                found.setdefault(one.targets[0].id, []).append(one)
         return found
 
     def scope(self, node: ast.AST) -> ast.AST:
@@ -182,11 +191,11 @@ class Code:
                 found[alias.asname or first] = _Binding(module, "")
         for taken in self.of(ast.ImportFrom):
             for alias in taken.names:
-                module = self._absolute(taken)
+                module = self.absolute(taken)
                 found[alias.asname or alias.name] = _Binding(module, alias.name)
         return found
 
-    def _absolute(self, node: ast.ImportFrom) -> str:
+    def absolute(self, node: ast.ImportFrom) -> str:
         """The module that a ``from`` names, relative ones resolved."""
         if not node.level:
             return node.module or ""
@@ -243,3 +252,34 @@ def _defined(program: Program, name: str, depth: int = 0) -> tuple[Module, Defin
     if code.stored.get(last, 0) != 1:
         return None
     return _defined(program, code.imported_name(ast.Name(last, ast.Load())), depth + 1)
+
+
+def made_class(program: Program, module: Module, node: ast.AST) -> tuple[Module, ast.ClassDef] | None:
+    """The job's class of which a name surely holds an object: ``runner = Runner()``, and nothing else."""
+    if isinstance(node, ast.Call):
+        own = resolve(program, module, node.func)
+        return (own[0], own[1]) if own is not None and isinstance(own[1], ast.ClassDef) else None
+    value = only_value(module, node)
+    return made_class(program, module, value) if isinstance(value, ast.Call) else None
+
+
+def only_value(module: Module, node: ast.AST) -> ast.expr | None:
+    """What a name was given where that happens once, in its own function or at the module's level."""
+    if not isinstance(node, ast.Name):
+        return None
+    code = code_of(module)
+    scope = next(
+        (
+            one
+            for one in code.around(node)
+            if (isinstance(one, _SCOPES) and node.id in code.locals.get(one, ())) or one is module.tree
+        ),
+        None,
+    )
+    given = [one for one in code.assigned.get(node.id, ()) if code.scope(one) is scope]
+    bound = sum(1 for name, where in code.bindings if name == node.id and where is scope)
+    if len(given) != 1 or bound != 1 or scope is None:
+        return None
+    if any(node.id in one.names for kind in (ast.Global, ast.Nonlocal) for one in code.of(kind)):
+        return None
+    return given[0].value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from epochzero.check.calls import constructor, given, method_of, misfit, own_bases, parameters
+from epochzero.check.calls import called_function, constructor, given, method_of, misfit, own_bases, parameters
 from epochzero.check.code import Code, code_of, resolve
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Module, Program
@@ -51,7 +51,12 @@ def _calls(
             signature = constructor(program, *own)
             name = own[1].name
         else:
-            signature = _of_self(program, module, code, call)
+            method = called_function(program, module, call)
+            signature = (
+                parameters(method, bound=True)
+                if method is not None
+                else _of_self(program, module, code, call)
+            )
             name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         if signature is not None:
             yield call, name, signature
