@@ -6,13 +6,19 @@ finder for folders does; imports, ``__all__``, ``import *`` and base classes are
 
 from __future__ import annotations
 
+import heapq
 import importlib.machinery
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 
 from epochzero.check.target.model import Signature
 from epochzero.check.target.source import (
+    THING,
     Alias,
     Bound,
     Class,
@@ -43,29 +49,37 @@ Members = dict[str, Signature | None]
 
 def read_api(
     libraries: Iterable[str], path: Sequence[str], *, seconds: float | None = None
-) -> tuple[dict[str, Members], list[str]]:
+) -> tuple[dict[str, Members], str]:
     """The public names of libraries with their signatures, by module.
 
     Args:
         libraries: importable top-level modules; those that are not there are left out.
         path: folders in which modules are looked for, as ``sys.path``.
-        seconds: after this time no further module is begun; None for no limit.
+        seconds: of processor time after which no further module is begun; None for no limit.
+            Outer modules of all libraries come first, since jobs use these most.
 
     Returns:
-        the API as in `Target.api`, and the libraries that were not read to their end.
+        the API as in `Target.api`, and the module before which reading stopped; empty when all
+        were read.
     """
     reader = _Library(path)
-    until = None if seconds is None else time.monotonic() + seconds
+    # Processor time: a busy node takes longer, and knows as much.
+    until = None if seconds is None else time.process_time() + seconds
     api: dict[str, Members] = {}
-    cut: list[str] = []
     with quick():
-        for library in libraries:
-            for module in reader.public_modules(library):
-                if until is not None and time.monotonic() > until:
-                    cut.append(library)
-                    break
-                api[module] = reader.describe(module)
-    return api, cut
+        modules = [reader.public_modules(library) for library in libraries]
+        for module in heapq.merge(*modules, key=lambda name: name.count(".")):
+            if until is not None and time.process_time() > until:
+                return api, module
+            api[module] = reader.describe(module)
+    return api, ""
+
+
+@cache
+def _compiled() -> Mapping[str, Sequence[str]]:
+    """Names by module that compiled code binds, of the libraries of which all are known."""
+    text = files(__package__).joinpath("compiled.toml").read_text(encoding="utf-8")
+    return MappingProxyType(tomllib.loads(text))
 
 
 class _Library:
@@ -111,17 +125,27 @@ class _Library:
             place = folder / last
             if _is_package(place):
                 self._folders[name] = place
-                files = [f for f in (place / "__init__.py", place / "__init__.pyi") if f.is_file()]
-                found = parse(name, files, package=True)
+                inits = (place / "__init__.py", place / "__init__.pyi")
+                sources = [file for file in inits if file.is_file()]
+                found = parse(name, sources, package=True)
                 found.submodules = frozenset(_modules_in(place))
-                if not files:
+                if not sources:
                     found.complete = not any(place.glob("__init__.*"))
-                return found
+                return self._told(found, sources)
             stems = [place.with_name(place.name + end) for end in (".py", ".pyi")]
-            files = [file for file in stems if file.is_file()]
-            if files or any(place.with_name(place.name + e).is_file() for e in _EXTENSIONS):
-                return parse(name, files, package=False)
+            sources = [file for file in stems if file.is_file()]
+            if sources or any(place.with_name(place.name + e).is_file() for e in _EXTENSIONS):
+                return self._told(parse(name, sources, package=False), sources)
         return None
+
+    def _told(self, found: Source, sources: Sequence[Path]) -> Source:
+        """A module with what is known of its compiled part: a stub alone may leave out names."""
+        known = _compiled()
+        if sources and sources[0].suffix == ".pyi" and found.name.split(".")[0] not in known:
+            found.complete = False
+        for name in known.get(found.name, ()):
+            found.names.setdefault(name, THING)
+        return found
 
     # -- Names ---------------------------------------------------------------------------------
 
@@ -139,7 +163,9 @@ class _Library:
         for star in found.stars:
             name, whole = self._star(found, star)
             taken, sure = self.exports(name, every=whole)
-            bound |= {each: Alias(name, each) for each in taken}
+            behind = self.source(name)
+            hidden = behind.hidden if behind else ()
+            bound |= {each: Alias(name, each) for each in taken if each not in hidden}
             complete = complete and sure
         bound |= found.names
         if not every:
@@ -346,6 +372,8 @@ def _modules_in(folder: Path) -> Iterator[str]:
         name = entry.name.split(".")[0]
         if not name.isidentifier() or name == "__init__":
             continue
+        if entry.is_symlink() and folder.resolve().is_relative_to(entry.resolve()):
+            continue  # a link to a folder around itself
         if entry.name.endswith((".py", ".pyi", *_EXTENSIONS)) or (
             entry.is_dir() and "." not in entry.name and _is_package(entry)
         ):

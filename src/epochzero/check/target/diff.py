@@ -216,12 +216,9 @@ def _amounts(first: Target, second: Target) -> Iterator[Difference]:
         ("nodes", "", "nodes", "communication_failure", "ranks wait for others that never come"),
     ):  # fmt: skip
         ours, theirs = getattr(first, key), getattr(second, key)
-        if theirs is not None and (ours is None or theirs < ours):
-            if ours is None and kind != "limit":
-                continue
+        if ours is not None and theirs is not None and theirs < ours:
             show = _size if key.endswith("_bytes") else str
-            shown = "no limit known" if ours is None else show(ours)
-            yield Difference(kind, name, shown, show(theirs), category, consequence)
+            yield Difference(kind, name, show(ours), show(theirs), category, consequence)
 
 
 def _mounts(first: Target, second: Target) -> Iterator[Difference]:

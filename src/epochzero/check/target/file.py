@@ -206,9 +206,11 @@ def size_of(text: str) -> int:
 
 
 def _python(reading: _Reading, key: str, value: object) -> tuple[int, int, int]:
-    found = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?[\w.+]*", reading.text(key, value))
+    # A number would not do: 3.10 is 3.1.
+    said = value if isinstance(value, str) else ""
+    found = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?[\w.+]*", said)
     if found is None:
-        reading.wrong(key, f"must be a version such as '3.11.4', not {value!r:.60}")
+        reading.wrong(key, f"must be a text with a version such as '3.11.4', not {value!r:.60}")
     return int(found[1]), int(found[2]), int(found[3] or 0)
 
 
@@ -437,7 +439,7 @@ def _told(value: object, names: Mapping[str, object]) -> dict[str, object]:
 def _records(key: str, value: tuple[Mount, ...] | None) -> list[str]:
     lines: list[str] = []
     for each in value or ():
-        said = _told(each, _MOUNT)
+        said = {"path": each.path, **_told(each, _MOUNT)}
         lines += ["", f"[[{key}]]", *(f"{name} = {_value(v)}" for name, v in said.items())]
     return lines
 

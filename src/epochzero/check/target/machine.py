@@ -44,9 +44,14 @@ def this_machine(
     """
     folders = [folder or os.getcwd() for folder in (sys.path if path is None else path)]
     parts = _Parts(tell)
-    api, cut = parts.ask("api", lambda: read_api(libraries, folders, seconds=API_SECONDS), ({}, []))
-    for library in cut:
-        parts.notes.append(f"api: {library} was not read to its end in {API_SECONDS:g} s")
+    api, stop = parts.ask(
+        "api", lambda: read_api(libraries, folders, seconds=API_SECONDS), ({}, "")
+    )
+    if stop:
+        parts.notes.append(
+            f"api: reading stopped before {stop} after {API_SECONDS:g} s of processor time;"
+            " --api reads fewer libraries to their end"
+        )
     build = parts.ask("torch", lambda: torch_build(folders), None)
     gpus = parts.ask("gpus", lambda: system.gpus(environment), system.NO_GPUS)
     parts.notes += gpus.notes

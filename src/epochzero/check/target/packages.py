@@ -185,7 +185,8 @@ def _reader(path: Path, text: str) -> Callable[[Path, str], Pairs]:
         return _conda_environment
     if path.name == "Pipfile.lock" or text.lstrip().startswith("{"):
         return _pipfile
-    if path.suffix in {".lock", ".toml"}:
+    # A requirements.lock is no TOML.
+    if path.suffix == ".toml" or (path.suffix == ".lock" and "[[package" in text):
         return _toml_lock
     if "@EXPLICIT" in text:
         return _conda_explicit
@@ -236,7 +237,7 @@ def _requirement(line: str) -> tuple[str, str] | None:
     if not line or line.startswith(("-", ".", "/")) or "://" in line:
         return None
     found = _REQUIREMENT.match(line)
-    if found is None or not re.match(r"\s*(?:$|[;,<>=!~(@ ]|--)", line[found.end() :]):
+    if found is None or not re.match(r"\s*(?:$|[<>!~=]=|[<>;,(]|--)", line[found.end() :]):
         raise ValueError(f"{line[:80]!r} is no requirement")
     return normalized(found["name"]), found["version"] or ""
 

@@ -15,7 +15,18 @@ from typing import TypeAlias
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import merged, of_definition
 
-__all__ = ["Alias", "Bound", "Class", "Function", "Source", "Thing", "dotted", "parse", "quick"]
+__all__ = [
+    "THING",
+    "Alias",
+    "Bound",
+    "Class",
+    "Function",
+    "Source",
+    "Thing",
+    "dotted",
+    "parse",
+    "quick",
+]
 
 LARGEST_SOURCE_BYTES = 16 << 20
 
@@ -189,6 +200,7 @@ class Source:
         exports: its ``__all__`` as far as it is constant; None when it has none.
         complete: whether it binds nothing else.
         submodules: names of its modules.
+        hidden: names that a stub imports for itself: without ``as`` they are not the module's.
     """
 
     name: str
@@ -198,6 +210,7 @@ class Source:
     exports: set[str] | None = None
     complete: bool = True
     submodules: frozenset[str] = frozenset()
+    hidden: set[str] = field(default_factory=set)
 
 
 @contextmanager
@@ -238,10 +251,20 @@ def parse(name: str, files: Sequence[Path], *, package: bool) -> Source:
 
 def _add(found: Source, reader: _Reader, *, fills: bool) -> None:
     """Adds what a file says to its module; a stub only fills in what the source did not tell."""
+    found.hidden |= reader.hidden - found.names.keys()
     for name, bound in reader.names.items():
         known = found.names.get(name)
-        if known is None or known == THING or known == Function(None):
+        if fills and known is None and found.stars and isinstance(bound, Function):
+            # The source takes it from elsewhere, where it may be something that takes more.
+            found.names[name] = Function(None)
+        elif known is None or known in (THING, Function(None)):
             found.names[name] = bound
+        elif (
+            fills and isinstance(bound, Function) and isinstance(known, Alias) and not known.module
+        ):
+            found.names[name] = (
+                bound  # `conv = _C.conv`: the stub describes what compiled code takes
+            )
         elif fills and isinstance(known, Class) and isinstance(bound, Class):
             for member, said in bound.members.items():
                 known.members.setdefault(member, said)
@@ -263,6 +286,7 @@ class _Reader:
         self.names: dict[str, Bound] = {}
         self.stars: list[str] = []
         self.exports: set[str] | None = None
+        self.hidden: set[str] = set()
         self.open = False
         self._overloads: dict[str, list[Signature]] = {}
         self._functions: list[tuple[str, int, int]] = []
@@ -383,6 +407,8 @@ class _Reader:
             if alias.name == "*":
                 self.stars.append(module)
             else:
+                if self.stub and alias.asname is None and node.level == 0:
+                    self.hidden.add(alias.name)
                 _bind(self.names, alias.asname or alias.name, Alias(module, alias.name))
 
     def _absolute(self, module: str, level: int) -> str:

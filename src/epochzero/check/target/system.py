@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from threading import Thread
 from typing import TypeVar
@@ -41,6 +42,7 @@ __all__ = [
 PROGRAM_SECONDS = 4.0
 PROBE_SECONDS = 1.0
 MOUNT_SECONDS = 1.0
+MOST_ENTRIES = 100
 _MIB = 1 << 20
 _Answer = TypeVar("_Answer")
 # cgroups v1 say "no limit" with a number near 2^63.
@@ -367,18 +369,23 @@ def _asked(mount: Mount) -> Mount:
     )
 
 
-def _case_sensitive(folder: str) -> bool:
+def _case_sensitive(path: str) -> bool:
     """Whether names in other case are other files, by asking for an entry in other case."""
-    for entry in os.listdir(folder) if os.path.isdir(folder) else [os.path.basename(folder)]:
-        other = entry.swapcase()
-        if other != entry:
-            parent = folder if os.path.isdir(folder) else os.path.dirname(folder)
+    folder, name = os.path.split(path)
+    names: Iterable[str] = [name]
+    if os.path.isdir(path):
+        folder = path
+        with os.scandir(path) as entries:  # a data folder may have millions
+            names = [entry.name for entry in islice(entries, MOST_ENTRIES)]
+    for each in names:
+        if each.swapcase() != each:
             try:
-                return not os.path.samefile(
-                    os.path.join(parent, entry), os.path.join(parent, other)
+                same = os.path.samefile(
+                    os.path.join(folder, each), os.path.join(folder, each.swapcase())
                 )
             except OSError:
                 return True
+            return not same
     return True
 
 
