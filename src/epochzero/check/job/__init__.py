@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from epochzero.check.findings import Place
@@ -50,7 +49,7 @@ def read_job(
     follow(_words(arguments, command), Setting(record, draft, Script(COMMAND, command, 0)))
     if not record.jobs and not record.unknowns:
         raise InputError(_nothing(arguments, record))
-    return Submission(tuple(_whole(job, record) for job in record.jobs), tuple(record.unknowns))
+    return Submission(tuple(record.whole()), tuple(record.unknowns))
 
 
 def _words(arguments: Sequence[str], command: str) -> list[Word]:
@@ -59,16 +58,6 @@ def _words(arguments: Sequence[str], command: str) -> list[Word]:
         words.append(Word(text, Place(COMMAND, 0, column, command)))
         column += len(shlex.quote(text)) + 1
     return words
-
-
-def _whole(job: Job, record: Record) -> Job:
-    """The job with what all of its script does, before and after it."""
-    return replace(
-        job,
-        programs=tuple(record.programs),
-        writes=(*job.writes, *record.writes),
-        makes=tuple(record.makes),
-    )
 
 
 def _nothing(arguments: Sequence[str], record: Record) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -22,8 +23,16 @@ from epochzero.check.job.python import (
     run_script_file,
     split,
 )
-from epochzero.check.job.setting import MOST_DEPTH, Script, Setting, read_text
-from epochzero.check.job.shell import BUILTINS, run_script
+from epochzero.check.job.setting import (
+    MOST_DEPTH,
+    Record,
+    Script,
+    Setting,
+    is_file,
+    is_folder,
+    read_text,
+)
+from epochzero.check.job.shell import BUILTINS, readable, run_script
 from epochzero.errors import InputError
 
 __all__ = ["follow"]
@@ -31,98 +40,28 @@ __all__ = ["follow"]
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 _SHELL_VALUES = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_ELF = b"\x7fELF"
 _SCRIPT_NAMES = (".py", ".pyw")
 _FETCHING = frozenset(
-    [
-        "git",
-        "wget",
-        "curl",
-        "tar",
-        "unzip",
-        "cp",
-        "mv",
-        "rsync",
-        "scp",
-        "aws",
-        "gsutil",
-        "gcloud",
-        "az",
-        "s3cmd",
-        "rclone",
-        "hg",
-        "svn",
-        "ln",
-        "install",
-        "make",
-        "cmake",
-        "ninja",
-        "huggingface-cli",
-        "hf",
-        "kaggle",
-        "gdown",
-        "7z",
-        "gunzip",
-        "patch",
-        "dvc",
-        "jupyter",
-        "jupytext",
-    ]
-)
+    {
+        "git", "wget", "curl", "tar", "unzip", "cp", "mv", "rsync", "scp", "aws", "gsutil",
+        "gcloud", "az", "s3cmd", "rclone", "hg", "svn", "ln", "install", "make", "cmake",
+        "ninja", "huggingface-cli", "hf", "kaggle", "gdown", "7z", "gunzip", "patch", "dvc",
+        "jupyter", "jupytext"
+    }
+)  # fmt: skip
 """Programs that may make a file that is not there yet."""
+_ELSEWHERE = frozenset({"ssh", "xargs", "parallel", "tmux", "screen", "find", "watch", "pdsh"})
+"""Programs that run others elsewhere, or with words that only they know."""
 _NOT_WRAPPERS = BUILTINS | frozenset(
-    [
-        "cat",
-        "ls",
-        "cp",
-        "mv",
-        "rm",
-        "mkdir",
-        "rmdir",
-        "ln",
-        "chmod",
-        "chown",
-        "touch",
-        "head",
-        "tail",
-        "grep",
-        "egrep",
-        "sed",
-        "awk",
-        "cut",
-        "sort",
-        "uniq",
-        "wc",
-        "tr",
-        "diff",
-        "which",
-        "whereis",
-        "file",
-        "find",
-        "xargs",
-        "git",
-        "kill",
-        "pkill",
-        "pgrep",
-        "killall",
-        "ps",
-        "date",
-        "df",
-        "du",
-        "tee",
-        "install",
-        "rsync",
-        "scp",
-        "ssh",
-        "tmux",
-        "screen",
-        "watch",
-        "man",
-        "less",
-        "more",
-        "tar",
-        "zip",
-    ]
-)
+    {
+        "cat", "ls", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "chmod", "chown", "touch",
+        "head", "tail", "grep", "egrep", "sed", "awk", "cut", "sort", "uniq", "wc", "tr",
+        "diff", "which", "whereis", "file", "find", "xargs", "git", "kill", "pkill", "pgrep",
+        "killall", "ps", "date", "df", "du", "tee", "install", "rsync", "scp", "ssh", "tmux",
+        "screen", "watch", "man", "less", "more", "tar", "zip"
+    }
+)  # fmt: skip
 """Programs whose arguments are not run, though ``python`` may stand among them."""
 
 
@@ -182,7 +121,7 @@ def _set(setting: Setting, name: str, value: str | None) -> None:
 
 
 def _is_plain_file(word: Word, setting: Setting) -> bool:
-    return word.place.path == COMMAND and (setting.draft.folder / word.text).is_file()
+    return word.place.path == COMMAND and is_file(setting.draft.folder / word.text)
 
 
 def _follow_unknown(words: Sequence[Word], setting: Setting) -> None:
@@ -193,11 +132,8 @@ def _follow_unknown(words: Sequence[Word], setting: Setting) -> None:
     named = re.fullmatch(r"\$\{?\w*(PYTHON|PY)\w*\}?", head.text, re.IGNORECASE)
     if python or (named and kind in ("module", "code", "script")):
         _run_python(kind, rest, setting, head)
-    elif not head.many:
-        setting.record.unknown(f"`{head.text}`", "what is run depends on the run", head.place)
     else:
-        text = " ".join(word.text for word in words)
-        setting.record.unknown(f"`{text}`", "what is run depends on the run", head.place)
+        setting.record.unknown(f"`{head.text}`", "what is run depends on the run", head.place)
 
 
 def _python(words: Sequence[Word], setting: Setting) -> None:
@@ -210,7 +146,7 @@ def _python(words: Sequence[Word], setting: Setting) -> None:
     if launcher is not None:
         inner = _inner(setting)
         inner.draft = replace(inner.draft, program=words[0].text)
-        _launch(launcher, rest, inner)
+        _launch(launcher, rest, inner, module=True)
     else:
         _run_python(kind, rest, setting, words[0])
 
@@ -238,7 +174,7 @@ def _nested(arguments: Sequence[Word], setting: Setting) -> None:
         script = next((w for w in rest if not w.text.startswith("-")), None)
         if script is None or not script.text.endswith(_SCRIPT_NAMES):
             continue
-        if any(path.is_file() for path in setting.candidates(script.text)):
+        if any(is_file(path) for path in setting.candidates(script.text)):
             inner = _inner(setting)
             inner.sure = False
             follow(arguments[at:], inner)
@@ -264,16 +200,20 @@ def _other(words: Sequence[Word], setting: Setting) -> None:
     _program(words[0], setting)
     if name in _FETCHING:
         setting.fetched = name
-    if name not in _NOT_WRAPPERS:
+    if name in _ELSEWHERE and any("python" in word.text for word in words[1:]):
+        reason = "what it starts is not followed"
+        setting.record.unknown(f"`{name}`", reason, words[0].place)
+    elif name not in _NOT_WRAPPERS:
         inner = _inner(setting)
         inner.draft = replace(inner.draft, launchers=(*inner.draft.launchers, name))
         _nested(words[1:], inner)
 
 
-def _launch(launcher: Launcher, words: Sequence[Word], setting: Setting) -> None:
-    """A launcher, then what it starts."""
-    name = os.path.basename(words[0].text).rsplit(".", 1)[-1]
-    name = words[0].text if launcher.modules and words[0].text in launcher.modules else name
+def _launch(
+    launcher: Launcher, words: Sequence[Word], setting: Setting, *, module: bool = False
+) -> None:
+    """A launcher, then what it starts; ``module``: as ``python -m``."""
+    name = words[0].text if module else os.path.basename(words[0].text)
     alone = re.search(r"[-.]launch$", name) is not None
     rest = words[1:] if alone else _after_subcommand(launcher, words[1:])
     if rest is None:
@@ -282,7 +222,7 @@ def _launch(launcher: Launcher, words: Sequence[Word], setting: Setting) -> None
     taken = _operand_checked(launcher, take(launcher, rest), setting)
     inner = _inner(setting)
     if name not in BUILTINS:
-        if launcher.starts in ("command", "script") and name == os.path.basename(words[0].text):
+        if launcher.starts in ("command", "script") and not module:
             _program(words[0], setting)
         inner.draft = replace(inner.draft, launchers=(*inner.draft.launchers, name))
     if launcher.starts == "batch":
@@ -336,7 +276,7 @@ def _starts(word: Word, launcher: Launcher, setting: Setting) -> bool:
     name = os.path.basename(word.text)
     if launcher.starts == "command" and (is_python(name) or name in launchers() or name in _SHELLS):
         return True
-    return any(path.is_file() for path in setting.candidates(word.text) if "\0" not in word.text)
+    return any(is_file(path) for path in setting.candidates(word.text))
 
 
 def _apply(
@@ -381,16 +321,17 @@ def _accelerate_config(value: Word, setting: Setting) -> None:
     """The file of ``accelerate config``; the options of the command line win over it."""
     path = Path(os.path.abspath(setting.draft.folder / value.text))
     try:
-        node = yaml.compose(read_text(path), Loader=yaml.SafeLoader)
-    except (InputError, yaml.YAMLError, RecursionError):
-        if not value.known or setting.lost or setting.fetched:
-            error = InputError("it depends on the run")
-        setting.record.unknown(f"`--config_file {value.text}`", str(error), value.place)
+        text = read_text(path)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (InputError, yaml.YAMLError, RecursionError) as error:
+        may_be = value.known and not (setting.lost or setting.fetched)
+        reason = " ".join(str(error).split()) if may_be else "it depends on the run"
+        setting.record.unknown(f"`--config_file {value.text}`", reason, value.place)
         return
+    script = Script(setting.label(path), text)
     draft = setting.draft
-    for key, text, row in kubernetes.scalars(node):
-        place = Script(setting.label(path), read_text(path)).place(row)
-        word = Word(text, place)
+    for key, told, row in kubernetes.scalars(node):
+        word = Word(told, script.place(row))
         meaning = {"num_processes": "processes", "num_machines": "nodes"}.get(key)
         if f"accelerate --{key}" not in draft.said:
             draft = with_said(draft, "accelerate", f"--{key}", word)
@@ -421,11 +362,14 @@ _FILES: dict[str, Callable[[Word, Setting], None]] = {
 
 
 def _sets(launcher: Launcher, setting: Setting) -> None:
-    """The environment variables that a launcher sets; a mark stands for numbers not yet complete."""
-    marks = {name: f"\0{field}" if field else None for name, field in launcher.sets.items()}
-    for name in marks:
+    """The environment variables that a launcher sets."""
+    counted = totals(setting.draft)
+    values: dict[str, str | None] = {}
+    for name, field in launcher.sets.items():
+        count = getattr(counted, field) if field else None
+        values[name] = None if count is None else str(count)
         setting.variables.pop(name, None)
-    setting.draft = replace(setting.draft, environment={**setting.draft.environment, **marks})
+    setting.draft = replace(setting.draft, environment={**setting.draft.environment, **values})
 
 
 def _start(
@@ -496,9 +440,15 @@ def _shell(words: Sequence[Word], setting: Setting) -> None:
         if text[:2] != "--" and "c" in text and at < len(words):
             inner = _inner(setting)
             inner.arguments = tuple(words[at + 2 :])
-            _text(words[at], inner)
+            inner.draft = replace(inner.draft, stops_at_error=stops)
+            _text(words[at], inner, words[at + 1].text if at + 1 < len(words) else "")
             return
+    if at >= len(words) and setting.input is not None:
+        _text(setting.input, _inner(setting))
+        return
     if at >= len(words):
+        reason = "its commands stand on its standard input"
+        setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
         return
     inner = _inner(setting)
     inner.draft = replace(inner.draft, stops_at_error=stops)
@@ -506,15 +456,14 @@ def _shell(words: Sequence[Word], setting: Setting) -> None:
     setting.fetched = setting.fetched or inner.fetched
 
 
-def _text(word: Word, setting: Setting) -> None:
-    """A text that a shell is given to run; its variables are set when it is run."""
-    if not word.known:
+def _text(word: Word, setting: Setting, name: str = "") -> None:
+    """A text that a shell is given to run; ``name`` is its ``$0``."""
+    text = readable(word)
+    if not text and not word.known:
         reason = "its text depends on the run"
         setting.record.unknown("a text that the shell runs", reason, word.place)
         return
-    place = word.place
-    script = Script(place.path, word.text, place.line, "")
-    _run_shell(script, setting)
+    _run_shell(Script(word.place.path, text, word.place.line, name), setting)
 
 
 def _shell_file(words: Sequence[Word], setting: Setting) -> None:
@@ -534,6 +483,7 @@ def _run_shell(script: Script, setting: Setting) -> None:
     environment = setting.environment()
     setting.draft = replace(setting.draft, environment=environment)
     setting.variables, setting.exported, setting.functions = {}, set(), {}
+    setting.input = None
     run_script(script, setting, follow)
 
 
@@ -547,14 +497,14 @@ def _read_script(word: Word, setting: Setting) -> Script | None:
         reason = "which script is run depends on the run"
         setting.record.unknown(f"`{word.text}`", reason, word.place)
         return None
-    path = next((p for p in setting.candidates(word.text) if p.is_file()), None)
+    path = next((p for p in setting.candidates(word.text) if is_file(p)), None)
     if path is None:
         path = Path(os.path.abspath(setting.draft.folder / word.text))
     try:
         text = read_text(path)
     except InputError as error:
         reason = str(error).removeprefix(f"{path}: ")
-        near = nearest(path, setting.record.root) if not path.exists() else None
+        near = None if is_file(path) or is_folder(path) else nearest(path, setting.record.root)
         hint = f"; did you mean {setting.label(near)}?" if near else ""
         if word.place.path == COMMAND and not setting.lost:
             raise InputError(f"{word.text}: {reason}{hint}") from error
@@ -566,7 +516,7 @@ def _read_script(word: Word, setting: Setting) -> Script | None:
 def _file(words: Sequence[Word], setting: Setting) -> None:
     """A file that is run itself: Python, the shell, a batch file, a manifest, or a program."""
     word = words[0]
-    path = next((p for p in setting.candidates(word.text) if p.is_file()), None)
+    path = next((p for p in setting.candidates(word.text) if is_file(p)), None)
     suffix = os.path.splitext(word.text)[1]
     if path is not None and word.place.path != COMMAND:
         _program(word, setting)
@@ -587,11 +537,14 @@ def _read_script_or_program(
     words: Sequence[Word], path: Path | None, setting: Setting
 ) -> Script | None:
     """A script's text; a binary program is noted as one."""
-    if path is not None:
-        with path.open("rb") as file:
-            if b"\0" in file.read(1024):
-                _other(words, setting)
-                return None
+    try:
+        with open(path or os.devnull, "rb") as file:
+            head = file.read(4)
+    except OSError:
+        head = b""  # reading all of it tells why
+    if head == _ELF:
+        _other(words, setting)
+        return None
     return _read_script(words[0], setting)
 
 
@@ -608,12 +561,21 @@ def _by_first_line(words: Sequence[Word], script: Script, setting: Setting) -> N
         _shell_file(words, _inner(setting))
 
 
+_NOTHING_ASKED: dict[str, Any] = dict.fromkeys(
+    ("nodes", "processes", "processes_per_node", "gpus", "gpus_per_node", "memory_bytes"), None
+) | {"time_limit_s": None, "said": {}}
+
+
 def _batch(words: Sequence[Word], taken: Taken, setting: Setting) -> None:
     """``sbatch options file arguments``: options on the command line win over those of the file."""
     launcher = launchers()["sbatch"]
     script = _read_script(taken.rest[0], setting) if taken.rest else None
+    if script is None and not taken.rest and setting.input is not None:
+        place = setting.input.place
+        script = Script(place.path, readable(setting.input), place.line)
     options = [*(slurm.options_of(script) if script else ()), *taken.options]
     submitted = setting.draft
+    setting.draft = replace(submitted, **_NOTHING_ASKED)  # a batch file may submit others
     _apply(launcher, "sbatch", options, setting)
     _sets(launcher, setting)
     asked = totals(setting.draft)
@@ -626,6 +588,9 @@ def _batch(words: Sequence[Word], taken: Taken, setting: Setting) -> None:
     elif script is not None:
         setting.arguments = tuple(taken.rest[1:])
         _run_shell(replace(script, path=""), setting)
+    else:
+        reason = "its batch file stands on its standard input"
+        setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
 
 
 def _manifest(word: Word, setting: Setting) -> None:
@@ -644,9 +609,15 @@ def _manifest(word: Word, setting: Setting) -> None:
         raise InputError(f"{word.text}: not YAML that can be read: {told}") from error
     for container in containers:
         inner = _inner(setting)
-        inner.draft = container.draft
-        inner.script = script
+        record = setting.record
+        inner.draft, inner.script = container.draft, script
+        inner.record = Record(record.root, record.given, record.command)
         _in_pod(container, inner)
+        record.jobs.extend(inner.record.whole())
+        record.unknowns.extend(inner.record.unknowns)
+    if containers and not any(container.words or container.text for container in containers):
+        reason = "without a command the image says what is run"
+        setting.record.unknown(f"the containers of {word.text}", reason, containers[0].place)
 
 
 def _in_pod(container: kubernetes.Container, setting: Setting) -> None:

@@ -19,12 +19,13 @@ from epochzero.check.job.setting import Setting, Value
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["arithmetic", "one", "text_of", "words_of"]
+__all__ = ["arithmetic", "between", "one", "text_of", "words_of"]
 
 MOST_BRACES = 100
 _EXPANSIONS = frozenset(
     {"simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"}
 )
+_BLANKS = re.compile(r"[ \t\n]+")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
 _QUOTED_ESCAPE = re.compile(r'\\([$`"\\\n])')
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
@@ -61,28 +62,44 @@ def one(node: Node | None, setting: Setting, place: Place) -> Word:
         return Word("", place)
     pieces = _pieces(node, setting, quoted=False)
     text = "".join(" " if piece.ends else piece.text for piece in pieces)
-    return Word(text, place, all(piece.known for piece in pieces))
+    if all(piece.known for piece in pieces):
+        return Word(text, place)
+    return Word(text, place, known=False, parts=tuple((p.text, p.known) for p in pieces))
+
+
+def between(node: Node, setting: Setting, place: Place) -> Word:
+    """The text of a here-document, with its expansions."""
+    pieces = _mixed(node, node.start_byte, node.end_byte, setting)
+    return next(_word(pieces, place), Word("", place))
 
 
 def _joined(pieces: Sequence[_Piece], place: Place) -> Iterator[Word]:
     """Pieces as words: known ones are split at blanks where the shell does."""
-    text, known, many, began = "", True, False, False
+    parts: list[_Piece] = []
     for piece in pieces:
-        parts = re.split(r"[ \t\n]+", piece.text) if piece.split and piece.known else [piece.text]
-        for position, part in enumerate(parts):
+        texts = _BLANKS.split(piece.text) if piece.split and piece.known else [piece.text]
+        for position, text in enumerate(texts):
             if position:
-                if began or text:
-                    yield Word(text, place, known, many)
-                text, known, many, began = "", True, False, False
-            text += part
-            known = known and piece.known
-            many = many or (piece.split and not piece.known)
-            began = began or bool(part) or not piece.split
+                yield from _word(parts, place)
+                parts = []
+            if text or not piece.split:
+                parts.append(_Piece(text, piece.known, piece.split))
         if piece.ends:
-            yield Word(text, place, known, many)
-            text, known, many, began = "", True, False, False
-    if began or text:
-        yield Word(text, place, known, many)
+            yield from _word(parts, place)
+            parts = []
+    yield from _word(parts, place)
+
+
+def _word(parts: Sequence[_Piece], place: Place) -> Iterator[Word]:
+    """The word of some pieces; none of none."""
+    text = "".join(part.text for part in parts)
+    if all(part.known for part in parts):
+        if parts:
+            yield Word(text, place)
+        return
+    many = any(part.split and not part.known for part in parts)
+    told = tuple((part.text, part.known) for part in parts)
+    yield Word(text, place, known=False, many=many, parts=told)
 
 
 def _pieces(node: Node, setting: Setting, *, quoted: bool) -> list[_Piece]:
@@ -153,7 +170,9 @@ def _mixed(node: Node, start: int, end: int, setting: Setting) -> list[_Piece]:
             pieces.append(_Piece(_QUOTED_ESCAPE.sub(lambda f: f[1].replace("\n", ""), text)))
 
     for child in _expansions(node, start, end):
-        literal(start, child.start_byte)
+        # The grammar counts the blanks in front of a second expansion to it.
+        text = child.text or b""
+        literal(start, child.start_byte + len(text) - len(text.lstrip()))
         pieces.extend(_pieces(child, setting, quoted=True))
         start = child.end_byte
     literal(start, end)
@@ -181,8 +200,9 @@ def _ansi(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
 
 
 def _variable(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
-    name = text_of(node).lstrip("$").strip("{}")
-    return _of_value(name, _look_up(name, setting), text_of(node), quoted, every=name in "@*")
+    source = text_of(node).lstrip()
+    name = source.lstrip("$")
+    return _of_value(name, _look_up(name, setting), source, quoted, every=name in "@*")
 
 
 def _of_value(
@@ -193,6 +213,8 @@ def _of_value(
         return [_Piece(source, known=False, split=not quoted)]
     if isinstance(value, Word):
         split = not quoted
+        if value.parts:
+            return [_Piece(text, known, split) for text, known in value.parts]
         return [_Piece(value.text if value.known else source, value.known, split or value.many)]
     words = value if every else value[:1]
     if not words:
@@ -230,12 +252,12 @@ def _expansion(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
         ),
         None,
     )
-    source = text_of(node)
+    source = text_of(node).lstrip()
     unknown = [_Piece(source, known=False, split=not quoted)]
     if subject is None or source[2:3] == "!":
         return unknown
     name, value, every = _subject(subject, setting)
-    if source[2:3] == "#" and subject.start_byte > node.start_byte + 2:
+    if source[2:3] == "#" and len(source) > 4:
         return _length(value, unknown)
     operator = next((c for c in node.children if c.start_byte >= subject.end_byte), None)
     if operator is None or operator.type == "}":
@@ -246,8 +268,22 @@ def _expansion(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
         argument = _unquoted("".join(piece.text for piece in given))
     if operator.type in _DEFAULTS:
         return _or_default(operator.type, name, value, argument, source, quoted, every, setting)
+    if operator.type == ":" and every:
+        # The parameters of a script count from 1.
+        items = (Word("", Place("")), *value) if name == "@" and isinstance(value, tuple) else value
+        return _sliced(items, argument, quoted) or unknown
     changed = _changed(operator.type, value, argument)
     return unknown if changed is None else [_Piece(changed, split=not quoted)]
+
+
+def _sliced(value: Value | None, argument: str | None, quoted: bool) -> list[_Piece]:
+    """``${@:2}`` and ``${A[@]:1:2}``; nothing if not known."""
+    found = re.fullmatch(r" *(\d{1,4})(?: *: *(\d{1,4}))?", argument or "")
+    if found is None or not isinstance(value, tuple) or any(word.many for word in value):
+        return []
+    start = int(found[1])
+    words = value[start : start + int(found[2]) if found[2] else None]
+    return _of_value("", words, "", quoted, every=True)
 
 
 def _unquoted(text: str) -> str:
@@ -342,7 +378,7 @@ def _substitution(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
     commands = [child for child in node.named_children if child.type != "comment"]
     found = _pure(commands[0], setting) if len(commands) == 1 else None
     if found is None:
-        return [_Piece(text_of(node), known=False, split=not quoted)]
+        return [_Piece(text_of(node).lstrip(), known=False, split=not quoted)]
     return [_Piece(found, split=not quoted)]
 
 

@@ -34,12 +34,14 @@ class Container:
 
     Attributes:
         draft: the job as far as the manifest says it.
+        place: where it stands.
         words: of its command and arguments; empty where the image or ``text`` says them.
         text: a whole command line, as a RayJob has it.
         folder: in which it starts; None where the image says so.
     """
 
     draft: Job
+    place: Place
     words: tuple[Word, ...]
     text: Word | None = None
     folder: Word | None = None
@@ -53,7 +55,7 @@ def scalars(node: yaml.Node | None) -> Iterator[tuple[str, str, int]]:
 
 
 def containers_of(script: Script, draft: Job) -> Iterator[Container]:
-    """The containers of all documents of a manifest that are given a command.
+    """The containers of all documents of a manifest, each command once.
 
     Args:
         script: the manifest.
@@ -124,13 +126,13 @@ class _Manifest:
     def containers(self, draft: Job) -> Iterator[Container]:
         """The containers with what is said of the whole."""
         draft = self.of_whole(draft)
-        found = list(self.specs(self.document, 1))
-        for spec, _ in found:
+        for spec in self.specs():
             for container in _list(_get(spec, "containers")):
                 yield self.container(container, spec, draft)
         entrypoint = _get(self.document, "spec", "entrypoint")
         if self.kind.startswith("Ray") and isinstance(entrypoint, yaml.ScalarNode):
-            yield Container(draft, (), Word(entrypoint.value, self.place(entrypoint)))
+            place = self.place(entrypoint)
+            yield Container(draft, place, (), Word(entrypoint.value, place))
 
     def of_whole(self, draft: Job) -> Job:
         """How many pods, for how long."""
@@ -186,11 +188,11 @@ class _Manifest:
                 waiting.append(value)
             waiting.extend(_list(current))
 
-    def specs(self, document: yaml.Node, replicas: int) -> Iterator[tuple[yaml.Node, int]]:
+    def specs(self) -> Iterator[yaml.Node]:
         """The specifications of pods."""
-        for key, value in self.walk(document):
+        for key, value in self.walk(self.document):
             if key == "spec" and _list(_get(value, "containers")):
-                yield value, replicas
+                yield value
 
     def container(self, node: yaml.Node, spec: yaml.Node, draft: Job) -> Container:
         """What a container runs and may use."""
@@ -209,7 +211,7 @@ class _Manifest:
             # Arguments alone go to the entry point of the image.
             words = words if words and words[0].text.endswith(("python", "python3")) else ()
         started = None if folder is None else self.word(folder, environment)
-        return Container(draft, words, None, started)
+        return Container(draft, self.place(node), words, None, started)
 
     def resources(self, node: yaml.Node, draft: Job) -> Job:
         """GPUs and memory."""

@@ -34,12 +34,15 @@ class Word:
         place: where it stands.
         known: whether the text is surely this.
         many: whether it may be any number of words, such as ``$ARGS`` that is not known.
+        parts: of a word that is not known as a whole, where that can be told: the texts that it
+            consists of, each with whether it is known.
     """
 
     text: str
     place: Place
     known: bool = True
     many: bool = False
+    parts: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from epochzero.check.findings import Place
 from epochzero.check.job.meanings import totals
 from epochzero.check.job.model import COMMAND, Job, Source, Word
-from epochzero.check.job.setting import Setting, read_text
+from epochzero.check.job.setting import Setting, is_file, is_folder, read_text
 from epochzero.errors import InputError
 
 __all__ = ["is_python", "nearest", "run_module", "run_script_file", "split"]
@@ -96,7 +96,7 @@ def run_script_file(words: Sequence[Word], setting: Setting, program: str) -> No
         reason = reason or "it lies in the container"
         setting.record.unknown(f"the script {word.text}", reason, word.place)
         return
-    fault = f"{word.text}: not there" + _hint(path, setting)
+    fault = f"{word.text}: {_why_not(path)}" + _hint(path, setting)
     _emit(replace(_job(words, setting, program), script=path, fault=fault), setting)
 
 
@@ -118,12 +118,12 @@ def run_module(words: Sequence[Word], setting: Setting, program: str) -> None:
     for folder in _import_folders(setting):
         path = folder.joinpath(*parts)
         for script in (path.with_name(path.name + ".py"), path / "__main__.py"):
-            if _is_file(script):
+            if is_file(script):
                 _emit(replace(job, script=script), setting)
                 return
     top = setting.draft.folder / parts[0]
     fault = ""
-    if len(parts) > 1 and _is_file(top / "__init__.py") and not setting.fetched:
+    if len(parts) > 1 and is_file(top / "__init__.py") and not setting.fetched:
         missing = Path(os.path.abspath(setting.draft.folder.joinpath(*parts))).with_suffix(".py")
         fault = f"{word.text}: no module of that name" + _hint(missing, setting)
     _emit(replace(job, fault=fault), setting)
@@ -157,20 +157,9 @@ def _emit(job: Job, setting: Setting) -> None:
     """Hands a job in; what is wrong on the command line itself is told at once."""
     if job.fault and job.at.path == COMMAND:
         raise InputError(job.fault)
-    job = _with_numbers(totals(job))
+    job = totals(job)
     if job not in setting.record.jobs:
         setting.record.jobs.append(job)
-
-
-def _with_numbers(job: Job) -> Job:
-    """The job with the numbers in variables that its launcher sets."""
-    fields = {"\0processes": job.processes, "\0processes_per_node": job.processes_per_node}
-    named = {
-        name: None if fields[value] is None else str(fields[value])
-        for name, value in job.environment.items()
-        if value in fields
-    }
-    return replace(job, environment={**job.environment, **named})
 
 
 def _find_script(word: Word, setting: Setting) -> Path | None:
@@ -197,16 +186,20 @@ def _find_script(word: Word, setting: Setting) -> Path | None:
 
 def _entry(path: Path) -> Path | None:
     """The file that is run for a path: of a folder its ``__main__.py``."""
-    if _is_file(path):
+    if is_file(path):
         return path
-    return path / "__main__.py" if _is_file(path / "__main__.py") else None
+    return path / "__main__.py" if is_file(path / "__main__.py") else None
 
 
-def _is_file(path: Path) -> bool:
+def _why_not(path: Path) -> str:
+    """Why a path is no file."""
     try:
-        return path.is_file()
-    except (OSError, ValueError, RuntimeError):
-        return False
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return "not there"
+    except (OSError, ValueError) as error:
+        return f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+    return "a folder without __main__.py" if is_folder(path) else "not a file"
 
 
 def _fault(path: Path, word: Word) -> str:

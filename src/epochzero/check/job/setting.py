@@ -15,17 +15,35 @@ from epochzero.errors import InputError
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Function", "Record", "Script", "Setting", "Value", "read_text"]
+__all__ = ["Function", "Record", "Script", "Setting", "Value", "is_file", "is_folder", "read_text"]
 
 LARGEST_BYTES = 4 << 20
 MOST_JOBS = 100
-MOST_STEPS = 20_000
+MOST_STEPS = 5000
 MOST_DEPTH = 30
 LONGEST_VALUE = 1 << 16
 MOST_ITEMS = 1000
 
 Value = Word | tuple[Word, ...]
 """Of a variable of the shell: an array is a tuple."""
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file that can be asked for; a loop of links, a name that is too long and a
+    folder that may not be looked into are none.
+    """
+    try:
+        return path.is_file()
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Likewise, whether there is a folder."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError, RuntimeError):
+        return False
 
 
 def read_text(path: Path) -> str:
@@ -111,6 +129,18 @@ class Record:
         if found not in self.unknowns:
             self.unknowns.append(found)
 
+    def whole(self) -> list[Job]:
+        """The jobs, each with what all of its script does, before and after it."""
+        return [
+            replace(
+                job,
+                programs=(*job.programs, *self.programs),
+                writes=(*job.writes, *self.writes),
+                makes=(*job.makes, *self.makes),
+            )
+            for job in self.jobs
+        ]
+
     def step(self, place: Place) -> bool:
         """Counts a command; False when there were too many to follow any more."""
         self.steps += 1
@@ -137,6 +167,7 @@ class Setting:
         sure: whether commands here are surely run.
         lost: why the current folder is not known; empty when it is.
         fetched: what may have made files that are not there yet: ``git``; empty for nothing.
+        input: what the command is given as its input by a here-document; None for anything else.
         depth: of scripts, functions and launchers within one another.
     """
 
@@ -151,6 +182,7 @@ class Setting:
     sure: bool = True
     lost: str = ""
     fetched: str = ""
+    input: Word | None = None
     depth: int = 0
 
     def fork(self) -> Setting:
@@ -231,7 +263,7 @@ class Setting:
     def here(self, text: str) -> Path | None:
         """The folder of this machine that a folder of the job is; None when there is none."""
         for path in self.candidates(text):
-            if _safe(path.is_dir):
+            if is_folder(path):
                 return path
         return None
 
@@ -243,7 +275,7 @@ class Setting:
         for inside, outside in sorted(self.draft.mounts.items(), key=lambda m: -len(m[0])):
             inside = inside.rstrip("/")
             if text == inside or text.startswith(inside + "/"):
-                base = os.path.join(self.record.root, os.path.expanduser(outside))
+                base = os.path.join(self.record.root, outside)
                 yield Path(os.path.abspath(base + text[len(inside) :]))
         yield Path(os.path.abspath(text))
 
@@ -274,11 +306,3 @@ def _blur(into: dict[str, Value], other: Mapping[str, Value]) -> None:
 def _texts(value: Value | None) -> object:
     words = value if isinstance(value, tuple) else (value,)
     return [word and (word.text, word.known) for word in words], isinstance(value, tuple)
-
-
-def _safe(question: object) -> bool:
-    """Whether a question to the file system is answered with yes; a loop of links is no."""
-    try:
-        return bool(question())  # type: ignore[operator]
-    except (OSError, ValueError, RuntimeError):
-        return False

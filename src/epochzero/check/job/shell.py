@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 import tree_sitter_bash
 from tree_sitter import Language, Parser
 
-from epochzero.check.job.expand import arithmetic, one, text_of, words_of
+from epochzero.check.job.expand import arithmetic, between, one, text_of, words_of
 from epochzero.check.job.model import Source, Word
 from epochzero.check.job.setting import MOST_DEPTH, MOST_ITEMS, Function, Script, Setting, read_text
 from epochzero.errors import InputError
@@ -26,7 +27,7 @@ from epochzero.errors import InputError
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["BUILTINS", "run_script"]
+__all__ = ["BUILTINS", "readable", "run_script"]
 
 Outcome = Enum("Outcome", ["TRUE", "FALSE", "MAYBE", "DONE"])
 """Of a command: known, not known, or that of a command that is taken to succeed."""
@@ -34,75 +35,20 @@ Follow = Callable[[Sequence[Word], Setting], None]
 """What is done with a command that is not the shell's own."""
 
 MOST_ROUNDS = 1000
+_NAME = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}")
 _WRITING = frozenset({">", ">>", "&>", "&>>", ">|"})
 
 BUILTINS = frozenset(
-    [
-        ":",
-        ".",
-        "[",
-        "[[",
-        "alias",
-        "bg",
-        "bind",
-        "break",
-        "builtin",
-        "caller",
-        "case",
-        "cd",
-        "command",
-        "compgen",
-        "complete",
-        "continue",
-        "declare",
-        "dirs",
-        "disown",
-        "echo",
-        "enable",
-        "eval",
-        "exec",
-        "exit",
-        "export",
-        "false",
-        "fc",
-        "fg",
-        "getopts",
-        "hash",
-        "help",
-        "history",
-        "jobs",
-        "kill",
-        "let",
-        "local",
-        "logout",
-        "mapfile",
-        "popd",
-        "printf",
-        "pushd",
-        "pwd",
-        "read",
-        "readarray",
-        "readonly",
-        "return",
-        "set",
-        "shift",
-        "shopt",
-        "source",
-        "suspend",
-        "test",
-        "time",
-        "times",
-        "trap",
-        "true",
-        "type",
-        "typeset",
-        "ulimit",
-        "umask",
-        "unalias",
-        "unset",
-        "wait",
-    ]
-)
+    {
+        ":", ".", "[", "[[", "alias", "bg", "bind", "break", "builtin", "caller", "case",
+        "cd", "command", "compgen", "complete", "continue", "declare", "dirs", "disown",
+        "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts",
+        "hash", "help", "history", "jobs", "kill", "let", "local", "logout", "mapfile",
+        "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return", "set",
+        "shift", "shopt", "source", "suspend", "test", "time", "times", "trap", "true",
+        "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait"
+    }
+)  # fmt: skip
 """Commands of the shell itself, which are there wherever it is."""
 
 
@@ -127,7 +73,7 @@ def run_script(script: Script, setting: Setting, follow: Follow) -> None:
             "the shell script", "its syntax is not understood", script.place(row)
         )
     try:
-        _Walk(setting, follow).all(tree.root_node.children)
+        _Walk(setting, follow).program(tree.root_node.children)
     except RecursionError:
         setting.record.unknown("the shell script", "it is nested too deep", script.place(0))
     setting.script = before
@@ -162,6 +108,14 @@ class _Walk:
                 outcome = self.one(node)
         return outcome
 
+    def program(self, nodes: Sequence[Node]) -> None:
+        """A whole script; from what is not understood on, nothing is certain."""
+        wrong = next((at for at, node in enumerate(nodes) if node.has_error), len(nodes))
+        self.all(nodes[:wrong])
+        if wrong < len(nodes):
+            with _Unsure(self.setting):
+                self.all(nodes[wrong:])
+
     def one(self, node: Node) -> Outcome:
         """A statement."""
         place = self.setting.script.place(*node.start_point)
@@ -175,10 +129,7 @@ class _Walk:
         """``{ ...; }``, a part of a conditional, or what is not understood."""
         if text_of(node)[:2] == "((":
             return self.test(node)
-        if node.type != "ERROR":
-            return self.all(node.children)
-        with _Unsure(self.setting):
-            return self.all(node.children)
+        return self.all(node.children)
 
     def negated(self, node: Node) -> Outcome:
         """``! command``."""
@@ -216,7 +167,9 @@ class _Walk:
     def subshell(self, node: Node) -> Outcome:
         """``( ... )``: what it changes is not seen outside."""
         inner = self.setting.fork()
-        return _Walk(inner, self.follow).all(node.children)
+        outcome = _Walk(inner, self.follow).all(node.children)
+        self.setting.fetched = self.setting.fetched or inner.fetched
+        return outcome
 
     def pipeline(self, node: Node) -> Outcome:
         """``a | b``: each a shell of its own."""
@@ -224,23 +177,56 @@ class _Walk:
         for child in node.named_children:
             inner = self.setting.fork()
             outcome = _Walk(inner, self.follow).one(child)
+            self.setting.fetched = self.setting.fetched or inner.fetched
         return outcome
 
     def redirected(self, node: Node) -> Outcome:
         """A statement whose output goes to files."""
-        for child in node.children_by_field_name("redirect"):
-            self.redirect(child)
+        redirects = node.children_by_field_name("redirect")
+        texts = [child for child in redirects if child.type == "heredoc_redirect"]
+        for child in redirects:
+            if child.type != "heredoc_redirect":
+                self.redirect(child)
         body = node.child_by_field_name("body")
-        return self.one(body) if body else Outcome.DONE
+        self.setting.input = self.here_document(texts[-1]) if texts else None
+        outcome = self.one(body) if body else Outcome.DONE
+        self.setting.input = None
+        for child in texts:  # they hold the commands after `|` too
+            self.redirect(child)
+        return outcome
+
+    def here_document(self, node: Node) -> Word | None:
+        """The text of ``<<EOF``; as it stands when the sign is quoted."""
+        start = next((c for c in node.children if c.type == "heredoc_start"), None)
+        body = next((c for c in node.children if c.type == "heredoc_body"), None)
+        if start is None or body is None:
+            return None
+        place = self.setting.script.place(body.start_point[0])
+        if set(text_of(start)) & set("\"'\\"):
+            return Word(text_of(body), place)
+        return between(body, self.setting, place)
 
     def redirect(self, node: Node) -> None:
         """Notes a file that is written."""
+        if node.type == "heredoc_redirect":  # what follows its sign on the line is within it
+            for child in node.named_children:
+                if child.type == "file_redirect":
+                    self.redirect(child)
+                elif child.type == "pipeline":
+                    self.pipeline(child)
+            return
         target = node.child_by_field_name("destination")
         if target is None or not any(child.type in _WRITING for child in node.children):
             return
         word = one(target, self.setting, self.setting.script.place(*node.start_point))
         if word.known and word.text and not word.text.startswith(("/dev/", "/proc/", "&")):
-            _note(self.setting, self.setting.record.writes, word)
+            self.writes(word)
+
+    def writes(self, word: Word) -> None:
+        """Notes a file that is written; a program among them is not there yet."""
+        _note(self.setting, self.setting.record.writes, word)
+        if word.text.endswith((".py", ".sh")):
+            self.setting.fetched = f"> {word.text}"
 
     def assignment(self, node: Node) -> Outcome:
         """``A=1``, and several of them."""
@@ -267,7 +253,7 @@ class _Walk:
         else:
             word = one(value_node, self.setting, place)
             if more and isinstance(old, Word):
-                word = Word(old.text + word.text, place, old.known and word.known)
+                word = _appended(old, word)
             elif more and isinstance(old, tuple):
                 word = Word("$" + name, place, known=False, many=True)
             self.setting.assign(name, word, export=export)
@@ -532,7 +518,9 @@ class _Walk:
 
     def bracket(self, words: Sequence[Word]) -> Outcome:
         """``test ...``, where it is an ordinary command."""
-        texts = [word.text for word in words[1:]]
+        texts = [word.text for word in words[1:] if word.text != "]"]
+        if len(texts) == 2 and texts[0] in ("-z", "-n") and words[2].known:
+            return _of((texts[0] == "-n") == bool(texts[1]))
         if len(texts) != 3 or not all(word.known for word in words):
             return Outcome.MAYBE
         if texts[1] in ("=", "==", "!="):
@@ -626,11 +614,12 @@ class _Walk:
 
     def evaluate(self, words: Sequence[Word]) -> Outcome:
         """``eval "..."``."""
-        if not all(word.known for word in words):
+        texts = [readable(word) for word in words[1:]]
+        if not any(texts):
             what = "`eval` of what is not known"
             self.setting.record.unknown(what, "its text depends on the run", words[0].place)
             return Outcome.MAYBE
-        text = " ".join(word.text for word in words[1:])
+        text = " ".join(told or "$unknown" for told in texts)
         script = Script(words[0].place.path, text, words[0].place.line, self.setting.script.path)
         run_script(script, self.setting, self.follow)
         return Outcome.DONE
@@ -648,7 +637,7 @@ class _Walk:
         self.follow(words, self.setting)
         for word in words[1:]:
             if word.known and word.text and not word.text.startswith(("-", "/dev/")):
-                _note(self.setting, self.setting.record.writes, word)
+                self.writes(word)
         return Outcome.DONE
 
     def known(self, words: Sequence[Word]) -> Outcome:
@@ -672,6 +661,25 @@ class _Unsure:
 def _note(setting: Setting, into: list[Source], word: Word) -> None:
     if setting.sure and not setting.lost:
         into.append(setting.written(word))
+
+
+def _appended(old: Word, new: Word) -> Word:
+    """``A+=new``."""
+    text = old.text + new.text
+    if old.known and new.known:
+        return Word(text, new.place)
+    parts = [part for word in (old, new) for part in word.parts or ((word.text, word.known),)]
+    return Word(text, new.place, known=False, parts=tuple(parts))
+
+
+def readable(word: Word) -> str:
+    """A text to be read as a script, of which parts may not be known: a variable stands in it as
+    written, what is not one as a variable that is never set; empty when nothing is known.
+    """
+    if word.known:
+        return word.text
+    kept = (text if known or _NAME.fullmatch(text) else "$unknown" for text, known in word.parts)
+    return "".join(kept) if any(known for _, known in word.parts) else ""
 
 
 def _of(value: bool) -> Outcome:
