@@ -252,6 +252,31 @@ def test_an_attribute_that_an_own_class_lacks(read: Read) -> None:
     assert found == [("missing", False)]
 
 
+def test_attributes_that_are_set_by_name(read: Read) -> None:
+    program = read(
+        """
+        import argparse, lib
+        class A:
+            def __init__(self, **others):
+                self.__dict__.update(others)
+        class B: pass
+        for name in ["x", "y"]:
+            setattr(B, name, property(lambda self: 1))
+        class C: pass
+        c = C()
+        setattr(c, lib.name(), 1)
+        parser = argparse.ArgumentParser()
+        args = parser.parse_args()
+        vars(args).update(lib.more())
+        A().x
+        B().x
+        c.x
+        args.x
+        """
+    )
+    assert not [one for one in program.lookups if one.found is False]
+
+
 def test_closures_decorators_generators_and_recursion(read: Read) -> None:
     program = read("""
         import functools

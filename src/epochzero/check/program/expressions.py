@@ -186,19 +186,25 @@ class Expressions(Core):
             return owner.attributes[name]
         if name == "__class__":
             return owner.cls
+        if name == "__dict__":
+            # Whatever is done to it changes the object.
+            owner.cls.opaque = True
         if (found := self.in_class(owner.cls.line(), name)) is not None:
             return self._bound(found, owner, owner.cls, node)
         if owner.cls.externals():
             member = Member(owner, name)
             return member if called else Anything(f"{name} of {owner.cls.name}")
-        if name.startswith("__") or owner.cls.opaque or self._answers_any(owner.cls):
+        if name.startswith("__") or self._answers_any(owner.cls):
             return Anything(f"{name} of {owner.cls.name}")
         self.looked(owner, name, node, item=False, found=False, stored=False)
         return Anything(f"{owner.cls.name} has no {name} that is known")
 
     def _answers_any(self, cls: Class) -> bool:
+        """Whether objects of a class may have attributes that are not seen."""
         names = ("__getattr__", "__getattribute__", "__slots__")
-        return any(self.in_class(cls.line(), name) is not None for name in names)
+        return any(one.opaque for one in cls.line()) or any(
+            self.in_class(cls.line(), name) is not None for name in names
+        )
 
     def in_class(self, line: Iterable[Class], name: str) -> V | None:
         """A name of the first of several classes that has it."""
@@ -239,6 +245,8 @@ class Expressions(Core):
     def _of_made(self, owner: Made, name: str, node: ast.AST, called: bool) -> V:
         if name in owner.attributes:
             return owner.attributes[name]
+        if name == "__dict__":
+            owner.closed = False
         text = as_text(owner)
         if text is not None and (name in _PARTS_OF_PATHS or name == "parents"):
             return methods.path_attribute(text, name)
