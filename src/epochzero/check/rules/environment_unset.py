@@ -58,14 +58,19 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                     f"whether {name} is set", "the job's script activates an environment", at.place
                 )
                 continue
-            yield _finding(name, at, "no part of the job and not the target sets it")
+            why = "no part of the job and not the target sets it"
+            yield _finding(name, at, why, may=_may_be_exported(name, program.job, target))
         elif target.environment is None and name in _OF_LAUNCHERS and not program.job.launchers:
-            yield _finding(name, at, "a launcher such as torchrun sets it, and none is used", True)
+            yield _finding(
+                name, at, "a launcher such as torchrun sets it, and none is used", may=True
+            )
     if target.environment is not None and not program.job.activated:
-        yield from _without_default(program, target.environment)
+        yield from _without_default(program, target, target.environment)
 
 
-def _without_default(program: Program, environment: Mapping[str, str]) -> Iterable[Finding]:
+def _without_default(
+    program: Program, target: Target, environment: Mapping[str, str]
+) -> Iterable[Finding]:
     """``int(os.getenv("X"))``: None where a text is needed."""
     asked: dict[Place, str] = {}
     for call in program.calls:
@@ -85,7 +90,13 @@ def _without_default(program: Program, environment: Mapping[str, str]) -> Iterab
                 f"{call.name.removeprefix('builtins.')} is given None.",
                 consequence="TypeError: expected a text or a number, not NoneType",
                 fix=f"Set {name} where the job is started, or give a default.",
+                severity="warning" if _may_be_exported(name, program.job, target) else None,
             )
+
+
+def _may_be_exported(name: str, job: Job, target: Target) -> bool:
+    """Whether the shell that submits the job may have set it, which the job would inherit."""
+    return name not in _OF_LAUNCHERS and not job.container and not target.here
 
 
 def _line(at: Situation) -> Place:
@@ -117,7 +128,7 @@ def _set(name: str, job: Job) -> bool:
     return any(name.startswith(_SETS.get(launcher, ())) for launcher in job.launchers)
 
 
-def _finding(name: str, at: Situation, why: str, may: bool = False) -> Finding:
+def _finding(name: str, at: Situation, why: str, *, may: bool) -> Finding:
     launched = name in _OF_LAUNCHERS
     return finding_at(
         at,

@@ -30,7 +30,7 @@ from epochzero.check.program.values import Anything, Constant, External, Instanc
 
 __all__ = ["parse"]
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = 10.0
 LARGEST_ARGUMENTS_BYTES = 1 << 20
 
 _TYPES = {
