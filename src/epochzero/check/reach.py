@@ -7,6 +7,7 @@ something happened in the block that it stands in.
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,8 @@ from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
 
 __all__ = ["Reach"]
+
+_ASKS = re.compile(r"\b(hasattr|getattr|signature|version\w*|__version__|\w*VERSION\w*)\b|_available\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Reach:
         }
         self._blocks: dict[str, list[_Block]] = {}
         self._conditional: dict[str, list[tuple[int, int]]] = {}
+        self._versioned: dict[str, list[tuple[int, int]]] = {}
         self._modules = {module.path: module for module in program.modules.values()}
 
     @staticmethod
@@ -89,9 +93,18 @@ class Reach:
             self._conditional[place.path] = list(_conditional(module))
         return any(first <= place.line <= last for first, last in self._conditional[place.path])
 
-    def happens(self, module: Module, first: int, last: int) -> bool:
-        """Whether anything is known to happen between two lines."""
-        return bool(self._within(module.path, first, last))
+    def is_versioned(self, at: Situation) -> bool:
+        """Whether a condition around it asks which version of something there is, or what it has."""
+        module = self._modules.get(at.place.path)
+        if module is None or module.tree is None:
+            return False
+        if module.path not in self._versioned:
+            self._versioned[module.path] = [
+                (node.lineno, node.end_lineno or node.lineno)
+                for node in ast.walk(module.tree)
+                if isinstance(node, ast.If | ast.IfExp) and _ASKS.search(ast.unparse(node.test))
+            ]
+        return any(first <= at.place.line <= last for first, last in self._versioned[module.path])
 
     def _within(self, path: str, first: int, last: int) -> Sequence[Situation]:
         lines = self._lines.get(path, [])

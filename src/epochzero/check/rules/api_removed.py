@@ -26,7 +26,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reach = Reach.of(program)
     for use in uses(program):
         have = installed(target, use.change.distribution)
-        if have and _is_gone(use.change, have) and not _is_handled(use):
+        is_asked = _is_handled(use) or reach.is_versioned(use.at)
+        if have and _is_gone(use.change, have) and not is_asked:
             change = use.change
             said = f"{change.keyword}= of {change.name}" if change.keyword else change.name
             yield finding_at(
@@ -109,6 +110,13 @@ RULE = Rule(
         Case(_SCHEDULER, target=_packages(torch="2.6.0")),
         Case(_APPEND, target=_packages(pandas="1.5.3")),
         Case(_GUARDED, target=_packages(**{"scikit-learn": "1.5.0"})),
+        Case(
+            {
+                "train.py": "import torch\n\nif torch.__version__ < '1.8':\n"
+                "    torch.set_deterministic(True)\n"
+            },
+            target=_packages(torch="2.4.0"),
+        ),
         Case(
             {"train.py": "rows = []\nrows.append(1)\n"},
             target=_packages(pandas="2.2.3", numpy="2.0"),
