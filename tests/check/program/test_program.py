@@ -460,6 +460,23 @@ def test_what_is_handled(read: Read) -> None:
     assert handled["e"] == {"ValueError"}
 
 
+def test_conditions_on_the_targets_python(read: Read) -> None:
+    source = """
+        import sys
+        from typing import TYPE_CHECKING
+        if TYPE_CHECKING:
+            import never
+        if sys.version_info >= (3, 11):
+            open("new")
+        else:
+            open("old")
+        """
+    assert opened(read(source, target=Target("t", python=(3, 10, 4)))) == ["old"]
+    assert opened(read(source, target=Target("t", python=(3, 12, 0)))) == ["new"]
+    assert "never" not in [one.module for one in read(source).imports]
+    assert opened(read(source)) == ["new", "old"]
+
+
 def test_match_and_walrus(read: Read) -> None:
     program = read("""
         kind = "json"

@@ -74,8 +74,6 @@ _KNOWN_NAMES: dict[str, Constant] = {
     "typing.TYPE_CHECKING": Constant(False),
     "typing_extensions.TYPE_CHECKING": Constant(False),
 }
-_VERSION = External("sys.version_info")
-_PARTS_OF_VERSION = ("major", "minor", "micro")
 _PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix": "suffix"}
 
 
@@ -134,10 +132,10 @@ class Expressions(Core):
         dotted = f"{owner.name}.{name}"
         if dotted == "sys.argv":
             return self.arguments
+        if dotted == "sys.version_info" and self.target.python is not None:
+            return Box.of("tuple", (Constant(one) for one in self.target.python))
         if owner.name == "absl.flags.FLAGS":
             return self.flag(name) or Anything(f"the flag {name}")
-        if owner == _VERSION and self.target.python and name in _PARTS_OF_VERSION:
-            return Constant(self.target.python[_PARTS_OF_VERSION.index(name)])
         return _KNOWN_NAMES.get(dotted) or External(dotted)
 
     def attribute(self, owner: V, name: str, node: ast.AST, called: bool = False) -> V:
@@ -433,13 +431,11 @@ class Expressions(Core):
                 return bool(_COMPARE[type(op)](left.value, right.value))
             except TypeError:
                 return None
-        if left == _VERSION and self.target.python and type(op) in _COMPARE:
-            numbers = _numbers(right)
-            return (
-                None
-                if numbers is None
-                else bool(_COMPARE[type(op)]((*self.target.python, "final", 0), numbers))
-            )
+        if isinstance(left, Box) and isinstance(right, Box) and type(op) in _COMPARE:
+            mine, other = _plain_tuple(left), _plain_tuple(right)
+            if mine is not None and other is not None:
+                return bool(_COMPARE[type(op)](mine, other))
+            return None
         if isinstance(op, (ast.Eq, ast.NotEq)) and _identical(left, right) is False:
             return isinstance(op, ast.NotEq)
         return None
@@ -760,6 +756,17 @@ def _identical(left: V, right: V) -> bool | None:
     return None
 
 
+def _plain_tuple(box: Box) -> tuple[int, ...] | None:
+    """The numbers of a tuple, such as a version."""
+    numbers = [
+        one.value
+        for one in box.content.values
+        if isinstance(one, Constant) and isinstance(one.value, int)
+    ]
+    known = box.kind == "tuple" and box.content.complete
+    return tuple(numbers) if known and len(numbers) == len(box.content.values) else None
+
+
 def _bare(key: V) -> V:
     return Constant(key.value) if isinstance(key, Constant) else key
 
@@ -792,14 +799,3 @@ def _extended(left: Box | Items, right: Box | Items) -> V:
     one = left.content if isinstance(left, Box) else left
     other = right.content if isinstance(right, Box) else right
     return Box.of(left.kind, (*one.values, *other.values), complete=one.complete and other.complete)
-
-
-def _numbers(value: V) -> tuple[int, ...] | None:
-    """The numbers of a tuple of them, such as a version is compared with."""
-    if not isinstance(value, Box | Items):
-        return None
-    values = value.content.values if isinstance(value, Box) else value.values
-    numbers = tuple(
-        item.value for item in values if isinstance(item, Constant) and isinstance(item.value, int)
-    )
-    return numbers if len(numbers) == len(values) <= len(_PARTS_OF_VERSION) else None

@@ -96,7 +96,9 @@ def _of_self(
         if cls is None or function is None or code.parent.get(function) is not cls:
             continue
         arguments = [*function.args.posonlyargs, *function.args.args]
-        is_self = isinstance(node.value, ast.Name) and arguments and arguments[0].arg == node.value.id
+        is_self = (
+            isinstance(node.value, ast.Name) and arguments and arguments[0].arg == node.value.id
+        )
         if not is_self or function.decorator_list or _is_asked(code, node):
             continue
         names = _known(program, module, cls)
@@ -173,7 +175,10 @@ _PLAIN_CLASS = (
     "class Settings:\n    rate = 0.1\n\n    def __init__(self):\n        self.epochs = 3\n\n"
     "    def show(self):\n        print(self.{})\n\n\nSettings().show()\n"
 )
-_IMPORT = {"train.py": "from models import {}\nprint({})\n", "models.py": "def build():\n    return 1\n"}
+_IMPORT = {
+    "train.py": "from models import {}\nprint({})\n",
+    "models.py": "def build():\n    return 1\n",
+}
 
 
 def _import(name: str, models: str = _IMPORT["models.py"]) -> dict[str, str]:

@@ -22,7 +22,9 @@ from epochzero.check.torch_use import (
 
 __all__ = ["RULE"]
 
-_NAME = re.compile(r"(^|_)(eval|evaluate|evaluation|valid|validate|validation|test|predict|infer)(_|$)")
+_NAME = re.compile(
+    r"(^|_)(eval|evaluate|evaluation|valid|validate|validation|test|predict|infer)(_|$)"
+)
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
@@ -84,7 +86,9 @@ def _has_model_call(block: ast.With) -> bool:
 def _is_about_weights(block: ast.With) -> bool:
     """Whether the block changes parameters, which also wants no gradients."""
     return any(
-        isinstance(node, ast.Attribute) and node.attr.endswith("_") and not node.attr.startswith("_")
+        isinstance(node, ast.Attribute)
+        and node.attr.endswith("_")
+        and not node.attr.startswith("_")
         for node in ast.walk(block)
     )
 

@@ -151,8 +151,6 @@ def _through(layer: Instance, before: _Sizes | None) -> _Sizes | None:
     return before if name in _KEEP_CHANNELS and before and before[0] != "linear" else None
 
 
-
-
 def _in_chain(call: Called, before: _Sizes | None) -> Iterator[tuple[Called, Instance, _Sizes]]:
     for layer in call.arguments:
         if not isinstance(layer, Instance):
