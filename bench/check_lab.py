@@ -2,7 +2,8 @@
 
 Failing jobs: those that were made for it, with a platform that differs from where they were written,
 and those of the lab that reading can see. Predicted: an error of the right category at the right
-file and line, give or take one. Analysers that know no categories count when they say anything at
+file and line, give or take one. Half of the jobs, drawn by their names, are held out: rules are
+built by looking at the others, and ``--misses`` shows those only. Analysers that know no categories count when they say anything at
 the line. Good jobs: every error is a false one.
 """
 
@@ -20,6 +21,7 @@ from typing import Any
 from check_jobs import CheckJob, check_jobs, copied
 from common import rate, save
 from rivals.analysers import ANALYSERS, Analyser, installed
+from split import held
 
 from epochzero.check import check
 from epochzero.check.target import read_target
@@ -156,6 +158,8 @@ def _numbers(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     for kind in ("all", "check", "jobs"):
         of_kind = [o for o in failing if kind == "all" or o.job.name.startswith(f"{kind}/")]
         numbers[kind] = _shares(of_kind)
+    numbers["held_out"] = _shares([o for o in failing if held(o.job.name)])
+    numbers["development"] = _shares([o for o in failing if not held(o.job.name)])
     numbers["made_good"] = _false(o for o in good if o.job.name.startswith("check/"))
     numbers["recorded_good"] = _false(o for o in good if o.job.name.startswith("jobs/"))
     return numbers
@@ -180,13 +184,17 @@ def _false(outcomes: Any) -> dict[str, Any]:
 
 def _print(numbers: Mapping[str, Any]) -> None:
     print(
-        f"{'':16}{'predicted':>11}{'strict':>8}{'made':>9}{'lab':>9}{'false/30':>10}{'lab':>7}{'s':>7}"
+        f"{'':16}{'predicted':>11}{'strict':>8}{'made':>9}{'lab':>9}{'held out':>10}{'false/30':>10}"
+        f"{'lab':>7}{'s':>7}"
     )
     for name, each in numbers.items():
-        of = [f"{each[kind]['predicted']}/{each[kind]['n']}" for kind in ("all", "check", "jobs")]
+        of = [
+            f"{each[kind]['predicted']}/{each[kind]['n']}"
+            for kind in ("all", "check", "jobs", "held_out")
+        ]
         wrong = [each[kind][f"errors_of_{PROGRAMS}"] for kind in ("made_good", "recorded_good")]
         print(
-            f"{name:16}{of[0]:>11}{each['all']['strict']:>8}{of[1]:>9}{of[2]:>9}"
+            f"{name:16}{of[0]:>11}{each['all']['strict']:>8}{of[1]:>9}{of[2]:>9}{of[3]:>10}"
             f"{wrong[0]:>10.1f}{wrong[1]:>7.1f}{each['seconds']:>7.1f}"
         )
 
@@ -194,6 +202,8 @@ def _print(numbers: Mapping[str, Any]) -> None:
 def _print_misses(outcomes: Sequence[Outcome]) -> None:
     for outcome in outcomes:
         job = outcome.job
+        if held(job.name):
+            continue
         if job.good:
             wrong = outcome.false
             title = "false errors"
