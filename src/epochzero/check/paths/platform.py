@@ -183,11 +183,12 @@ class Platform:
             if actual is None:
                 return
             real = folder = actual
-        for name in self._entries(real):
+        for name in self.entries(real):
             if posixpath.join(folder, name) != path:
                 yield posixpath.join(folder, name)
 
-    def _entries(self, folder: str) -> list[str]:
+    def entries(self, folder: str) -> list[str]:
+        """Names in a folder of this machine; none when it cannot be read."""
         if folder not in self._names:
             try:
                 with os.scandir(folder) as entries:
@@ -200,7 +201,7 @@ class Platform:
         """Whether the name is there exactly so, where this machine does not care about case."""
         if sys.platform not in ("darwin", "win32") or self.target.here:
             return True
-        names = self._entries(os.path.dirname(real))
+        names = self.entries(os.path.dirname(real))
         return len(names) >= _MOST_ENTRIES or os.path.basename(real) in names
 
     # -- Mounts and rights ------------------------------------------------------------------------
