@@ -252,6 +252,31 @@ def test_an_attribute_that_an_own_class_lacks(read: Read) -> None:
     assert found == [("missing", False)]
 
 
+def test_attributes_that_are_set_by_name(read: Read) -> None:
+    program = read(
+        """
+        import argparse, lib
+        class A:
+            def __init__(self, **others):
+                self.__dict__.update(others)
+        class B: pass
+        for name in ["x", "y"]:
+            setattr(B, name, property(lambda self: 1))
+        class C: pass
+        c = C()
+        setattr(c, lib.name(), 1)
+        parser = argparse.ArgumentParser()
+        args = parser.parse_args()
+        vars(args).update(lib.more())
+        A().x
+        B().x
+        c.x
+        args.x
+        """
+    )
+    assert not [one for one in program.lookups if one.found is False]
+
+
 def test_closures_decorators_generators_and_recursion(read: Read) -> None:
     program = read("""
         import functools
@@ -433,6 +458,23 @@ def test_what_is_handled(read: Read) -> None:
     assert handled["c"] == {"BaseException"}
     assert handled["d"] == {"FileNotFoundError"}
     assert handled["e"] == {"ValueError"}
+
+
+def test_conditions_on_the_targets_python(read: Read) -> None:
+    source = """
+        import sys
+        from typing import TYPE_CHECKING
+        if TYPE_CHECKING:
+            import never
+        if sys.version_info >= (3, 11):
+            open("new")
+        else:
+            open("old")
+        """
+    assert opened(read(source, target=Target("t", python=(3, 10, 4)))) == ["old"]
+    assert opened(read(source, target=Target("t", python=(3, 12, 0)))) == ["new"]
+    assert "never" not in [one.module for one in read(source).imports]
+    assert opened(read(source)) == ["new", "old"]
 
 
 def test_match_and_walrus(read: Read) -> None:

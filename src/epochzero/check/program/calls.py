@@ -289,7 +289,7 @@ class Calls(Core):
         if isinstance(owner, Object):
             if name in owner.attributes or any(name in one.names for one in owner.cls.line()):
                 return True
-            unsure = owner.cls.externals() or owner.cls.opaque
+            unsure = owner.cls.externals() or any(one.opaque for one in owner.cls.line())
             return None if unsure else False
         if isinstance(owner, Opened) and owner.module is not None:
             return True if name in owner.names else None

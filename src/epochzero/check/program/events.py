@@ -59,7 +59,9 @@ class Called:
     Attributes:
         name: dotted: ``torch.save``; of a method the maker of the object and the method, such as
             ``torch.nn.Linear().to`` or ``argparse.ArgumentParser().add_argument``; of a built-in
-            ``builtins.open``; of a method of a text ``builtins.str().join``.
+            ``builtins.open``; of a method of a text ``builtins.str().join``; of an object that is
+            called itself ``torch.nn.Linear().__call__``. Where the object is not known, its maker is
+            ``?``: ``?.backward``.
         arguments: by position.
         keywords: by name.
         receiver: the object of a method; None for functions.

@@ -71,6 +71,8 @@ _KNOWN_NAMES: dict[str, Constant] = {
     "os.linesep": Constant("\n"),
     "os.name": Constant("posix"),
     "sys.platform": Constant("linux"),
+    "typing.TYPE_CHECKING": Constant(False),
+    "typing_extensions.TYPE_CHECKING": Constant(False),
 }
 _PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix": "suffix"}
 
@@ -130,6 +132,8 @@ class Expressions(Core):
         dotted = f"{owner.name}.{name}"
         if dotted == "sys.argv":
             return self.arguments
+        if dotted == "sys.version_info" and self.target.python is not None:
+            return Box.of("tuple", (Constant(one) for one in self.target.python))
         if owner.name == "absl.flags.FLAGS":
             return self.flag(name) or Anything(f"the flag {name}")
         return _KNOWN_NAMES.get(dotted) or External(dotted)
@@ -180,19 +184,25 @@ class Expressions(Core):
             return owner.attributes[name]
         if name == "__class__":
             return owner.cls
+        if name == "__dict__":
+            # Whatever is done to it changes the object.
+            owner.cls.opaque = True
         if (found := self.in_class(owner.cls.line(), name)) is not None:
             return self._bound(found, owner, owner.cls, node)
         if owner.cls.externals():
             member = Member(owner, name)
             return member if called else Anything(f"{name} of {owner.cls.name}")
-        if name.startswith("__") or owner.cls.opaque or self._answers_any(owner.cls):
+        if name.startswith("__") or self._answers_any(owner.cls):
             return Anything(f"{name} of {owner.cls.name}")
         self.looked(owner, name, node, item=False, found=False, stored=False)
         return Anything(f"{owner.cls.name} has no {name} that is known")
 
     def _answers_any(self, cls: Class) -> bool:
+        """Whether objects of a class may have attributes that are not seen."""
         names = ("__getattr__", "__getattribute__", "__slots__")
-        return any(self.in_class(cls.line(), name) is not None for name in names)
+        return any(one.opaque for one in cls.line()) or any(
+            self.in_class(cls.line(), name) is not None for name in names
+        )
 
     def in_class(self, line: Iterable[Class], name: str) -> V | None:
         """A name of the first of several classes that has it."""
@@ -233,6 +243,8 @@ class Expressions(Core):
     def _of_made(self, owner: Made, name: str, node: ast.AST, called: bool) -> V:
         if name in owner.attributes:
             return owner.attributes[name]
+        if name == "__dict__":
+            owner.closed = False
         text = as_text(owner)
         if text is not None and (name in _PARTS_OF_PATHS or name == "parents"):
             return methods.path_attribute(text, name)
@@ -419,6 +431,11 @@ class Expressions(Core):
                 return bool(_COMPARE[type(op)](left.value, right.value))
             except TypeError:
                 return None
+        if isinstance(left, Box) and isinstance(right, Box) and type(op) in _COMPARE:
+            mine, other = _plain_tuple(left), _plain_tuple(right)
+            if mine is not None and other is not None:
+                return bool(_COMPARE[type(op)](mine, other))
+            return None
         if isinstance(op, (ast.Eq, ast.NotEq)) and _identical(left, right) is False:
             return isinstance(op, ast.NotEq)
         return None
@@ -737,6 +754,17 @@ def _identical(left: V, right: V) -> bool | None:
             made = isinstance(other, (Box, Items, Text, Function, Class, Object, Opened, Bound))
             return False if made else None
     return None
+
+
+def _plain_tuple(box: Box) -> tuple[int, ...] | None:
+    """The numbers of a tuple, such as a version."""
+    numbers = [
+        one.value
+        for one in box.content.values
+        if isinstance(one, Constant) and isinstance(one.value, int)
+    ]
+    known = box.kind == "tuple" and box.content.complete
+    return tuple(numbers) if known and len(numbers) == len(box.content.values) else None
 
 
 def _bare(key: V) -> V:

@@ -205,6 +205,8 @@ class Box(Ref):
 
     kind: str
     state: dict[str, Content]
+    mirrors: Object | Made | None = None
+    """The object whose attributes these are (``vars(args)``): a change is one of the object's."""
 
     @classmethod
     def of(

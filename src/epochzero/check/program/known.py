@@ -248,22 +248,27 @@ def _hasattr(machine: Calls, given: Arguments) -> V | None:
 
 
 def _setattr(machine: Calls, given: Arguments) -> V | None:
-    if len(given.positional) == 3 and isinstance(owner := given.positional[0], (Object, Made)):
+    if len(given.positional) == 3 and isinstance(
+        owner := given.positional[0], (Object, Made, Class)
+    ):
+        names = owner.names if isinstance(owner, Class) else owner.attributes
         if isinstance(given.positional[1], Constant):
-            machine.journal.set(
-                owner.attributes, str(given.positional[1].value), given.positional[2]
-            )
-        elif isinstance(owner, Object):
-            # From here on anything may be there.
-            owner.cls.opaque = True
+            machine.journal.set(names, str(given.positional[1].value), given.positional[2])
+        # From here on anything may be there.
+        elif isinstance(owner, Made):
+            owner.closed = False
+        else:
+            (owner.cls if isinstance(owner, Object) else owner).opaque = True
     return Constant(None)
 
 
 def _vars(machine: Calls, given: Arguments) -> V | None:
     if given.positional and isinstance(owner := given.positional[0], (Object, Made)):
         known = owner.attributes
-        complete = isinstance(owner, Object) and not owner.cls.opaque
-        return Box.of("dict", known.values(), (Constant(key) for key in known), complete)
+        complete = owner.closed if isinstance(owner, Made) else not owner.cls.opaque
+        box = Box.of("dict", known.values(), (Constant(key) for key in known), complete)
+        box.mirrors = owner
+        return box
     return None
 
 

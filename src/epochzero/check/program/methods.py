@@ -121,6 +121,10 @@ def of_container(journal: Journal, box: Box, name: str, given: Sequence[V]) -> V
 
 def _put(journal: Journal, box: Box, content: Content) -> V:
     journal.set(box.state, "content", content)
+    if isinstance(box.mirrors, Made):
+        box.mirrors.closed = False
+    elif box.mirrors is not None:
+        box.mirrors.cls.opaque = True
     return Constant(None)
 
 

@@ -250,7 +250,9 @@ class CommandLines:
                 namespace.attributes.update(
                     {name: thawed(value) for name, value in parsed.values.items()}
                 )
-                namespace.closed = builder.complete and not known_only and not builder.subcommands
+                # Another library, a subcommand or a given namespace may bring more attributes.
+                sure = builder.complete and not known_only and not builder.subcommands
+                namespace.closed = sure and "namespace" not in given.keywords
         if not known_only:
             return namespace
         return Box.of("tuple", (namespace, Anything("arguments that the parser does not know")))

@@ -103,6 +103,9 @@ class Instance:
 
     Attributes:
         made_by: dotted name of the class or function: ``torch.nn.Linear``, or a class of the job.
+            Of an attribute or item of a library's object also the way to it:
+            ``torchvision.models.resnet18().fc``, ``torch.utils.data.DataLoader()[][0]``; then the
+            place is None. A path of `pathlib` has one argument, the whole path as a text.
         arguments: the call's arguments by position, then by keyword.
         keywords: likewise.
         own: whether the class is the job's own.
