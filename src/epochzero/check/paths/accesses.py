@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -65,8 +66,9 @@ def is_true(value: Value | None, default: bool | None = False) -> bool | None:
     return None
 
 
+_READS = re.compile(r"open\(\)\.read(line|lines)?$")
 Parsers: TypeAlias = dict[Place, tuple[str, Called]]
-"""Formats that are read through an open file and the calls that do, by where it is opened."""
+"""What reads an open file, by where it is opened: the format that it expects, and the call."""
 
 
 def parsers_of(program: Program) -> Parsers:
@@ -77,6 +79,9 @@ def parsers_of(program: Program) -> Parsers:
             opened = argument(call, use.at, use.path) if use.does == "parses" else None
             if isinstance(opened, Instance) and opened.place:
                 found[opened.place] = use.format, call
+        opened = call.receiver
+        if _READS.search(call.name) and isinstance(opened, Instance) and opened.place:
+            found.setdefault(opened.place, ("", call))
     return found
 
 
@@ -127,8 +132,9 @@ def _does(call: Called, use: PathUse) -> str:
 def _format(call: Called, use: PathUse, parsers: Parsers) -> tuple[str, Called | None]:
     """The format, and the call that reads it when that is another one."""
     place = call.result.place if isinstance(call.result, Instance) else None
-    if place in parsers:
-        return parsers[place]
+    said, by = parsers.get(place, ("", None)) if place else ("", None)
+    if said:
+        return said, by
     mode = argument(call, use.mode_at, use.mode)
     binary = isinstance(mode, Constant) and isinstance(mode.value, str) and "b" in mode.value
-    return ("" if binary and use.format == "text" else use.format), None
+    return ("" if binary and use.format == "text" else use.format), by

@@ -138,7 +138,10 @@ class World:
         self._before(program.job)
         parsers = parsers_of(program)
         accesses = [list(accesses_of(call, parsers)) for call in program.calls]
-        self._later = [self._known_writes(one) for one in accesses]
+        self._writes: dict[str, list[tuple[int, bool]]] = {}
+        """Where known paths are written, by the index of the call, and whether that is sure."""
+        for index, of_call in enumerate(accesses):
+            self._note_writes(index, of_call)
         self._index = 0
         for index, call in enumerate(program.calls):
             self._index = index
@@ -448,9 +451,7 @@ class World:
 
     def there(self, path: str) -> bool | None:
         """Whether something is at the path now; None when that is not known."""
-        if path in self._made or any(beneath(one, path) for one in self._made):
-            return True
-        if path == self.platform.folder or beneath(self.platform.folder, path):
+        if path in self._made or beneath(self.platform.folder, path):
             return True
         before = self.platform.there(path)
         if before is not False:
@@ -465,19 +466,17 @@ class World:
         return any(beneath(path, one) for one in self._asked)
 
     def _written_later(self, path: str, *, sure: bool) -> bool:
-        for writes in self._later[self._index + 1 :]:
-            for one, certain in writes:
-                if one == path and (certain or not sure):
-                    return True
-        return False
+        return any(
+            index > self._index and (certain or not sure)
+            for index, certain in self._writes.get(path, ())
+        )
 
-    def _known_writes(self, accesses: list[Access]) -> list[tuple[str, bool]]:
-        found = []
+    def _note_writes(self, index: int, accesses: list[Access]) -> None:
         for access in accesses:
             path = self._path(access.text)
             if path is not None and access.does in _WRITES:
-                found.append((path, access.call.at.certain or access.call.at.loop))
-        return found
+                at = access.call.at
+                self._writes.setdefault(path, []).append((index, at.certain or at.loop))
 
     # -- Helpers ----------------------------------------------------------------------------------
 
