@@ -67,6 +67,7 @@ def is_true(value: Value | None, default: bool | None = False) -> bool | None:
 
 
 _READS = re.compile(r"open\(\)\.read(line|lines)?$")
+_FIELDS = re.compile(r"\{[^{}]*\}|%0?\d*d")
 Parsers: TypeAlias = dict[Place, tuple[str, Called]]
 """What reads an open file, by where it is opened: the format that it expects, and the call."""
 
@@ -106,7 +107,19 @@ def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
     for one in value.values if isinstance(value, Items) else (value,):
         text = path_text(one)
         if text is not None and not is_remote(text.beginning) and text.known not in use.names:
-            yield replace(text, home=text.home or use.expands)
+            parts = text.parts if use.does in ("reads", "lists") else _without_fields(text.parts)
+            yield replace(text, parts=parts, home=text.home or use.expands)
+
+
+def _without_fields(parts: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """Fields that a library fills in (``{epoch}``, ``%06d``) are not known."""
+    split: list[str | None] = []
+    for part in parts:
+        pieces = [part] if part is None else _FIELDS.split(part)
+        split.append(pieces[0])
+        for piece in pieces[1:]:
+            split += [None, piece]
+    return tuple(one for one in split if one != "")
 
 
 def _does(call: Called, use: PathUse) -> str:

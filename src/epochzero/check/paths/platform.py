@@ -102,8 +102,8 @@ class Platform:
         found = _exists(real)
         if found and not self._same_case(real):
             return False
-        if not found and os.path.islink(real):
-            return False if self.target.here else None
+        if not found and not self.target.here and _leads_elsewhere(real):
+            return None
         if not found and self.travels(path) and not self._brought:
             return None
         return found
@@ -284,6 +284,16 @@ def _root_of(folder: Path) -> str:
         if _exists(str(one / ".git")):
             return str(one)
     return str(folder)
+
+
+def _leads_elsewhere(path: str) -> bool:
+    """Whether a path that is not there goes through a link to a place of another machine."""
+    while not os.path.lexists(path) and path != "/":
+        path = posixpath.dirname(path)
+    try:
+        return os.readlink(path).startswith("/")
+    except OSError:
+        return False
 
 
 def _exists(path: str) -> bool:
