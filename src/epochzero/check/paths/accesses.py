@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -65,8 +66,10 @@ def is_true(value: Value | None, default: bool | None = False) -> bool | None:
     return None
 
 
+_READS = re.compile(r"open\(\)\.read(line|lines)?$")
+_FIELDS = re.compile(r"\{[^{}]*\}|%0?\d*d")
 Parsers: TypeAlias = dict[Place, tuple[str, Called]]
-"""Formats that are read through an open file and the calls that do, by where it is opened."""
+"""What reads an open file, by where it is opened: the format that it expects, and the call."""
 
 
 def parsers_of(program: Program) -> Parsers:
@@ -77,6 +80,9 @@ def parsers_of(program: Program) -> Parsers:
             opened = argument(call, use.at, use.path) if use.does == "parses" else None
             if isinstance(opened, Instance) and opened.place:
                 found[opened.place] = use.format, call
+        opened = call.receiver
+        if _READS.search(call.name) and isinstance(opened, Instance) and opened.place:
+            found.setdefault(opened.place, ("", call))
     return found
 
 
@@ -101,7 +107,19 @@ def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
     for one in value.values if isinstance(value, Items) else (value,):
         text = path_text(one)
         if text is not None and not is_remote(text.beginning) and text.known not in use.names:
-            yield replace(text, home=text.home or use.expands)
+            parts = text.parts if use.does in ("reads", "lists") else _without_fields(text.parts)
+            yield replace(text, parts=parts, home=text.home or use.expands)
+
+
+def _without_fields(parts: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """Fields that a library fills in (``{epoch}``, ``%06d``) are not known."""
+    split: list[str | None] = []
+    for part in parts:
+        pieces = [part] if part is None else _FIELDS.split(part)
+        split.append(pieces[0])
+        for piece in pieces[1:]:
+            split += [None, piece]
+    return tuple(one for one in split if one != "")
 
 
 def _does(call: Called, use: PathUse) -> str:
@@ -127,8 +145,9 @@ def _does(call: Called, use: PathUse) -> str:
 def _format(call: Called, use: PathUse, parsers: Parsers) -> tuple[str, Called | None]:
     """The format, and the call that reads it when that is another one."""
     place = call.result.place if isinstance(call.result, Instance) else None
-    if place in parsers:
-        return parsers[place]
+    said, by = parsers.get(place, ("", None)) if place else ("", None)
+    if said:
+        return said, by
     mode = argument(call, use.mode_at, use.mode)
     binary = isinstance(mode, Constant) and isinstance(mode.value, str) and "b" in mode.value
-    return ("" if binary and use.format == "text" else use.format), None
+    return ("" if binary and use.format == "text" else use.format), by

@@ -30,6 +30,8 @@ __all__ = ["Fault", "Reading", "columns", "format_of", "inspect"]
 SAMPLE_BYTES = 1 << 16
 WHOLE_BYTES = 2 << 20
 """The largest file that is read whole."""
+WHOLE_TEXT_BYTES = 8 << 20
+"""Likewise of text, which is only decoded."""
 MOST_S = 0.05
 
 _FORMATS = {
@@ -191,7 +193,9 @@ def _samples(file: BinaryIO, size: int, head: bytes) -> list[tuple[int, bytes]]:
 def _text(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
     if not reading.strict:
         return None
-    for offset, data in _samples(file, size, head):
+    file.seek(0)
+    whole = [(0, file.read())] if size <= WHOLE_TEXT_BYTES else None
+    for offset, data in whole or _samples(file, size, head):
         try:
             data.decode(reading.encoding)
         except UnicodeDecodeError as error:

@@ -99,16 +99,16 @@ def downloads_of(program: Program, target: Target, world: World) -> Iterator[Dow
     """The calls that surely ask the network, with what is here already left out."""
     for call in program.calls:
         fetch = _fetch(call.name)
-        if fetch is None or not call.complete or _is_offline(program, target, fetch, call):
+        if fetch is None or not call.complete:
             continue
         text = path_text(argument(call, fetch.at, fetch.path)) if fetch.path else None
         what = text.known if text and text.known else ""
-        if fetch.path and not what:
-            continue
-        if not _fetches(call, fetch) or _has(call, fetch, what, world):
-            continue
         host = fetch.host or _host(what)
-        if host and not host.startswith(_LOCAL_HOSTS):
+        if (fetch.path and not what) or not host or host.startswith(_LOCAL_HOSTS):
+            continue
+        if _is_offline(program, target, fetch, call) or not _fetches(call, fetch):
+            continue
+        if not _has(call, fetch, what, world):
             yield Download(call, fetch, host, what)
 
 

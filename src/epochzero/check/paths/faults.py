@@ -60,12 +60,14 @@ class Faulty:
         shown: the file, for people.
         fault: what is wrong.
         at: where it would be noticed.
+        sure: whether the file is surely read and reading it surely fails.
     """
 
     access: Access
     shown: str
     fault: Fault
     at: Situation
+    sure: bool
 
 
 def encoding_of(access: Access) -> str | None:
@@ -94,7 +96,8 @@ def _faults(world: World) -> Iterator[Faulty]:
             left -= 1
             if fault and not at.handled:
                 shown = world.platform.shown(local)
-                yield Faulty(opened.access, shown, fault, at)
+                sure = opened.sure and fault.sure and at.certain
+                yield Faulty(opened.access, shown, fault, at, sure)
         if left <= 0:
             return
 
@@ -188,7 +191,7 @@ def fault_asker(rule: str, kind: str, category: str, fix: Callable[[Faulty], str
             if one.fault.kind == kind:
                 yield Finding(
                     rule,
-                    "error" if one.fault.sure and one.at.certain else "warning",
+                    "error" if one.sure else "warning",
                     category,
                     one.at.phase,
                     one.at.place,

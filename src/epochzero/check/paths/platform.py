@@ -102,8 +102,8 @@ class Platform:
         found = _exists(real)
         if found and not self._same_case(real):
             return False
-        if not found and os.path.islink(real):
-            return False if self.target.here else None
+        if not found and not self.target.here and _leads_elsewhere(real):
+            return None
         if not found and self.travels(path) and not self._brought:
             return None
         return found
@@ -183,11 +183,12 @@ class Platform:
             if actual is None:
                 return
             real = folder = actual
-        for name in self._entries(real):
+        for name in self.entries(real):
             if posixpath.join(folder, name) != path:
                 yield posixpath.join(folder, name)
 
-    def _entries(self, folder: str) -> list[str]:
+    def entries(self, folder: str) -> list[str]:
+        """Names in a folder of this machine; none when it cannot be read."""
         if folder not in self._names:
             try:
                 with os.scandir(folder) as entries:
@@ -200,7 +201,7 @@ class Platform:
         """Whether the name is there exactly so, where this machine does not care about case."""
         if sys.platform not in ("darwin", "win32") or self.target.here:
             return True
-        names = self._entries(os.path.dirname(real))
+        names = self.entries(os.path.dirname(real))
         return len(names) >= _MOST_ENTRIES or os.path.basename(real) in names
 
     # -- Mounts and rights ------------------------------------------------------------------------
@@ -283,6 +284,16 @@ def _root_of(folder: Path) -> str:
         if _exists(str(one / ".git")):
             return str(one)
     return str(folder)
+
+
+def _leads_elsewhere(path: str) -> bool:
+    """Whether a path that is not there goes through a link to a place of another machine."""
+    while not os.path.lexists(path) and path != "/":
+        path = posixpath.dirname(path)
+    try:
+        return os.readlink(path).startswith("/")
+    except OSError:
+        return False
 
 
 def _exists(path: str) -> bool:

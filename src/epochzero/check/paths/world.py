@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from epochzero.check.findings import Severity, Unknown
+from epochzero.check.job.model import Job
 from epochzero.check.paths.accesses import Access, accesses_of, argument, is_true, parsers_of
 from epochzero.check.paths.catalogue import canonical, uses
 from epochzero.check.paths.laptop import laptop
@@ -55,6 +56,7 @@ _HARMLESS = frozenset(
         "ps",
     ]
 )
+_MOST_ALIKE = 100
 _WRITES = ("writes", "appends", "creates", "makes")
 
 
@@ -79,11 +81,19 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file that is there before the job begins, can be read here, and is read by the program."""
+    """A file that is there before the job begins, can be read here, and is read by the program.
+
+    Attributes:
+        access: the call that reads it.
+        path: of it, or of the pattern that is looked for.
+        local: where it is on this machine.
+        sure: whether this one is surely read; of a path that is known in part, it is one of several.
+    """
 
     access: Access
     path: str
     local: str
+    sure: bool = True
 
 
 def caught(at: Situation, *exceptions: type[BaseException]) -> bool:
@@ -125,15 +135,30 @@ class World:
         self._any_file = False
         """Whether a file was written and nobody knows which."""
         self._told: set[tuple[str, str]] = set()
+        self._before(program.job)
         parsers = parsers_of(program)
         accesses = [list(accesses_of(call, parsers)) for call in program.calls]
-        self._later = [self._known_writes(one) for one in accesses]
+        self._writes: dict[str, list[tuple[int, bool]]] = {}
+        """Where known paths are written, by the index of the call, and whether that is sure."""
+        for index, of_call in enumerate(accesses):
+            self._note_writes(index, of_call)
         self._index = 0
         for index, call in enumerate(program.calls):
             self._index = index
             self._step(call, accesses[index])
 
     # -- Walking ----------------------------------------------------------------------------------
+
+    def _before(self, job: Job) -> None:
+        """What the job's script makes before the program, or may make."""
+        for made in (*job.makes, *job.writes):
+            path = self.platform.absolute(made.text)
+            while path not in ("/", self.platform.folder):
+                self._made.setdefault(path, False)
+                path = posixpath.dirname(path)
+        for program in job.programs:
+            if posixpath.basename(program.text) not in job.launchers:
+                self._run_words(list(_words(program.text)))
 
     def _step(self, call: Called, accesses: list[Access]) -> None:
         for access in accesses:
@@ -164,6 +189,9 @@ class World:
             for text in texts_in(value)
             for word in _words(text.beginning)
         ]
+        self._run_words(words)
+
+    def _run_words(self, words: list[str]) -> None:
         if words and words[0].rpartition("/")[2] in _HARMLESS:
             return
         self._loose = True
@@ -216,6 +244,7 @@ class World:
                 self._opened(access, path)
             elif there is None:
                 self._not_known(access)
+                self._opened_some(access, place)
             return
         if not at.certain and (self._guarded(place) or self._written_later(place, sure=False)):
             return
@@ -305,6 +334,17 @@ class World:
         local = self.platform.local(path)
         if local is not None and path not in self._made and access.does in ("reads", "lists"):
             self.opened.append(Opened(access, path, local))
+
+    def _opened_some(self, access: Access, folder: str) -> None:
+        """Of a path that is known in part, the files that it may be: one of them is read."""
+        local = self.platform.local(folder)
+        if access.text.known is not None or local is None or access.does != "reads":
+            return
+        pattern = self._pattern(access.text)
+        for name in self.platform.entries(local)[:_MOST_ALIKE]:
+            path = posixpath.join(folder, name)
+            if pattern.fullmatch(path) and path not in self._made:
+                self.opened.append(Opened(access, path, posixpath.join(local, name), sure=False))
 
     def _is_local(self, text: PathText, path: str) -> bool:
         """Whether what may be a name of a hub is a path."""
@@ -411,9 +451,7 @@ class World:
 
     def there(self, path: str) -> bool | None:
         """Whether something is at the path now; None when that is not known."""
-        if path in self._made or any(beneath(one, path) for one in self._made):
-            return True
-        if path == self.platform.folder or beneath(self.platform.folder, path):
+        if path in self._made or beneath(self.platform.folder, path):
             return True
         before = self.platform.there(path)
         if before is not False:
@@ -428,19 +466,17 @@ class World:
         return any(beneath(path, one) for one in self._asked)
 
     def _written_later(self, path: str, *, sure: bool) -> bool:
-        for writes in self._later[self._index + 1 :]:
-            for one, certain in writes:
-                if one == path and (certain or not sure):
-                    return True
-        return False
+        return any(
+            index > self._index and (certain or not sure)
+            for index, certain in self._writes.get(path, ())
+        )
 
-    def _known_writes(self, accesses: list[Access]) -> list[tuple[str, bool]]:
-        found = []
+    def _note_writes(self, index: int, accesses: list[Access]) -> None:
         for access in accesses:
             path = self._path(access.text)
             if path is not None and access.does in _WRITES:
-                found.append((path, access.call.at.certain or access.call.at.loop))
-        return found
+                at = access.call.at
+                self._writes.setdefault(path, []).append((index, at.certain or at.loop))
 
     # -- Helpers ----------------------------------------------------------------------------------
 

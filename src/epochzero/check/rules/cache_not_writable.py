@@ -87,15 +87,16 @@ RULE = Rule(
         ),
         Case(
             {"train.py": _MODEL},
-            target=_READ_ONLY,
-            environment={"HF_HOME": "/home/shared/models"},
+            target=f'{_READ_ONLY}\n[environment]\nHF_HOME = "/home/shared/models"\n',
             line=2,
         ),
     ),
     leaves=(
         Case({"train.py": _MODEL}, target=_USER),
         Case({"train.py": _MODEL}),
-        Case({"train.py": _MODEL}, target=_READ_ONLY, environment={"HF_HOME": "/scratch/hf"}),
+        Case(
+            {"train.py": _MODEL}, target=f'{_READ_ONLY}\n[environment]\nHF_HOME = "/scratch/hf"\n'
+        ),
         Case(
             {
                 "train.py": "from transformers import AutoModel\n"

@@ -106,7 +106,7 @@ RULE = Rule(
     ),
     leaves=(
         Case({"train.py": _MODEL}),
-        Case({"train.py": _MODEL}, target=_OFFLINE, environment={"HF_HUB_OFFLINE": "1"}),
+        Case({"train.py": _MODEL}, target=f'{_OFFLINE}\n[environment]\nHF_HUB_OFFLINE = "1"\n'),
         Case(
             {
                 "train.py": "from transformers import AutoModel\n"

@@ -35,6 +35,12 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
     check=asker("path-relative", _CATEGORY, _tell),
     catches=(
+        Case(
+            {"train.py": "", "src/train.py": _OPEN, "src/config.json": "{}"},
+            command=("python", "src/train.py"),
+            path="src/train.py",
+            line=2,
+        ),
         Case({"train.py": f"{_ENTER}{_OPEN}", "config.json": "{}"}, line=6),
         Case(
             {
@@ -62,6 +68,10 @@ RULE = Rule(
         ),
     ),
     leaves=(
+        Case(
+            {"train.py": "", "src/train.py": _OPEN, "config.json": "{}"},
+            command=("python", "src/train.py"),
+        ),
         Case({"train.py": _OPEN, "config.json": "{}"}),
         Case(
             {
