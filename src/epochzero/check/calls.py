@@ -9,7 +9,16 @@ from epochzero.check.code import Definition, Function, code_of, dotted, made_cla
 from epochzero.check.program.model import Module, Program
 from epochzero.check.target.model import Signature
 
-__all__ = ["called_function", "constructor", "given", "gives_nothing", "method_of", "misfit", "own_bases", "parameters"]
+__all__ = [
+    "called_function",
+    "constructor",
+    "given",
+    "gives_nothing",
+    "method_of",
+    "misfit",
+    "own_bases",
+    "parameters",
+]
 
 _HARMLESS = frozenset(
     [

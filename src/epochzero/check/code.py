@@ -10,7 +10,16 @@ from typing import TypeAlias, TypeVar
 
 from epochzero.check.program.model import Module, Program
 
-__all__ = ["Code", "Definition", "Function", "code_of", "dotted", "made_class", "only_value", "resolve"]
+__all__ = [
+    "Code",
+    "Definition",
+    "Function",
+    "code_of",
+    "dotted",
+    "made_class",
+    "only_value",
+    "resolve",
+]
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Definition: TypeAlias = Function | ast.ClassDef
@@ -254,7 +263,9 @@ def _defined(program: Program, name: str, depth: int = 0) -> tuple[Module, Defin
     return _defined(program, code.imported_name(ast.Name(last, ast.Load())), depth + 1)
 
 
-def made_class(program: Program, module: Module, node: ast.AST) -> tuple[Module, ast.ClassDef] | None:
+def made_class(
+    program: Program, module: Module, node: ast.AST
+) -> tuple[Module, ast.ClassDef] | None:
     """The job's class of which a name surely holds an object: ``runner = Runner()``, and nothing else."""
     if isinstance(node, ast.Call):
         own = resolve(program, module, node.func)
@@ -272,7 +283,8 @@ def only_value(module: Module, node: ast.AST) -> ast.expr | None:
         (
             one
             for one in code.around(node)
-            if (isinstance(one, _SCOPES) and node.id in code.locals.get(one, ())) or one is module.tree
+            if (isinstance(one, _SCOPES) and node.id in code.locals.get(one, ()))
+            or one is module.tree
         ),
         None,
     )
@@ -280,6 +292,7 @@ def only_value(module: Module, node: ast.AST) -> ast.expr | None:
     bound = sum(1 for name, where in code.bindings if name == node.id and where is scope)
     if len(given) != 1 or bound != 1 or scope is None:
         return None
-    if any(node.id in one.names for kind in (ast.Global, ast.Nonlocal) for one in code.of(kind)):
+    declared: list[ast.Global | ast.Nonlocal] = [*code.of(ast.Global), *code.of(ast.Nonlocal)]
+    if any(node.id in one.names for one in declared):
         return None
     return given[0].value

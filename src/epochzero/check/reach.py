@@ -19,7 +19,9 @@ from epochzero.check.program.model import Module, Program
 
 __all__ = ["Reach"]
 
-_ASKS = re.compile(r"\b(hasattr|getattr|signature|version\w*|__version__|\w*VERSION\w*)\b|_available\b")
+_ASKS = re.compile(
+    r"\b(hasattr|getattr|signature|version\w*|__version__|\w*VERSION\w*)\b|_available\b"
+)
 
 
 @dataclass(frozen=True, slots=True)

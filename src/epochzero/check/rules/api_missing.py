@@ -41,7 +41,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             consequence=f"ImportError: cannot import name '{last}' from '{within}'"
             if is_import
             else f"AttributeError: {within} has no attribute '{last}'",
-            fix=f"Near names there: {', '.join(near)}." if near else "See the library's release notes.",
+            fix=f"Near names there: {', '.join(near)}."
+            if near
+            else "See the library's release notes.",
         )
 
 

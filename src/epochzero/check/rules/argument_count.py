@@ -5,7 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from epochzero.check.calls import called_function, constructor, given, method_of, misfit, own_bases, parameters
+from epochzero.check.calls import (
+    called_function,
+    constructor,
+    given,
+    method_of,
+    misfit,
+    own_bases,
+    parameters,
+)
 from epochzero.check.code import Code, code_of, resolve
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Module, Program

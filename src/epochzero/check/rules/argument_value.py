@@ -17,7 +17,9 @@ from epochzero.check.torch_use import argument
 __all__ = ["RULE"]
 
 _Wrong = tuple[str, str]
-_OPTIMIZERS = frozenset(f"torch.optim.{name}" for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad"))
+_OPTIMIZERS = frozenset(
+    f"torch.optim.{name}" for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")
+)
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
@@ -61,11 +63,17 @@ def _wrong(call: Called) -> Iterator[_Wrong]:
     elif name.startswith("torch.nn.Dropout"):
         p = _number(call, 0, "p")
         if p is not None and not 0 <= p <= 1:
-            yield f"{p} is no probability.", "ValueError: dropout probability has to be between 0 and 1"
+            yield (
+                f"{p} is no probability.",
+                "ValueError: dropout probability has to be between 0 and 1",
+            )
     elif name in _OPTIMIZERS:
         rate = _number(call, 1, "lr")
         if rate is not None and rate < 0:
-            yield f"The learning rate {rate} is negative.", f"ValueError: Invalid learning rate: {rate}"
+            yield (
+                f"The learning rate {rate} is negative.",
+                f"ValueError: Invalid learning rate: {rate}",
+            )
 
 
 def _loader(call: Called) -> Iterator[_Wrong]:
@@ -79,8 +87,8 @@ def _loader(call: Called) -> Iterator[_Wrong]:
     if workers is not None and workers < 0:
         yield f"num_workers is {workers}.", "ValueError: num_workers option should be non-negative"
     persistent, sampler = call.keywords.get("persistent_workers"), call.keywords.get("sampler")
-    if call.complete and _is_true(persistent) and (workers == 0 or "num_workers" not in call.keywords
-                                                   and len(call.arguments) < 6):  # fmt: skip
+    if call.complete and _is_true(persistent) and (workers == 0 or ("num_workers" not in call.keywords
+                                                   and len(call.arguments) < 6)):  # fmt: skip
         yield (
             "persistent_workers wants workers, and num_workers is 0.",
             "ValueError: persistent_workers option needs num_workers > 0",

@@ -21,14 +21,62 @@ _Missing = tuple[ast.AST, str, str, frozenset[str]]
 _DYNAMIC = frozenset({"setattr", "vars", "__dict__", "globals", "locals", "exec"})
 _ANSWER_ANY = frozenset({"__getattr__", "__getattribute__", "__slots__", "__setattr__"})
 _OF_MODULE = frozenset(
-    """T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda double
-    dump_patches eval extra_repr float forward get_buffer get_extra_state get_parameter get_submodule half
-    ipu load_state_dict modules mtia named_buffers named_children named_modules named_parameters parameters
-    register_backward_hook register_buffer register_forward_hook register_forward_pre_hook
-    register_full_backward_hook register_full_backward_pre_hook register_load_state_dict_post_hook
-    register_load_state_dict_pre_hook register_module register_parameter register_state_dict_post_hook
-    register_state_dict_pre_hook requires_grad_ set_extra_state set_submodule share_memory state_dict
-    to to_empty train training type xpu zero_grad""".split()
+    [
+        "T_destination",
+        "add_module",
+        "apply",
+        "bfloat16",
+        "buffers",
+        "call_super_init",
+        "children",
+        "compile",
+        "cpu",
+        "cuda",
+        "double",
+        "dump_patches",
+        "eval",
+        "extra_repr",
+        "float",
+        "forward",
+        "get_buffer",
+        "get_extra_state",
+        "get_parameter",
+        "get_submodule",
+        "half",
+        "ipu",
+        "load_state_dict",
+        "modules",
+        "mtia",
+        "named_buffers",
+        "named_children",
+        "named_modules",
+        "named_parameters",
+        "parameters",
+        "register_backward_hook",
+        "register_buffer",
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_full_backward_pre_hook",
+        "register_load_state_dict_post_hook",
+        "register_load_state_dict_pre_hook",
+        "register_module",
+        "register_parameter",
+        "register_state_dict_post_hook",
+        "register_state_dict_pre_hook",
+        "requires_grad_",
+        "set_extra_state",
+        "set_submodule",
+        "share_memory",
+        "state_dict",
+        "to",
+        "to_empty",
+        "train",
+        "training",
+        "type",
+        "xpu",
+        "zero_grad",
+    ]
 )
 _PLAIN = frozenset({"object", "torch.nn.Module", "torch.nn.modules.Module"})
 
@@ -96,7 +144,9 @@ def _of_self(
         if cls is None or function is None or code.parent.get(function) is not cls:
             continue
         arguments = [*function.args.posonlyargs, *function.args.args]
-        is_self = isinstance(node.value, ast.Name) and arguments and arguments[0].arg == node.value.id
+        is_self = (
+            isinstance(node.value, ast.Name) and arguments and arguments[0].arg == node.value.id
+        )
         if not is_self or function.decorator_list or _is_asked(code, node):
             continue
         names = _known(program, module, cls)
@@ -173,7 +223,10 @@ _PLAIN_CLASS = (
     "class Settings:\n    rate = 0.1\n\n    def __init__(self):\n        self.epochs = 3\n\n"
     "    def show(self):\n        print(self.{})\n\n\nSettings().show()\n"
 )
-_IMPORT = {"train.py": "from models import {}\nprint({})\n", "models.py": "def build():\n    return 1\n"}
+_IMPORT = {
+    "train.py": "from models import {}\nprint({})\n",
+    "models.py": "def build():\n    return 1\n",
+}
 
 
 def _import(name: str, models: str = _IMPORT["models.py"]) -> dict[str, str]:

@@ -29,7 +29,11 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             continue
         missing = _missing(program, value.made_by) if value.own else ""
         has_sampler = {"sampler", "batch_sampler"} & set(call.keywords) or len(call.arguments) > 3
-        if missing and not guarded(call.at, TypeError) and not (missing == "__len__" and has_sampler):
+        if (
+            missing
+            and not guarded(call.at, TypeError)
+            and not (missing == "__len__" and has_sampler)
+        ):
             name = value.made_by.rpartition(".")[2]
             yield finding_at(
                 call.at,

@@ -18,8 +18,23 @@ from epochzero.check.target.model import Target
 __all__ = ["RULE"]
 
 _MAKERS = frozenset(
-    """torch.rand torch.randn torch.zeros torch.ones torch.tensor torch.randint torch.arange torch.empty
-    torch.full torch.from_numpy torch.stack torch.cat torch.as_tensor torch.eye torch.linspace""".split()
+    [
+        "torch.rand",
+        "torch.randn",
+        "torch.zeros",
+        "torch.ones",
+        "torch.tensor",
+        "torch.randint",
+        "torch.arange",
+        "torch.empty",
+        "torch.full",
+        "torch.from_numpy",
+        "torch.stack",
+        "torch.cat",
+        "torch.as_tensor",
+        "torch.eye",
+        "torch.linspace",
+    ]
 )
 
 

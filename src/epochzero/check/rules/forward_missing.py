@@ -56,7 +56,9 @@ def _lacks_forward(program: Program, module: Module, cls: ast.ClassDef) -> bool:
     return not (stored or written or method_of(line, "forward") or method_of(line, "__call__"))
 
 
-def _net(body: str, use: str = "print(Net()(torch.rand(2, 2)))\n", base: str = "nn.Module") -> dict[str, str]:
+def _net(
+    body: str, use: str = "print(Net()(torch.rand(2, 2)))\n", base: str = "nn.Module"
+) -> dict[str, str]:
     return {
         "train.py": f"import torch\nfrom torch import nn\n\n\nclass Net({base}):\n"
         "    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(2, 2)\n"
@@ -80,7 +82,10 @@ RULE = Rule(
         Case(_net(_OUTSIDE, "model = Net()\nprint(model(torch.rand(2, 2)))\n"), line=16),
         Case(_net(""), line=11),
         Case(_net(_INSIDE.replace("forward", "foward")), line=14),
-        Case(_net("", "net = Net()\nfor step in range(3):\n    print(net(torch.rand(2, 2)))\n"), line=13),
+        Case(
+            _net("", "net = Net()\nfor step in range(3):\n    print(net(torch.rand(2, 2)))\n"),
+            line=13,
+        ),
     ),
     leaves=(
         Case(_net(_INSIDE)),

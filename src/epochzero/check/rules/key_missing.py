@@ -34,7 +34,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             severity=reach.severity(event.at),
             message=f"The key {event.name!r} is not there; there are {', '.join(keys[:8]) or 'none'}.",
             consequence=f"KeyError: {event.name!r}",
-            fix=f"Did you mean {near[0]!r}?" if near else f"Add {event.name!r}, or ask with .get().",
+            fix=f"Did you mean {near[0]!r}?"
+            if near
+            else f"Add {event.name!r}, or ask with .get().",
         )
 
 

@@ -51,11 +51,17 @@ def _uses(module: Module, code: Code) -> Iterator[tuple[ast.AST, ast.Call, str]]
 
 def _is_asked(code: Code, name: ast.Name) -> bool:
     """Whether a condition in the same function looks at a name."""
-    conditions = [*code.of(ast.If), *code.of(ast.IfExp), *code.of(ast.While)]
+    conditions: list[ast.If | ast.IfExp | ast.While] = [
+        *code.of(ast.If),
+        *code.of(ast.IfExp),
+        *code.of(ast.While),
+    ]
     tests: list[ast.expr] = [one.test for one in conditions]
     tests += [*code.of(ast.BoolOp), *(one.test for one in code.of(ast.Assert))]
     return any(
-        isinstance(node, ast.Name) and node.id == name.id for test in tests for node in ast.walk(test)
+        isinstance(node, ast.Name) and node.id == name.id
+        for test in tests
+        for node in ast.walk(test)
     )
 
 
@@ -77,9 +83,7 @@ def _wanted(code: Code) -> Iterator[tuple[ast.AST, ast.expr, str]]:
 
 
 _TEST = "def test(model):\n    accuracy = len(model)\n    print(accuracy)\n\n\n"
-_RUNNER = (
-    "class Runner:\n    def test(self):\n        loss = 1.0\n        print(loss)\n\n\nrunner = Runner()\n"
-)
+_RUNNER = "class Runner:\n    def test(self):\n        loss = 1.0\n        print(loss)\n\n\nrunner = Runner()\n"
 
 RULE = Rule(
     id="none-dereference",

@@ -73,7 +73,9 @@ RULE = Rule(
     check=_check,
     catches=(
         Case(_job("num_workers=4"), target=_SMALL, line=4),
-        Case(_job("batch_size=8, num_workers=2"), target='shared_memory_bytes = "32 MiB"\n', line=4),
+        Case(
+            _job("batch_size=8, num_workers=2"), target='shared_memory_bytes = "32 MiB"\n', line=4
+        ),
         Case(_job("4, True, None, None, 8"), target=_SMALL, line=4),
         Case(_OPTION, ("--workers", "2"), target=_SMALL, line=7),
     ),
