@@ -292,6 +292,7 @@ def only_value(module: Module, node: ast.AST) -> ast.expr | None:
     bound = sum(1 for name, where in code.bindings if name == node.id and where is scope)
     if len(given) != 1 or bound != 1 or scope is None:
         return None
-    if any(node.id in one.names for kind in (ast.Global, ast.Nonlocal) for one in code.of(kind)):
+    declared: list[ast.Global | ast.Nonlocal] = [*code.of(ast.Global), *code.of(ast.Nonlocal)]
+    if any(node.id in one.names for one in declared):
         return None
     return given[0].value

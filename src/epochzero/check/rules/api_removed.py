@@ -24,11 +24,16 @@ _CATEGORIES = {
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reach = Reach.of(program)
+    fails: set[Change] = set()
     for use in uses(program):
+        if use.change in fails:
+            continue
         have = installed(target, use.change.distribution)
         is_asked = _is_handled(use) or reach.is_versioned(use.at)
         if have and _is_gone(use.change, have) and not is_asked:
             change = use.change
+            if use.kind == "import":
+                fails.add(change)  # What comes after it is not reached.
             said = f"{change.keyword}= of {change.name}" if change.keyword else change.name
             yield finding_at(
                 use.at,

@@ -55,11 +55,10 @@ def _evaluations(program: Program) -> Iterator[tuple[Module, ast.AST]]:
         code = code_of(module)
         for node in code.of(ast.With):
             names = [code.imported_name(_called(item.context_expr)) for item in node.items]
-            if "torch.no_grad" in names or "torch.inference_mode" in names:
-                if _has_model_call(node) and not _is_about_weights(node):
-                    yield module, node
-        for function in _decorated(code):
-            yield module, function.body[0]
+            without = {"torch.no_grad", "torch.inference_mode"}.intersection(names)
+            if without and _has_model_call(node) and not _is_about_weights(node):
+                yield module, node
+        yield from ((module, function.body[0]) for function in _decorated(code))
 
 
 def _called(node: ast.expr) -> ast.expr:

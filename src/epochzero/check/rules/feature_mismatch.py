@@ -27,22 +27,73 @@ _LAYERS = {
 """Layers by the axis that they look at, and where their sizes stand."""
 
 _KEEP = frozenset(
-    """ReLU ReLU6 GELU Tanh Sigmoid ELU SELU LeakyReLU SiLU Mish Softplus Hardtanh Hardswish Dropout
-    AlphaDropout Identity Softmax LogSoftmax CELU Softsign PReLU""".split()
+    [
+        "ReLU",
+        "ReLU6",
+        "GELU",
+        "Tanh",
+        "Sigmoid",
+        "ELU",
+        "SELU",
+        "LeakyReLU",
+        "SiLU",
+        "Mish",
+        "Softplus",
+        "Hardtanh",
+        "Hardswish",
+        "Dropout",
+        "AlphaDropout",
+        "Identity",
+        "Softmax",
+        "LogSoftmax",
+        "CELU",
+        "Softsign",
+        "PReLU",
+    ]
 )
 """Modules that leave all sizes as they are."""
 
 _KEEP_CHANNELS = frozenset(
-    """MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d
-    AdaptiveAvgPool3d AdaptiveMaxPool2d Dropout1d Dropout2d Dropout3d Upsample ZeroPad2d
-    ReflectionPad2d""".split()
+    [
+        "MaxPool1d",
+        "MaxPool2d",
+        "MaxPool3d",
+        "AvgPool1d",
+        "AvgPool2d",
+        "AvgPool3d",
+        "AdaptiveAvgPool1d",
+        "AdaptiveAvgPool2d",
+        "AdaptiveAvgPool3d",
+        "AdaptiveMaxPool2d",
+        "Dropout1d",
+        "Dropout2d",
+        "Dropout3d",
+        "Upsample",
+        "ZeroPad2d",
+        "ReflectionPad2d",
+    ]
 )
 """Modules that leave the channels as they are, and other sizes not."""
 
 _FUNCTIONS = frozenset(
-    """relu relu_ tanh sigmoid gelu elu selu leaky_relu silu dropout softmax log_softmax""".split()
+    [
+        "relu",
+        "relu_",
+        "tanh",
+        "sigmoid",
+        "gelu",
+        "elu",
+        "selu",
+        "leaky_relu",
+        "silu",
+        "dropout",
+        "softmax",
+        "log_softmax",
+    ]
 )
-_FUNCTIONS_CHANNELS = frozenset("max_pool1d max_pool2d max_pool3d avg_pool2d dropout2d".split())
+_FUNCTIONS_CHANNELS = frozenset(
+    ["max_pool1d", "max_pool2d", "max_pool3d", "avg_pool2d", "dropout2d"]
+)
 
 _Sizes = tuple[str, int]
 """The axis (``linear``: the last; ``conv2d``: the second of four) and its size."""
@@ -129,7 +180,7 @@ def _after(
 ) -> _Sizes | None:
     """The size of what a call gives."""
     if isinstance(layer, Instance):
-        if layer.made_by == "torch.nn.Sequential" and layer.place in chains:
+        if layer.place is not None and layer.place in chains:
             return _last(chains[layer.place], before)
         return _through(layer, before)
     last = call.name.rpartition(".")[2]

@@ -51,7 +51,11 @@ def _uses(module: Module, code: Code) -> Iterator[tuple[ast.AST, ast.Call, str]]
 
 def _is_asked(code: Code, name: ast.Name) -> bool:
     """Whether a condition in the same function looks at a name."""
-    conditions = [*code.of(ast.If), *code.of(ast.IfExp), *code.of(ast.While)]
+    conditions: list[ast.If | ast.IfExp | ast.While] = [
+        *code.of(ast.If),
+        *code.of(ast.IfExp),
+        *code.of(ast.While),
+    ]
     tests: list[ast.expr] = [one.test for one in conditions]
     tests += [*code.of(ast.BoolOp), *(one.test for one in code.of(ast.Assert))]
     return any(
