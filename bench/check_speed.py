@@ -32,7 +32,10 @@ SECONDS, MEGABYTES, CAPTURE_SECONDS = 1.0, 300, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What one process took; megabytes are of its largest resident memory."""
+    """What one process took; megabytes are of its largest resident memory.
+
+    Linux counts what the process that started it had, so that no number is below this script's own.
+    """
 
     elapsed: float
     processor: float
