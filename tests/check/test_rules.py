@@ -135,7 +135,9 @@ def test_a_rule_that_fails_does_not_take_the_others_along(
         raise ValueError("odd")
 
     broken = replace(find("module-missing"), check=fail)
-    monkeypatch.setattr("epochzero.check.choose", lambda *_: (broken, find("undefined-name")))
+    monkeypatch.setattr(
+        import_module("epochzero.check"), "choose", lambda *_: (broken, find("undefined-name"))
+    )
     (tmp_path / "train.py").write_text("print(missing)\n")
     found = check(["python", "train.py"], folder=tmp_path)
     assert [one.rule for one in found.findings] == ["undefined-name"]

@@ -64,8 +64,8 @@ def _term(word: str) -> None:
     except KeyError:
         from difflib import get_close_matches
 
-        near = get_close_matches(word.lower(), rules, n=1) or get_close_matches(
-            word.replace(" ", "_").lower(), taxonomy.categories(), n=1
+        near = get_close_matches(
+            word.replace(" ", "_").lower(), [*rules, *taxonomy.categories()], n=1
         )
         hint = f"; did you mean {near[0]}?" if near else "; `epochzero explain` lists all words"
         raise InputError(f"no category, cause, phase or rule is called {word!r}{hint}") from None
