@@ -1,7 +1,7 @@
 # make demo   set up and diagnose real failing jobs
 # make test   set up, check style and types, run all tests
 # make bench  measure everything that the README claims
-# make docs   write the catalogue pages anew
+# make docs   write the pages of the signatures and rules anew
 
 PYTHON ?= python3
 VENV := .venv
@@ -25,6 +25,7 @@ bench: $(VENV)/bench
 
 docs: $(VENV)/core
 	$(BIN)/python docs/catalog.py
+	$(BIN)/python docs/rules.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

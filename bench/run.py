@@ -25,12 +25,15 @@ BENCHMARKS = {
     "dnnloc": ("repos",),
     "bjxnet": ("repos",),
     "bug_kind": (),
+    "check_lab": ("rivals",),
+    "check_speed": ("rivals",),
 }
 """Each with the folders it can use."""
 FOLDERS = {
     "openpai": "clone of microsoft/pai",
     "nvrx": "clone of NVIDIA/nvidia-resiliency-ext",
     "mlperf": "clone of mlcommons/training_results_v2.1",
+    "rivals": "virtual environment with the static analysers",
     "repos": "folder of clones of Denchmark's projects, named owner+name",
 }
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from epochzero.errors import CatalogError, EpochZeroError, InputError
 
 if TYPE_CHECKING:
+    from epochzero.check import Checked, Target, check
     from epochzero.diagnose import Diagnosis, Facts, diagnose
     from epochzero.locate import Locator, Ranking, Report, locate
 
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CatalogError",
+    "Checked",
     "Diagnosis",
     "EpochZeroError",
     "Facts",
@@ -33,12 +35,15 @@ __all__ = [
     "Locator",
     "Ranking",
     "Report",
+    "Target",
     "__version__",
+    "check",
     "diagnose",
     "locate",
 ]
 
 _ROOMS = {
+    "epochzero.check": ("Checked", "Target", "check"),
     "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
     "epochzero.locate": ("Locator", "Ranking", "Report", "locate"),
 }

@@ -19,9 +19,11 @@ __all__ = ["main"]
 
 # Command -> its line in `epochzero --help`. The module epochzero.cli.<command> has `command`.
 _COMMANDS = {
+    "check": "Say what will go wrong when a job runs, before it is submitted.",
     "diagnose": "Find the first cause of a failed job in its logs.",
     "locate": "Rank the places in a git repository where the bug of a report may be.",
-    "explain": "Say what a category, phase or signature means.",
+    "target": "Describe the platform that jobs are checked against.",
+    "explain": "Say what a category, phase, signature or rule means.",
     "signatures": "List and check failure signatures.",
 }
 

@@ -1,11 +1,16 @@
-"""``epochzero explain``: what a word of the taxonomy or a signature means."""
+"""``epochzero explain``: what a word of the taxonomy, a signature or a rule means."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from epochzero import taxonomy
 from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from epochzero.check.rules import Rule
 
 __all__ = ["command"]
 
@@ -13,13 +18,15 @@ __all__ = ["command"]
 @click.command(name="explain")
 @click.argument("word", required=False)
 def command(word: str | None) -> None:
-    """Say what WORD means: a category, dimension, root cause, phase, retry advice or signature.
+    """Say what WORD means: a category, dimension, root cause, phase, retry advice, signature
+    or rule of `epochzero check`.
 
     Without WORD, list them all.
 
     \b
     epochzero explain tensor_mismatch
     epochzero explain pytorch/cuda-out-of-memory
+    epochzero explain module-missing
     """
     if word is None:
         _list()
@@ -46,14 +53,22 @@ def _list() -> None:
 
 
 def _term(word: str) -> None:
+    from epochzero.check.rules import builtin
+
+    rules = {rule.id: rule for rule in builtin()}
+    if word in rules:
+        _rule(rules[word])
+        return
     try:
         term = taxonomy.find(word)
     except KeyError:
         from difflib import get_close_matches
 
-        near = get_close_matches(word.replace(" ", "_").lower(), taxonomy.categories(), n=1)
+        near = get_close_matches(
+            word.replace(" ", "_").lower(), [*rules, *taxonomy.categories()], n=1
+        )
         hint = f"; did you mean {near[0]}?" if near else "; `epochzero explain` lists all words"
-        raise InputError(f"no category, cause or phase is called {word!r}{hint}") from None
+        raise InputError(f"no category, cause, phase or rule is called {word!r}{hint}") from None
     click.secho(f"{term.title} ({term.name})", bold=True)
     click.echo(term.definition)
     if term.dimension:
@@ -94,3 +109,21 @@ def _signature(name: str) -> None:
     for number, fix in enumerate(signature.fixes, 1):
         click.echo(f"Fix {number}:      {fix}")
     click.echo(f"Example:    {signature.examples[0].log}")
+
+
+def _rule(rule: Rule) -> None:
+    click.secho(f"{rule.title} ({rule.id})", bold=True)
+    click.echo(rule.why)
+    for label, text in (
+        ("Category", rule.category),
+        ("Fix", rule.fix),
+        ("Source", rule.source),
+    ):
+        click.echo(f"{label + ':':<12}{text}")
+    case = rule.catches[0]
+    click.echo(
+        f"Example:    {case.path}, line {case.line}" if case.line else f"Example:    {case.path}"
+    )
+    for number, line in enumerate(case.files.get(case.path, "").splitlines(), 1):
+        mark = ">" if number == case.line else " "
+        click.echo(f"  {mark} {line}")

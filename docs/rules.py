@@ -1,0 +1,114 @@
+"""Writes ``docs/rules``: a page for each category, with the rules that predict it, made from them.
+
+python docs/rules.py           # write the pages
+python docs/rules.py --check   # exit 1 if they are not up to date
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from epochzero import taxonomy
+from epochzero.check.rules import Case, Rule, builtin
+
+FOLDER = Path(__file__).resolve().parent / "rules"
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """File name and text of every page."""
+    order = list(taxonomy.categories())
+    rules = sorted(builtin(), key=lambda rule: order.index(rule.category))
+    categories = [(name, list(group)) for name, group in groupby(rules, key=_category)]
+    rows = [
+        f"| [`{rule.id}`]({name}.md#{rule.id}) | {rule.title} | {_title(name)} |"
+        for name, group in categories
+        for rule in group
+    ]
+    yield (
+        "README.md",
+        "\n".join(
+            [
+                "# The rules of check",
+                "",
+                f"{len(rules)} rules; [how they are used](../check.md).",
+                "",
+                "| rule | says | predicts |",
+                "|---|---|---|",
+                *rows,
+                "",
+            ]
+        ),
+    )
+    for name, group in categories:
+        yield f"{name}.md", "\n".join([f"# {_title(name)}", "", *map(_entry, group)])
+
+
+def _category(rule: Rule) -> str:
+    return rule.category
+
+
+def _title(category: str) -> str:
+    return taxonomy.categories()[category].title
+
+
+def _entry(rule: Rule) -> str:
+    lines = [
+        f"## {rule.id}",
+        "",
+        f"{_plain(rule.title)}.",
+        "",
+        _plain(rule.why),
+        "",
+        f"**Fix.** {_plain(rule.fix)}",
+        "",
+        f"**Source.** {_plain(rule.source)}.",
+        "",
+        *_case("Found", rule.catches[0]),
+        *_case("Left alone", rule.leaves[0]),
+    ]
+    return "\n".join(lines)
+
+
+def _case(label: str, case: Case) -> list[str]:
+    """A case as code; the target of the case too, since what is wrong depends on it."""
+    lines = [f"{label}:", "", "```python"]
+    for name, text in case.files.items():
+        lines += [f"# {name}"] if len(case.files) > 1 else []
+        for number, line in enumerate(text.splitlines(), 1):
+            mark = "  # <- here" if name == case.path and number == case.line else ""
+            lines.append(f"{line}{mark}")
+    lines += ["```", ""]
+    if case.arguments:
+        lines += ["with the arguments", "", "```text", " ".join(case.arguments), "```", ""]
+    if case.target:
+        lines += ["on a target with", "", "```toml", case.target.strip(), "```", ""]
+    return lines
+
+
+def _plain(text: str) -> str:
+    """Text in which an index before a call is not taken for a link."""
+    return text.replace("](", "]\\(")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--check", action="store_true", help="only say whether pages are current")
+    check = parser.parse_args().check
+    wanted = dict(pages())
+    present = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
+    if check:
+        return 0 if wanted == present else 1
+    FOLDER.mkdir(exist_ok=True)
+    for name in present.keys() - wanted.keys():
+        (FOLDER / name).unlink()
+    for name, text in wanted.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

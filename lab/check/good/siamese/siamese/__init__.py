@@ -1,0 +1,3 @@
+from .network import Siamese
+
+__all__ = ["Siamese"]

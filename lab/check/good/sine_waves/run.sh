@@ -1,0 +1,4 @@
+#!/bin/sh
+set -e
+python generate.py
+python train.py --steps 4

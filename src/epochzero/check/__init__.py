@@ -1,0 +1,154 @@
+"""A job against its platform, before it costs GPU time: read, never run.
+
+`check` takes what a person submits, a command line, and a `Target`, and answers with `Findings`:
+what will go wrong, where and in which phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from epochzero import taxonomy
+from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
+from epochzero.check.job import read_job
+from epochzero.check.job.model import Job
+from epochzero.check.program import read_program
+from epochzero.check.program.model import Program
+from epochzero.check.rules import Case, Rule, choose
+from epochzero.check.settings import read_settings
+from epochzero.check.suppress import Suppression, apply, suppressions
+from epochzero.check.target import read_target, this_machine
+from epochzero.check.target.model import Target
+from epochzero.errors import InputError
+
+__all__ = [
+    "Case",
+    "Checked",
+    "Finding",
+    "Place",
+    "Rule",
+    "Severity",
+    "Target",
+    "Unknown",
+    "check",
+]
+
+LARGEST_OTHER_BYTES = 1 << 20
+
+
+def check(
+    arguments: Sequence[str],
+    target: Target | str | Path | None = None,
+    *,
+    folder: str | Path = ".",
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Checked:
+    """What will go wrong when the job of a command line runs on a platform.
+
+    Args:
+        arguments: the command line, by words, as it would be submitted.
+        target: the platform, or the name or path of its description; when None the one that the
+            project's settings name, else this machine.
+        folder: where the command would be given; its ``pyproject.toml`` may hold settings.
+        select: ids of the rules to ask; when empty those of the settings, else all.
+        ignore: ids of rules not to ask, besides those of the settings.
+        environment: variables that are set where the command would be given.
+
+    Raises:
+        InputError: the command runs no Python that can be read, or the folder, the settings, the
+            target or a rule's name is wrong.
+    """
+    base = Path(folder).absolute()
+    if not base.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    settings = read_settings(base)
+    rules = choose(tuple(select) or settings.select, (*ignore, *settings.ignore))
+    platform = _platform(settings.target if target is None else target, environment)
+    read = read_job(tuple(arguments), base, environment)
+    programs = [_program(job, platform) for job in read.jobs]
+    answers = [answer for program in programs for answer in _asked(program, platform, rules)]
+    found = dict.fromkeys(answer for answer in answers if isinstance(answer, Finding))
+    unknown = [answer for answer in answers if isinstance(answer, Unknown)]
+    unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
+    kept, suppressed = apply(
+        found,
+        _suppressions(programs, found, base),
+        settings,
+        [rule.id for rule in rules],
+    )
+    return Checked(
+        jobs=tuple(_command(job) for job in read.jobs),
+        target=platform.name,
+        findings=tuple(sorted(kept, key=_order)),
+        unknowns=tuple(sorted(set(unknown), key=lambda one: (one.place, one.what, one.reason))),
+        suppressed=tuple(suppressed),
+        files=len({module.file for program in programs for module in program.modules.values()}),
+        rules=tuple(rule.id for rule in rules),
+    )
+
+
+def _platform(target: Target | str | Path, environment: Mapping[str, str] | None) -> Target:
+    if isinstance(target, Target):
+        return target
+    if str(target):
+        return read_target(target)
+    if environment is not None:
+        return this_machine(environment)
+    return replace(this_machine({}), environment=None, programs=None)
+
+
+def _program(job: Job, target: Target) -> Program:
+    """The job's program; an empty one where there is nothing to read."""
+    if job.fault:
+        return Program(job, {}, ())
+    try:
+        return read_program(job, target)
+    except InputError as error:
+        what = f"what {job.script or job.module} does"
+        return Program(job, {}, (), unknowns=(Unknown(what, str(error), job.at),))
+
+
+def _command(job: Job) -> str:
+    name = ["-m", job.module] if job.module else [str(job.script)]
+    return job.command or " ".join([job.program, *name, *job.argv])
+
+
+def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[Finding | Unknown]:
+    """The answers of all rules; one that fails does not take the others along."""
+    for rule in rules:
+        try:
+            yield from rule.check(program, target)
+        except Exception as error:
+            reason = f"the rule itself failed: {type(error).__name__}: {error}"
+            yield Unknown(rule.id, reason, Place("<command>"))
+
+
+def _suppressions(
+    programs: Sequence[Program], findings: Iterable[Finding], folder: Path
+) -> list[Suppression]:
+    """Those in the job's modules, and in its other files that findings name."""
+    texts = {m.path: m.text for program in programs for m in program.modules.values()}
+    for path in {finding.place.path for finding in findings} - texts.keys():
+        texts[path] = _text(folder / path)
+    return [one for path, text in texts.items() for one in suppressions(path, text)]
+
+
+def _text(file: Path) -> str:
+    """The text of a script or configuration; empty when it is none that can be read."""
+    try:
+        if not file.is_file() or file.stat().st_size > LARGEST_OTHER_BYTES:
+            return ""
+        return file.read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        return ""
+
+
+def _order(finding: Finding) -> tuple[bool, int, Place, str, str]:
+    """Errors first, then as the job would come to them."""
+    phases = list(taxonomy.phases())
+    phase = phases.index(finding.phase) if finding.phase in phases else len(phases)
+    return finding.severity != "error", phase, finding.place, finding.rule, finding.message

@@ -1,0 +1,267 @@
+"""The interfaces of libraries, in the versions that a target has: what was removed, and what is there.
+
+`uses` finds where the job uses something that `api_changes.toml` knows to have changed; `member`
+answers from the API that was captured with the target.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from types import MappingProxyType
+
+from epochzero.check.code import code_of
+from epochzero.check.findings import Place
+from epochzero.check.program.events import Called, Imported, Looked, Situation
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import External, Instance
+from epochzero.check.reach import Reach
+from epochzero.check.target.model import Signature, Target
+
+__all__ = [
+    "Change",
+    "Use",
+    "Version",
+    "changes",
+    "class_of",
+    "installed",
+    "member",
+    "uses",
+    "version",
+]
+
+Version = tuple[int, ...]
+_FOLDER = Path(__file__).parent
+_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A name or keyword of a library that a version took away, or has announced to take away.
+
+    Attributes:
+        name: dotted: of a module, function, class, method (``pandas.DataFrame.append``).
+        keyword: of ``name`` as a function; empty when the name itself goes.
+        distribution: normalized name of what brings it.
+        removed: first version without it; empty when none is known.
+        back: version in which the name came back with another meaning; empty when it did not.
+        deprecated: first version that warns; empty when not known.
+        instead: what to use.
+        source: where that is said.
+    """
+
+    name: str
+    keyword: str
+    distribution: str
+    removed: str
+    back: str
+    deprecated: str
+    instead: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place where the job uses what has changed.
+
+    Attributes:
+        change: what.
+        at: where and when.
+        kind: ``import``, ``attribute``, ``keyword``, or ``override`` for a method that a class of
+            the job gives a library to call.
+    """
+
+    change: Change
+    at: Situation
+    kind: str
+
+
+def version(text: str) -> Version:
+    """The release numbers of a version: ``2.1.0+cu121`` is ``(2, 1, 0)``; empty when there are none."""
+    found = _NUMBERS.match(text.strip().removeprefix("v"))
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def reached(text: str, needed: str) -> bool:
+    """Whether a version is at least another; a pre-release counts as its release."""
+    have, want = version(text), version(needed)
+    width = max(len(have), len(want))
+    return have + (0,) * (width - len(have)) >= want + (0,) * (width - len(want))
+
+
+def installed(target: Target, distribution: str) -> str:
+    """The version of a distribution on the target; empty when it is not known."""
+    found = (target.distributions or {}).get(distribution)
+    return found.version if found is not None and version(found.version) else ""
+
+
+@cache
+def changes() -> Mapping[str, tuple[Change, ...]]:
+    """What is known to have changed, by name."""
+    table = tomllib.loads((_FOLDER / "api_changes.toml").read_text(encoding="utf-8"))
+    found: dict[str, list[Change]] = {}
+    for group in table["group"]:
+        for written, instead in group["names"].items():
+            name, _, keyword = written.partition("(")
+            change = Change(
+                name,
+                keyword.rstrip("=)"),
+                group["distribution"],
+                group.get("removed", ""),
+                group.get("back", ""),
+                group.get("deprecated", ""),
+                instead,
+                group["source"],
+            )
+            found.setdefault(name, []).append(change)
+    return MappingProxyType({name: tuple(all_of) for name, all_of in found.items()})
+
+
+@cache
+def _results() -> Mapping[str, str]:
+    """Which class of object a library's function gives, by its dotted name."""
+    table = tomllib.loads((_FOLDER / "api_results.toml").read_text(encoding="utf-8"))
+    return {name: cls for cls, names in table.items() for name in names}
+
+
+@cache
+def _aliases() -> Mapping[str, str]:
+    """Other names of the same library, by module: ``lightning.pytorch`` is ``pytorch_lightning``."""
+    return {
+        "lightning.pytorch": "pytorch_lightning",
+        "tensorflow.keras": "keras",
+        "torch.optim.lr_scheduler.lr_scheduler": "torch.optim.lr_scheduler",
+    }
+
+
+@lru_cache(maxsize=4096)
+def class_of(name: str) -> str:
+    """A dotted name of an event with the results of calls put for the calls.
+
+    ``pandas.read_csv().append`` is ``pandas.DataFrame.append``; empty when what a call gives is
+    not known.
+    """
+    parts = name.split("()")
+    resolved = parts[0]
+    for rest in parts[1:]:
+        last = resolved.rpartition(".")[2]
+        made = _results().get(resolved, resolved if last[:1].isupper() else "")
+        if not made:
+            return ""
+        resolved = made + rest
+    for old, new in _aliases().items():
+        if resolved.startswith(old + "."):
+            resolved = new + resolved[len(old) :]
+    return resolved
+
+
+@lru_cache(maxsize=1)  # Two rules ask for the same program, one after the other.
+def uses(program: Program) -> tuple[Use, ...]:
+    """Where the program uses what the table knows to have changed."""
+    found: dict[tuple[Place, Change], Use] = {}
+    for use in (*_in_events(program), *_overrides(program)):
+        line = Place(use.at.place.path, use.at.place.line)
+        found.setdefault((line, use.change), use)
+    return tuple(found.values())
+
+
+def _in_events(program: Program) -> Iterator[Use]:
+    for event in program.events:
+        if isinstance(event, Imported):
+            for name in _imported(event):
+                yield from (Use(one, event.at, "import") for one in _named(name))
+        elif isinstance(event, Looked):
+            if not event.item and not event.stored and (name := _looked(event)):
+                yield from (Use(one, event.at, "attribute") for one in _named(name))
+        else:
+            yield from _in_call(event)
+
+
+def _in_call(event: Called) -> Iterator[Use]:
+    name = class_of(event.name)
+    for change in changes().get(name, ()):
+        if not change.keyword:
+            yield Use(change, event.at, "attribute")
+        elif change.keyword in event.keywords:
+            yield Use(change, event.at, "keyword")
+    if not name.endswith("."):
+        yield from (Use(one, event.at, "attribute") for one in _named(name, above=True))
+
+
+def _named(name: str, above: bool = False) -> Iterator[Change]:
+    """Changes of a name, or of one that it lies in; of the latter only when ``above``."""
+    if not above:
+        yield from (one for one in changes().get(name, ()) if not one.keyword)
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield from (one for one in changes().get(name, ()) if not one.keyword)
+
+
+def _imported(event: Imported) -> Iterator[str]:
+    if not event.names:
+        yield event.module
+    for name in event.names:
+        yield event.module if name == "*" else f"{event.module}.{name}"
+
+
+def _looked(event: Looked) -> str:
+    if isinstance(event.on, External):
+        return class_of(f"{event.on.name}.{event.name}")
+    if isinstance(event.on, Instance) and not event.on.own:
+        return class_of(f"{event.on.made_by}().{event.name}")
+    return ""
+
+
+def _overrides(program: Program) -> Iterator[Use]:
+    """Methods that a class of the job defines for a library that no longer calls them."""
+    reach = Reach.of(program)
+    for module in program.modules.values():
+        code = code_of(module)
+        for cls in code.classes.values():
+            for base in code.library_bases(cls):
+                for method in code.methods(cls):
+                    for change in changes().get(f"{class_of(base)}.{method.name}", ()):
+                        if not change.keyword and (at := reach.at(module, cls)) is not None:
+                            place = module.place(method)
+                            yield Use(change, Situation(place, at.via, at.phase), "override")
+
+
+def member(target: Target, name: str) -> tuple[bool | None, Signature | None, tuple[str, ...]]:
+    """What the captured API says of a dotted name of a library.
+
+    Returns:
+        whether it is there (None when that is not known), its signature where it has one that is
+        known, and the names beside it.
+    """
+    parts = name.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        names = target.api.get(".".join(parts[:length]))
+        if names is not None:
+            return _among(target, ".".join(parts[:length]), names, parts[length:])
+    return None, None, ()
+
+
+def _among(
+    target: Target, module: str, names: Mapping[str, Signature | None], rest: list[str]
+) -> tuple[bool | None, Signature | None, tuple[str, ...]]:
+    written = ".".join(rest)
+    if written in names:
+        return True, names[written], ()
+    prefix = ".".join([*rest[:-1], ""]) if len(rest) > 1 else ""
+    beside = tuple(
+        name[len(prefix) :]
+        for name in names
+        if name.startswith(prefix) and "." not in name[len(prefix) :]
+    )
+    is_open = f"{prefix}*" in names or "__getattr__" in names or rest[-1].startswith("_")
+    # Of a class without members nothing is known, and a constant's attributes are not captured.
+    if is_open or not beside or len(rest) > 2:
+        return None, None, beside
+    inner = f"{module}.{written}"
+    if any(one == inner or one.startswith(inner + ".") for one in target.api):
+        return True, None, beside
+    return False, None, beside

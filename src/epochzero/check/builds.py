@@ -1,0 +1,158 @@
+"""Builds of libraries against the platform's GPUs, driver and shared libraries."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from epochzero.check.program.events import Called, Imported
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance, Value
+from epochzero.check.target.model import Target
+
+__all__ = [
+    "Needed",
+    "Reason",
+    "device_named",
+    "first_import",
+    "lacks_cuda",
+    "lowest_capability",
+    "moves_to_cuda",
+    "needed_libraries",
+    "runs_on",
+    "wants_cuda",
+]
+
+_ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
+_LAUNCHES_CUDA = frozenset(
+    {"lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed"}
+)
+Reason = str
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Shared libraries that a module of a distribution loads.
+
+    Attributes:
+        module: that loads them.
+        distribution: that brings the module, by its normalized name.
+        needs: of each group one must be there.
+        packages: what brings them.
+        unless: a distribution that brings them along; empty when there is none.
+        within: the name of the module whose import loads them; empty when any import does.
+        source: where that is said.
+    """
+
+    module: str
+    distribution: str
+    needs: tuple[tuple[str, ...], ...]
+    packages: str
+    unless: str
+    within: str
+    source: str
+
+
+@cache
+def needed_libraries() -> Mapping[str, Needed]:
+    """The shared libraries that modules load, by module."""
+    text = (Path(__file__).parent / "shared_libraries.toml").read_text(encoding="utf-8")
+    found = {}
+    for module, said in tomllib.loads(text).items():
+        found[module] = Needed(
+            module,
+            said["distribution"],
+            tuple(tuple(group) for group in said["needs"]),
+            said["packages"],
+            said.get("unless", ""),
+            said.get("within", ""),
+            said["source"],
+        )
+    return MappingProxyType(found)
+
+
+def first_import(program: Program, module: str) -> Imported | None:
+    """The first import of a top-level module or of something in it."""
+    inside = f"{module}."
+    found = (one for one in program.imports if (one.module + ".").startswith(inside))
+    return next(found, None)
+
+
+def wants_cuda(program: Program) -> bool:
+    """Whether the job names CUDA anywhere, or leaves the devices to a framework that takes GPUs."""
+    if any("cuda" in module.text for module in program.modules.values()):
+        return True
+    return any(one.module.partition(".")[0] in _LAUNCHES_CUDA for one in program.imports)
+
+
+def lacks_cuda(target: Target) -> Reason:
+    """Why nothing can be put on a GPU there; empty when it can, or when that is not known."""
+    torch = (target.distributions or {}).get("torch")
+    if target.cuda_of_torch == "" or (torch is not None and torch.version.endswith("+cpu")):
+        return "its PyTorch is a build for CPUs"
+    if target.gpus == ():
+        return "it has no GPU"
+    return ""
+
+
+def device_named(value: Value | None) -> str:
+    """The device that a value names: ``cuda`` of ``"cuda:0"`` or ``torch.device("cuda", 0)``."""
+    if isinstance(value, Instance) and value.made_by == "torch.device":
+        value = value.arguments[0] if value.arguments else value.keywords.get("type")
+    if isinstance(value, Constant) and isinstance(value.value, str):
+        return value.value.partition(":")[0]
+    return ""
+
+
+def moves_to_cuda(program: Program) -> Iterator[Called]:
+    """Calls that put something on a GPU."""
+    for call in program.calls:
+        method = call.name.rpartition(".")[2]
+        first = call.arguments[0] if call.arguments else None
+        if method == "cuda" and call.receiver is not None:
+            if device_named(first) in ("", "cuda"):
+                yield call
+        elif (
+            call.name in ("torch.cuda.set_device", "torch.cuda.get_device_properties")
+            or (method == "to" and call.receiver is not None and device_named(first) == "cuda")
+            or (
+                call.name.startswith("torch.")
+                and device_named(call.keywords.get("device")) == "cuda"
+            )
+        ):
+            yield call
+
+
+def lowest_capability(target: Target) -> tuple[int, int] | None:
+    """The lowest compute capability among the GPUs; None when one is not known."""
+    found = [gpu.capability for gpu in target.gpus or ()]
+    known = [capability for capability in found if capability is not None]
+    return min(known) if known and len(known) == len(found) else None
+
+
+def runs_on(architectures: tuple[str, ...], capability: tuple[int, int]) -> bool:
+    """Whether code that was built for some architectures runs on a GPU.
+
+    Binary code runs on the same major version from its minor version on, PTX on all later GPUs;
+    code for ``sm_90a`` runs on 9.0 alone, for ``sm_100f`` on its family (NVIDIA, CUDA C++
+    Programming Guide, compute capability and binary compatibility).
+    """
+    for text in architectures:
+        found = _ARCHITECTURE.fullmatch(text.strip())
+        if found is None:
+            return True
+        built = int(found[2]), int(found[3])
+        if found[4] == "a":
+            fits = built == capability
+        elif found[1] == "compute" and not found[4]:
+            fits = capability >= built
+        else:
+            fits = capability[0] == built[0] and capability[1] >= built[1]
+        if fits:
+            return True
+    return False

@@ -1,0 +1,241 @@
+"""Whether the arguments of a call fit what is called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from epochzero.check.code import Definition, Function, code_of, dotted, made_class, resolve
+from epochzero.check.program.model import Module, Program
+from epochzero.check.target.model import Signature
+
+__all__ = [
+    "called_function",
+    "constructor",
+    "given",
+    "gives_nothing",
+    "method_of",
+    "misfit",
+    "own_bases",
+    "parameters",
+]
+
+_HARMLESS = frozenset(
+    [
+        "staticmethod",
+        "classmethod",
+        "torch.no_grad",
+        "torch.inference_mode",
+        "torch.enable_grad",
+        "no_grad",
+        "functools.lru_cache",
+        "functools.cache",
+        "lru_cache",
+        "cache",
+        "override",
+        "typing.override",
+        "abstractmethod",
+        "abc.abstractmethod",
+    ]
+)
+_PLAIN_BASES = frozenset(
+    [
+        "object",
+        "torch.nn.Module",
+        "torch.nn.modules.Module",
+        "torch.utils.data.Dataset",
+        "torch.utils.data.dataset.Dataset",
+        "torch.autograd.Function",
+        "pytorch_lightning.LightningModule",
+        "lightning.LightningModule",
+        "lightning.pytorch.LightningModule",
+        "Exception",
+        "abc.ABC",
+    ]
+)
+
+
+def parameters(function: Function, bound: bool) -> Signature | None:
+    """The parameters of a function of the job; None when a decorator may change them.
+
+    Args:
+        function: its definition.
+        bound: whether the first one, ``self``, is given by the object.
+    """
+    if any(_name(one) not in _HARMLESS for one in function.decorator_list):
+        return None
+    said = function.args
+    positional = [*said.posonlyargs, *said.args]
+    skipped = int(bound and not _is_static(function) and bool(positional))
+    names = tuple(arg.arg for arg in positional[skipped:])
+    only = [arg.arg for arg in said.posonlyargs]
+    keyword_only = [arg.arg for arg in said.kwonlyargs]
+    required = [
+        arg.arg
+        for arg, value in zip(said.kwonlyargs, said.kw_defaults, strict=True)
+        if value is None
+    ]
+    return Signature(
+        positional=names,
+        required=max(0, len(names) - len(said.defaults)),
+        keywords=tuple(name for name in (*names, *keyword_only) if name not in only),
+        required_keywords=tuple(required),
+        any_positional=said.vararg is not None,
+        any_keyword=said.kwarg is not None,
+    )
+
+
+def _name(decorator: ast.expr) -> str:
+    return dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
+
+
+def _is_static(function: Function) -> bool:
+    return any(_name(one) == "staticmethod" for one in function.decorator_list)
+
+
+def given(call: ast.Call) -> tuple[int, tuple[str, ...], bool]:
+    """How many arguments a call gives by position, which by name, and whether these are all."""
+    positional = [one for one in call.args if not isinstance(one, ast.Starred)]
+    keywords = tuple(one.arg for one in call.keywords if one.arg is not None)
+    complete = len(positional) == len(call.args) and len(keywords) == len(call.keywords)
+    return len(positional), keywords, complete
+
+
+def misfit(signature: Signature, positional: int, keywords: Collection[str], complete: bool) -> str:
+    """What Python would say of the arguments of a call; empty when they fit."""
+    names = signature.positional
+    if positional > len(names) and not signature.any_positional:
+        return f"takes {len(names)} positional argument{_s(names)} but {_were(positional)} given"
+    unknown = [one for one in keywords if one not in signature.keywords]
+    if unknown and not signature.any_keyword:
+        return f"got an unexpected keyword argument '{unknown[0]}'"
+    twice = [one for one in names[:positional] if one in keywords and one in signature.keywords]
+    if twice:
+        return f"got multiple values for argument '{twice[0]}'"
+    if not complete:
+        return ""
+    missing = [one for one in names[positional : signature.required] if one not in keywords]
+    if missing:
+        return (
+            f"missing {len(missing)} required positional argument{_s(missing)}: {_listed(missing)}"
+        )
+    missing = [one for one in signature.required_keywords if one not in keywords]
+    if missing:
+        return f"missing {len(missing)} required keyword-only argument{_s(missing)}: {_listed(missing)}"
+    return ""
+
+
+def _s(names: Collection[str]) -> str:
+    return "" if len(names) == 1 else "s"
+
+
+def _were(count: int) -> str:
+    return f"{count} was" if count == 1 else f"{count} were"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(f"'{name}'" for name in names)
+
+
+def own_bases(
+    program: Program, module: Module, cls: ast.ClassDef, depth: int = 0
+) -> list[tuple[Module, ast.ClassDef]] | None:
+    """A class and the job's classes that it derives from; None when one of its bases is not known.
+
+    Classes of libraries that add nothing to how an object is made do not count.
+    """
+    if depth > 8 or cls.keywords or cls.decorator_list:
+        return None
+    found = [(module, cls)]
+    for base in cls.bases:
+        resolved = resolve(program, module, base)
+        if resolved is not None and isinstance(resolved[1], ast.ClassDef):
+            above = own_bases(program, resolved[0], resolved[1], depth + 1)
+            if above is None:
+                return None
+            found += above
+        elif (code_of(module).imported_name(base) or dotted(base)) not in _PLAIN_BASES:
+            return None
+    return found
+
+
+def method_of(line: list[tuple[Module, ast.ClassDef]], name: str) -> tuple[Module, Function] | None:
+    """The method of a class or of those it derives from; None when it is not a plain function."""
+    for module, cls in line:
+        named = [one for one in code_of(module).methods(cls) if one.name == name]
+        assigned = [
+            node
+            for node in cls.body
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        if any(
+            isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+            for statement in assigned
+            for node in ast.walk(statement)
+        ):
+            return None
+        if named:
+            return (module, named[0]) if len(named) == 1 else None
+    return None
+
+
+def gives_nothing(function: Function) -> bool:
+    """Whether a function surely returns None: it ends, and no return of it has a value."""
+    if function.decorator_list or isinstance(function, ast.AsyncFunctionDef):
+        return False
+    todo: list[ast.AST] = list(function.body)
+    for node in todo:
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return False
+        if isinstance(node, ast.Return) and not (node.value is None or _is_none(node.value)):
+            return False
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            todo += ast.iter_child_nodes(node)
+    # A body of ... or of a raise is there to be replaced.
+    last = function.body[-1]
+    is_stub = isinstance(last, ast.Raise | ast.Pass) or (
+        isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant)
+    )
+    return not is_stub
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def called_function(program: Program, module: Module, call: ast.Call) -> Function | None:
+    """The function or method of the job that a call surely runs; None when that is not known."""
+    own = resolve(program, module, call.func)
+    if own is not None:
+        return None if isinstance(own[1], ast.ClassDef) else own[1]
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    made = made_class(program, module, call.func.value)
+    line = own_bases(program, *made) if made is not None else None
+    if line is None or _is_stored(program, call.func.attr):
+        return None
+    found = method_of(line, call.func.attr)
+    return found[1] if found is not None else None
+
+
+def _is_stored(program: Program, name: str) -> bool:
+    """Whether something is put under a name after a dot."""
+    return any(
+        node.attr == name and isinstance(node.ctx, ast.Store)
+        for module in program.modules.values()
+        for node in code_of(module).of(ast.Attribute)
+    )
+
+
+def constructor(program: Program, module: Module, definition: Definition) -> Signature | None:
+    """The parameters of a function of the job, or of a class when it is made; None when not known."""
+    if not isinstance(definition, ast.ClassDef):
+        return parameters(definition, bound=False)
+    line = own_bases(program, module, definition)
+    if line is None or method_of(line, "__new__") is not None:
+        return None
+    found = method_of(line, "__init__")
+    if found is not None:
+        return parameters(found[1], bound=True)
+    is_plain = not any(cls.bases for _, cls in line)
+    return Signature() if is_plain else None

@@ -1,0 +1,298 @@
+"""The syntax of the job's own modules: what they define, and what a name in them means."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TypeAlias, TypeVar
+
+from epochzero.check.program.model import Module, Program
+
+__all__ = [
+    "Code",
+    "Definition",
+    "Function",
+    "code_of",
+    "dotted",
+    "made_class",
+    "only_value",
+    "resolve",
+]
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Definition: TypeAlias = Function | ast.ClassDef
+_Node = TypeVar("_Node", bound=ast.AST)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+@lru_cache(maxsize=4096)
+def code_of(module: Module) -> Code:
+    """The syntax of a module, read once."""
+    return Code(module)
+
+
+def dotted(node: ast.AST) -> str:
+    """``a.b.c`` of such an expression; empty of others."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(parts)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    """What an import gives a name: a module, or a name of it."""
+
+    module: str
+    name: str
+
+
+class Code:
+    """The nodes of a module by type, with their parents, and the names that it binds."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.parent: dict[ast.AST, ast.AST] = {}
+        self._nodes: dict[type[ast.AST], list[ast.AST]] = {}
+        todo: list[ast.AST] = [] if module.tree is None else [module.tree]
+        for node in todo:  # Grows while it is walked: breadth first, without recursion.
+            self._nodes.setdefault(type(node), []).append(node)
+            for child in ast.iter_child_nodes(node):
+                self.parent[child] = node
+                todo.append(child)
+
+    def of(self, kind: type[_Node]) -> Sequence[_Node]:
+        """All nodes of a type."""
+        return self._nodes.get(kind, [])  # type: ignore[return-value]
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """All names after a dot, read or set."""
+        return frozenset(node.attr for node in self.of(ast.Attribute))
+
+    @cached_property
+    def stored(self) -> dict[str, int]:
+        """How often the module's own level, or a ``global`` of it, binds a name."""
+        count: dict[str, int] = {}
+        for name, scope in self.bindings:
+            if scope is self.module.tree:
+                count[name] = count.get(name, 0) + 1
+        for declared in self.of(ast.Global):
+            for name in declared.names:
+                count[name] = count.get(name, 0) + 2
+        return count
+
+    @cached_property
+    def locals(self) -> dict[ast.AST, frozenset[str]]:
+        """The names that a function, lambda or class binds, parameters too."""
+        found: dict[ast.AST, set[str]] = {}
+        for name, scope in self.bindings:
+            found.setdefault(scope, set()).add(name)
+        return {scope: frozenset(names) for scope, names in found.items()}
+
+    @cached_property
+    def bindings(self) -> list[tuple[str, ast.AST]]:
+        """Names, and the scope in which they are bound."""
+        found: list[tuple[str, ast.AST]] = []
+        for node in self.of(ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                found.append((node.id, self.scope(node)))
+        for arg in self.of(ast.arg):
+            found.append((arg.arg, self.scope(arg)))
+        definitions: list[Definition] = [
+            *self.of(ast.FunctionDef),
+            *self.of(ast.AsyncFunctionDef),
+            *self.of(ast.ClassDef),
+        ]
+        for one in definitions:
+            found.append((one.name, self.scope(self.parent[one])))
+        for alias in self.of(ast.alias):
+            name = alias.asname or alias.name.partition(".")[0]
+            found.append((name, self.scope(self.parent[alias])))
+        for handler in self.of(ast.ExceptHandler):
+            if handler.name:
+                found.append((handler.name, self.scope(handler)))
+        patterns: list[ast.MatchAs | ast.MatchStar] = [
+            *self.of(ast.MatchAs),
+            *self.of(ast.MatchStar),
+        ]
+        for pattern in patterns:
+            if pattern.name:
+                found.append((pattern.name, self.scope(pattern)))
+        return found
+
+    @cached_property
+    def assigned(self) -> dict[str, list[ast.Assign]]:
+        """The plain assignments ``name = value``, by name."""
+        found: dict[str, list[ast.Assign]] = {}
+        for one in self.of(ast.Assign):
+            if len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
+                found.setdefault(one.targets[0].id, []).append(one)
+        return found
+
+    def scope(self, node: ast.AST) -> ast.AST:
+        """The function, lambda, class or module in which a node lies, or which it is."""
+        while not isinstance(node, _SCOPES) and node in self.parent:
+            node = self.parent[node]
+        return node
+
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around a node, the innermost first."""
+        while node in self.parent:
+            node = self.parent[node]
+            yield node
+
+    def function(self, node: ast.AST) -> Function | None:
+        """The function around a node."""
+        found = (
+            one
+            for one in self.around(node)
+            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+        )
+        return next(found, None)
+
+    def class_around(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class around a node."""
+        return next((one for one in self.around(node) if isinstance(one, ast.ClassDef)), None)
+
+    @cached_property
+    def functions(self) -> dict[str, Function]:
+        """The functions of the module's own level that nothing else is bound over."""
+        return {node.name: node for node in self._top() if not isinstance(node, ast.ClassDef)}
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """The classes of the module's own level that nothing else is bound over."""
+        return {node.name: node for node in self._top() if isinstance(node, ast.ClassDef)}
+
+    def _top(self) -> Iterator[Definition]:
+        for node in self.module.tree.body if self.module.tree is not None else ():
+            if (
+                isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+                and self.stored.get(node.name) == 1
+            ):
+                yield node
+
+    @staticmethod
+    def methods(cls: ast.ClassDef) -> list[Function]:
+        """The functions that stand in a class."""
+        return [
+            node for node in cls.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+
+    def library_bases(self, cls: ast.ClassDef) -> list[str]:
+        """The bases of a class as names of libraries: ``torch.nn.Module``; own ones are left out."""
+        return [name for base in cls.bases if (name := self.imported_name(base))]
+
+    @cached_property
+    def _imports(self) -> dict[str, _Binding]:
+        """What the imports of the module's own level bind, where nothing else does."""
+        found: dict[str, _Binding] = {}
+        for node in self.of(ast.Import):
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                module = alias.name if alias.asname else first
+                found[alias.asname or first] = _Binding(module, "")
+        for taken in self.of(ast.ImportFrom):
+            for alias in taken.names:
+                module = self.absolute(taken)
+                found[alias.asname or alias.name] = _Binding(module, alias.name)
+        return found
+
+    def absolute(self, node: ast.ImportFrom) -> str:
+        """The module that a ``from`` names, relative ones resolved."""
+        if not node.level:
+            return node.module or ""
+        is_package = self.module.path.endswith("__init__.py")
+        parts = self.module.name.split(".")
+        base = parts[: len(parts) - node.level + is_package]
+        return ".".join([*base, node.module] if node.module else base)
+
+    def imported_name(self, node: ast.AST) -> str:
+        """The dotted name, aliases resolved, of an expression that names something imported."""
+        name = dotted(node)
+        first, _, rest = name.partition(".")
+        binding = self._imports.get(first)
+        if binding is None or not name or self.is_local(node, first):
+            return ""
+        return ".".join(part for part in (binding.module, binding.name, rest) if part)
+
+    def is_local(self, node: ast.AST, name: str) -> bool:
+        """Whether a function around a node binds a name itself (other than by an import)."""
+        for one in self.around(node):
+            if isinstance(one, _SCOPES) and name in self.locals.get(one, ()):
+                imports = (n for n in ast.walk(one) if isinstance(n, ast.alias))
+                if not any((n.asname or n.name.partition(".")[0]) == name for n in imports):
+                    return True
+        return False
+
+
+def resolve(program: Program, module: Module, node: ast.AST) -> tuple[Module, Definition] | None:
+    """The function or class of the job that an expression surely names.
+
+    None where it is not one, is bound over, or is decorated away from its module's own level.
+    """
+    code = code_of(module)
+    name = dotted(node)
+    first, _, rest = name.partition(".")
+    if not name or code.is_local(node, first):
+        return None
+    if not rest and (own := code.functions.get(first) or code.classes.get(first)):
+        return module, own
+    if code.stored.get(first, 0) > 1:
+        return None
+    return _defined(program, code.imported_name(node))
+
+
+def _defined(program: Program, name: str, depth: int = 0) -> tuple[Module, Definition] | None:
+    """A definition of the job by its dotted name, through re-exports."""
+    within, _, last = name.rpartition(".")
+    module = program.modules.get(within)
+    if module is None or depth > 8:
+        return None
+    code = code_of(module)
+    if own := code.functions.get(last) or code.classes.get(last):
+        return module, own
+    if code.stored.get(last, 0) != 1:
+        return None
+    return _defined(program, code.imported_name(ast.Name(last, ast.Load())), depth + 1)
+
+
+def made_class(
+    program: Program, module: Module, node: ast.AST
+) -> tuple[Module, ast.ClassDef] | None:
+    """The job's class of which a name surely holds an object: ``runner = Runner()``, and nothing else."""
+    if isinstance(node, ast.Call):
+        own = resolve(program, module, node.func)
+        return (own[0], own[1]) if own is not None and isinstance(own[1], ast.ClassDef) else None
+    value = only_value(module, node)
+    return made_class(program, module, value) if isinstance(value, ast.Call) else None
+
+
+def only_value(module: Module, node: ast.AST) -> ast.expr | None:
+    """What a name was given where that happens once, in its own function or at the module's level."""
+    if not isinstance(node, ast.Name):
+        return None
+    code = code_of(module)
+    scope = next(
+        (
+            one
+            for one in code.around(node)
+            if (isinstance(one, _SCOPES) and node.id in code.locals.get(one, ()))
+            or one is module.tree
+        ),
+        None,
+    )
+    given = [one for one in code.assigned.get(node.id, ()) if code.scope(one) is scope]
+    bound = sum(1 for name, where in code.bindings if name == node.id and where is scope)
+    if len(given) != 1 or bound != 1 or scope is None:
+        return None
+    declared: list[ast.Global | ast.Nonlocal] = [*code.of(ast.Global), *code.of(ast.Nonlocal)]
+    if any(node.id in one.names for one in declared):
+        return None
+    return given[0].value

@@ -1,0 +1,101 @@
+"""What a check answers: what will go wrong, where and in which phase; and what could not be checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+__all__ = ["SCHEMA", "Checked", "Finding", "Place", "Severity", "Unknown"]
+
+SCHEMA = "epochzero.findings/1"
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where in the code, the configuration or the command line.
+
+    Attributes:
+        path: of the file, relative to the folder of the job where it lies in it; ``<command>`` for
+            the command line, ``<target>`` for the target.
+        line: from 1; 0 where there is none.
+        column: from 1; 0 where there is none.
+        code: the source line, without the blanks around it.
+    """
+
+    path: str
+    line: int = 0
+    column: int = 0
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that will go wrong, or is likely to.
+
+    Attributes:
+        rule: id of the rule that found it.
+        severity: ``error`` when the job would fail on the target, ``warning`` when it may, or would
+            go on with wrong results.
+        category: of the failure that it would be, by the taxonomy.
+        phase: in which the job would have failed, by the taxonomy.
+        place: where.
+        message: what is wrong, with the values that make it so.
+        consequence: what would have happened: the error that the job would have ended with.
+        fix: what to do.
+        via: the calls and imports through which the place is reached, the entry point first.
+    """
+
+    rule: str
+    severity: Severity
+    category: str
+    phase: str
+    place: Place
+    message: str
+    consequence: str
+    fix: str
+    via: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Something that could not be checked.
+
+    Attributes:
+        what: what was to be checked.
+        reason: why it could not be.
+        place: where.
+    """
+
+    what: str
+    reason: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """All that a check found.
+
+    Attributes:
+        jobs: the commands as they finally run, for people; a launch script may run several.
+        target: name of the target.
+        findings: errors first, then by phase and place.
+        unknowns: by place.
+        suppressed: findings that a comment or the configuration took away, with the reason given.
+        files: how many source files were read.
+        rules: ids of the rules that were asked.
+    """
+
+    jobs: tuple[str, ...]
+    target: str
+    findings: tuple[Finding, ...]
+    unknowns: tuple[Unknown, ...]
+    suppressed: tuple[tuple[Finding, str], ...]
+    files: int
+    rules: tuple[str, ...]
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The form of the JSON output."""
+        return {"schema": SCHEMA, **asdict(self)}

@@ -1,0 +1,71 @@
+"""A command line, and what it finally runs.
+
+>>> from pathlib import Path
+>>> from epochzero.check.job import read_job
+>>> read_job(["torchrun", "--nproc_per_node=4", "train.py"], Path.cwd()).jobs  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from epochzero.check.findings import Place
+from epochzero.check.job.command import follow
+from epochzero.check.job.model import COMMAND, Job, Source, Submission, Word
+from epochzero.check.job.setting import Record, Script, Setting
+from epochzero.errors import InputError
+
+__all__ = ["Job", "Source", "Submission", "read_job"]
+
+
+def read_job(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+) -> Submission:
+    """What a command finally runs, read from its words and from the files that it names.
+
+    Nothing is run and nothing is written.
+
+    Args:
+        arguments: the words of the command: ``["sbatch", "train.slurm"]``; a script, a batch file or
+            a manifest alone too.
+        folder: in which it would be run.
+        environment: in which it would be run; None when it is not known.
+
+    Raises:
+        InputError: no Python program is run, or the script is not there, cannot be read or is no
+            Python.
+    """
+    if not arguments:
+        raise InputError("no command: give what you would submit, such as `python train.py`")
+    root = Path(os.path.abspath(folder))
+    if not root.is_dir():
+        raise InputError(f"{folder}: not a folder, so no job can be read in it")
+    command = shlex.join(arguments)
+    record = Record(root, environment, command)
+    draft = Job((), None, "", root, command=command, root=root)
+    follow(_words(arguments, command), Setting(record, draft, Script(COMMAND, command, 0)))
+    if not record.jobs and not record.unknowns:
+        raise InputError(_nothing(arguments, record))
+    return Submission(tuple(record.whole()), tuple(record.unknowns))
+
+
+def _words(arguments: Sequence[str], command: str) -> list[Word]:
+    words, column = [], 1
+    for text in arguments:
+        words.append(Word(text, Place(COMMAND, 0, column, command)))
+        column += len(shlex.quote(text)) + 1
+    return words
+
+
+def _nothing(arguments: Sequence[str], record: Record) -> str:
+    """Why a command runs no Python program, for people."""
+    called = list(dict.fromkeys(source.text for source in record.programs))
+    told = f"; it runs {', '.join(called[:5])}" if called else ""
+    return (
+        f"`{record.command[:200]}` runs no Python program that can be read here{told}. Give what you "
+        "submit: `python train.py`, a launcher with its arguments, a launch script, a batch file, a "
+        "Kubernetes manifest or a docker command."
+    )

@@ -1,0 +1,259 @@
+"""Kubernetes manifests: pods, and whatever holds templates of pods (Job, PyTorchJob, MPIJob, RayJob).
+
+Numbers and commands are read from the composed nodes, since these know their lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import yaml
+
+from epochzero.check.findings import Place
+from epochzero.check.job.meanings import bytes_of, count_of, with_said
+from epochzero.check.job.model import Job, Word
+from epochzero.check.job.setting import Script
+
+__all__ = ["Container", "containers_of", "scalars"]
+
+MOST_NODES = 20_000
+_REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
+_SETS = {
+    "PyTorchJob": ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"),
+    "TFJob": ("TF_CONFIG",),
+    "Job": ("JOB_COMPLETION_INDEX",),
+}
+"""Variables that the controller of a kind sets in its pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container of a manifest.
+
+    Attributes:
+        draft: the job as far as the manifest says it.
+        place: where it stands.
+        words: of its command and arguments; empty where the image or ``text`` says them.
+        text: a whole command line, as a RayJob has it.
+        folder: in which it starts; None where the image says so.
+    """
+
+    draft: Job
+    place: Place
+    words: tuple[Word, ...]
+    text: Word | None = None
+    folder: Word | None = None
+
+
+def scalars(node: yaml.Node | None) -> Iterator[tuple[str, str, int]]:
+    """The entries of a mapping that are no mappings or lists: key, text, row from 0."""
+    for key, value in _items(node):
+        if isinstance(value, yaml.ScalarNode):
+            yield key, value.value, value.start_mark.line
+
+
+def containers_of(script: Script, draft: Job) -> Iterator[Container]:
+    """The containers of all documents of a manifest, each command once.
+
+    Args:
+        script: the manifest.
+        draft: the job so far.
+
+    Raises:
+        yaml.YAMLError: it is no YAML.
+    """
+    seen: set[tuple[object, ...]] = set()
+    for document in yaml.compose_all(script.text, Loader=yaml.SafeLoader):
+        kind = _text(_get(document, "kind"))
+        if not kind:
+            continue
+        reader = _Manifest(script, document, kind)
+        for container in reader.containers(draft):
+            # The same command in several replicas is one job.
+            same = (kind, tuple(word.text for word in container.words), container.text)
+            if same not in seen:
+                seen.add(same)
+                yield container
+
+
+def _items(node: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                yield key.value, value
+
+
+def _get(node: yaml.Node | None, *path: str) -> yaml.Node | None:
+    for name in path:
+        node = next((value for key, value in _items(node) if key == name), None)
+    return node
+
+
+def _list(node: yaml.Node | None) -> Sequence[yaml.Node]:
+    return node.value if isinstance(node, yaml.SequenceNode) else ()
+
+
+def _text(node: yaml.Node | None) -> str:
+    return node.value if isinstance(node, yaml.ScalarNode) else ""
+
+
+class _Manifest:
+    """One document of a manifest."""
+
+    def __init__(self, script: Script, document: yaml.Node, kind: str) -> None:
+        self.script, self.document, self.kind = script, document, kind
+
+    def place(self, node: yaml.Node) -> Place:
+        """Where a node stands; a block of text begins on the line after its sign."""
+        block = isinstance(node, yaml.ScalarNode) and node.style in ("|", ">")
+        return self.script.place(
+            node.start_mark.line + block, 0 if block else node.start_mark.column
+        )
+
+    def word(self, node: yaml.Node, environment: Mapping[str, str | None]) -> Word:
+        """A scalar as a word, with ``$(NAME)`` replaced as Kubernetes does."""
+        text = _text(node)
+        names = [name for name in _REFERENCE.findall(text) if name in environment]
+        known = all(environment[name] is not None for name in names)
+        if known:
+            text = _REFERENCE.sub(
+                lambda f: environment.get(f[1]) or f[0] * (f[1] not in environment), text
+            )
+        return Word(text, self.place(node), known)
+
+    def containers(self, draft: Job) -> Iterator[Container]:
+        """The containers with what is said of the whole."""
+        draft = self.of_whole(draft)
+        for spec in self.specs():
+            for container in _list(_get(spec, "containers")):
+                yield self.container(container, spec, draft)
+        entrypoint = _get(self.document, "spec", "entrypoint")
+        if self.kind.startswith("Ray") and isinstance(entrypoint, yaml.ScalarNode):
+            place = self.place(entrypoint)
+            yield Container(draft, place, (), Word(entrypoint.value, place))
+
+    def of_whole(self, draft: Job) -> Job:
+        """How many pods, for how long."""
+        named = dict.fromkeys(_SETS.get(self.kind, ()))
+        draft = replace(
+            draft,
+            launchers=(*draft.launchers, self.kind),
+            environment={**draft.environment, **named},
+            nodes=self.nodes(),
+        )
+        each = self.find("nprocPerNode") or self.find("slotsPerWorker")
+        if each is not None and self.kind != "MPIJob":
+            draft = replace(draft, processes_per_node=count_of(_text(each)))
+            draft = with_said(draft, self.kind, "nprocPerNode", Word(_text(each), self.place(each)))
+        limit = self.find("activeDeadlineSeconds")
+        if limit is not None:
+            seconds = count_of(_text(limit))
+            word = Word(_text(limit), self.place(limit))
+            draft = replace(draft, time_limit_s=None if seconds is None else float(seconds))
+            draft = with_said(draft, self.kind, "activeDeadlineSeconds", word)
+        return draft
+
+    def nodes(self) -> int | None:
+        """The pods that work together; None where that is not said."""
+        if self.kind == "Pod":
+            return 1
+        spec = _get(self.document, "spec")
+        if self.kind == "Job":
+            return count_of(_text(_get(spec, "parallelism")) or "1")
+        roles = [role for key, role in _items(spec) if key.endswith("ReplicaSpecs")]
+        if not roles:
+            return None
+        counts = [
+            count_of(_text(_get(role, "replicas")) or "1")
+            for name, role in _items(roles[0])
+            if not (self.kind == "MPIJob" and name == "Launcher")
+        ]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    def find(self, name: str) -> yaml.Node | None:
+        """The first entry of this name, anywhere in the document."""
+        return next((value for key, value in self.walk(self.document) if key == name), None)
+
+    def walk(self, node: yaml.Node) -> Iterator[tuple[str, yaml.Node]]:
+        """All entries below a node, outer ones first; aliases make a document large, so not all."""
+        waiting, passed = [node], 0
+        while waiting and passed < MOST_NODES:
+            current = waiting.pop(0)
+            passed += 1
+            for key, value in _items(current):
+                yield key, value
+                waiting.append(value)
+            waiting.extend(_list(current))
+
+    def specs(self) -> Iterator[yaml.Node]:
+        """The specifications of pods."""
+        for key, value in self.walk(self.document):
+            if key == "spec" and _list(_get(value, "containers")):
+                yield value
+
+    def container(self, node: yaml.Node, spec: yaml.Node, draft: Job) -> Container:
+        """What a container runs and may use."""
+        environment = dict(draft.environment)
+        for variable in _list(_get(node, "env")):
+            value = _get(variable, "value")
+            told = None if value is None else self.word(value, environment)
+            environment[_text(_get(variable, "name"))] = told.text if told and told.known else None
+        environment.pop("", None)
+        draft = replace(draft, environment=environment, container=_text(_get(node, "image")))
+        draft = self.volumes(node, spec, self.resources(node, draft))
+        parts = [*_list(_get(node, "command")), *_list(_get(node, "args"))]
+        words = tuple(self.word(part, environment) for part in parts)
+        folder = _get(node, "workingDir")
+        if not _list(_get(node, "command")):
+            # Arguments alone go to the entry point of the image.
+            words = words if words and words[0].text.endswith(("python", "python3")) else ()
+        started = None if folder is None else self.word(folder, environment)
+        return Container(draft, self.place(node), words, None, started)
+
+    def resources(self, node: yaml.Node, draft: Job) -> Job:
+        """GPUs and memory."""
+        limits = _get(node, "resources", "limits")
+        gpus = 0
+        for key, text, row in scalars(limits):
+            word = Word(text, self.script.place(row))
+            if key.endswith("/gpu") or key.startswith("nvidia.com/mig"):
+                gpus += count_of(text) or 0
+                draft = with_said(draft, self.kind, key, word)
+            elif key == "memory":
+                draft = replace(draft, memory_bytes=bytes_of(text, decimal=True))
+                draft = with_said(draft, self.kind, key, word)
+        return replace(draft, gpus_per_node=gpus) if gpus else draft
+
+    def volumes(self, node: yaml.Node, spec: yaml.Node, draft: Job) -> Job:
+        """What the container sees of which volumes."""
+        volumes = {_text(_get(v, "name")): v for v in _list(_get(spec, "volumes"))}
+        mounts, modes = dict(draft.mounts), set(draft.read_only)
+        shared = draft.shared_memory_bytes
+        for mount in _list(_get(node, "volumeMounts")):
+            inside = _text(_get(mount, "mountPath"))
+            volume = volumes.get(_text(_get(mount, "name")))
+            if inside.rstrip("/") == "/dev/shm":
+                limit = _text(_get(volume, "emptyDir", "sizeLimit"))
+                # Without a limit it may take half of the memory of the node.
+                shared = bytes_of(limit, decimal=True) or draft.memory_bytes
+                continue
+            mounts[inside] = _outside(volume)
+            if _text(_get(mount, "readOnly")).lower() == "true":
+                modes.add(inside)
+        mounts.pop("", None)
+        return replace(draft, mounts=mounts, read_only=frozenset(modes), shared_memory_bytes=shared)
+
+
+def _outside(volume: yaml.Node | None) -> str:
+    """What a volume is: a folder of the node, or its kind and name."""
+    for key, value in _items(volume):
+        if key == "hostPath":
+            return _text(_get(value, "path"))
+        if key != "name":
+            names = ("claimName", "name", "secretName", "server", "path")
+            named = [_text(_get(value, name)) for name in names]
+            return ":".join([key, *(name for name in named if name)])
+    return ""

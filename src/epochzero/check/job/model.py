@@ -1,0 +1,144 @@
+"""What a command line finally runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from epochzero.check.findings import Place, Unknown
+
+__all__ = ["COMMAND", "Job", "Source", "Submission", "Word"]
+
+COMMAND = "<command>"
+"""The path of places on the command line itself."""
+
+
+_AT = Place(COMMAND)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a part of the job was said: a file of it or the command line itself."""
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a command.
+
+    Attributes:
+        text: it; as written where it is not known.
+        place: where it stands.
+        known: whether the text is surely this.
+        many: whether it may be any number of words, such as ``$ARGS`` that is not known.
+        parts: of a word that is not known as a whole, where that can be told: the texts that it
+            consists of, each with whether it is known.
+    """
+
+    text: str
+    place: Place
+    known: bool = True
+    many: bool = False
+    parts: tuple[tuple[str, bool], ...] = ()
+
+
+@dataclass(frozen=True)
+class Job:
+    """A Python program with its arguments, as the launchers in front of it start it.
+
+    Attributes:
+        argv: the program's own arguments, without the script; as written where they are not known.
+        script: the file that is run, absolute; None for a module that is not in the job's folder.
+        module: name of the module of ``python -m``; empty for a script.
+        folder: the working folder of the run on this machine, absolute.
+        program: the interpreter as written (``python3``, ``/opt/conda/bin/python``).
+        environment: variables that the command, the launcher or the batch file sets, with their
+            values where these are constant, else None.
+        launchers: names of what stands before the program, the outermost first (``sbatch``,
+            ``srun``, ``torchrun``).
+        nodes: None where it is not said.
+        processes_per_node: likewise.
+        processes: in all; likewise.
+        gpus_per_node: as the batch system was asked; likewise.
+        gpus: in all; likewise.
+        memory_bytes: per node, as the batch system was asked; likewise.
+        shared_memory_bytes: of the container; likewise.
+        time_limit_s: likewise.
+        container: image that it runs in, where the command says so.
+        mounts: folders that the container sees, place inside -> place outside.
+        read_only: those of the mounts (inside) that cannot be written.
+        working_folder: on the target, where the command says so (``docker -w``, ``#SBATCH --chdir``).
+        installs: arguments of each ``pip install`` that the job runs before the program.
+        activated: what its script activates before the program (``module load cuda``,
+            ``conda activate e``, ``source venv/bin/activate``).
+        entered: folders that its script changes to before the program, as written.
+        programs: other programs that the job's script surely calls, launchers and scripts among
+            them, before or after, with where it does.
+        writes: files that its script or launcher writes: output that is redirected, logs.
+        makes: folders that its script makes.
+        stops_at_error: whether its script ends at the first command that fails (``set -e``).
+        said: where launcher arguments stand, by name (``--nproc_per_node``, ``--gres``), for places of
+            findings; by launcher and name (``sbatch --nodes``) too, since launchers share names.
+        command: the whole, for people.
+        at: where the program is named.
+        argv_at: where each of ``argv`` stands.
+        unsure: positions in ``argv`` of which the text is not known.
+        complete: whether ``argv`` are surely all; otherwise one that is not known may be several.
+        certain: whether the program is surely run: under no condition that is not known to hold.
+        fault: why its script cannot be read, for people: it is not there, is no Python; empty when
+            it can.
+        root: the folder from which the job was submitted, to which places are relative; None where
+            it is ``folder``.
+    """
+
+    argv: tuple[str, ...]
+    script: Path | None
+    module: str
+    folder: Path
+    program: str = "python"
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    launchers: tuple[str, ...] = ()
+    nodes: int | None = None
+    processes_per_node: int | None = None
+    processes: int | None = None
+    gpus_per_node: int | None = None
+    gpus: int | None = None
+    memory_bytes: int | None = None
+    shared_memory_bytes: int | None = None
+    time_limit_s: float | None = None
+    container: str = ""
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    read_only: frozenset[str] = frozenset()
+    working_folder: str = ""
+    installs: tuple[Source, ...] = ()
+    activated: tuple[Source, ...] = ()
+    entered: tuple[Source, ...] = ()
+    programs: tuple[Source, ...] = ()
+    writes: tuple[Source, ...] = ()
+    makes: tuple[Source, ...] = ()
+    stops_at_error: bool = False
+    said: Mapping[str, Source] = field(default_factory=dict)
+    command: str = ""
+    at: Place = _AT
+    argv_at: tuple[Place, ...] = ()
+    unsure: frozenset[int] = frozenset()
+    complete: bool = True
+    certain: bool = True
+    fault: str = ""
+    root: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a person submits.
+
+    Attributes:
+        jobs: the Python programs that it runs, in the order of its script.
+        unknowns: what could not be followed.
+    """
+
+    jobs: tuple[Job, ...]
+    unknowns: tuple[Unknown, ...] = ()

@@ -1,0 +1,273 @@
+"""A command line of Python itself: its switches, its script or module, and where these lie."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from epochzero.check.findings import Place
+from epochzero.check.job.meanings import totals
+from epochzero.check.job.model import COMMAND, Job, Source, Word
+from epochzero.check.job.setting import Setting, is_file, is_folder, read_text
+from epochzero.errors import InputError
+
+__all__ = ["is_python", "nearest", "run_module", "run_script_file", "split"]
+
+MOST_LOOKED_AT = 5000
+_PYTHON = re.compile(r"(python|pythonw|pypy)[0-9.]*(\.exe)?")
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
+
+
+def is_python(text: str) -> bool:
+    """Whether the name of a program is that of Python."""
+    return _PYTHON.fullmatch(os.path.basename(text)) is not None
+
+
+def split(words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
+    """What Python runs, and the words from its name on.
+
+    Args:
+        words: those after the name of the interpreter.
+
+    Returns:
+        ``module``, ``script``, ``code`` (``-c``), ``input`` (its standard input) or ``nothing`` (its
+        version), as ``python --help`` has it; and the words from the script's or module's name on.
+    """
+    at = 0
+    while at < len(words):
+        word = words[at]
+        text = word.text
+        at += 1
+        if text == "-":
+            return "input", words[at:]
+        if text in ("--version", "--help", "--help-env", "--help-xoptions", "--help-all"):
+            return "nothing", ()
+        if text == "--check-hash-based-pycs":
+            at += 1
+        if not text.startswith("-"):
+            return "script", words[at - 1 :]
+        found = re.fullmatch(r"-[^-cmWXVh?]*([cmWXVh?])(.*)", text, re.DOTALL)
+        if found is None:
+            continue
+        switch, attached = found.groups()
+        if switch in "Vh?":
+            return "nothing", ()
+        if switch in "WX":
+            at += not attached
+            continue
+        rest = [replace(word, text=attached), *words[at:]] if attached else words[at:]
+        return ("module" if switch == "m" else "code") if rest else "nothing", rest
+    return "input", ()
+
+
+def run_script_file(words: Sequence[Word], setting: Setting, program: str) -> None:
+    """A Python script with its arguments: the job that it is.
+
+    Args:
+        words: the script's name, then its arguments.
+        setting: where it is run.
+        program: the interpreter as written.
+
+    Raises:
+        InputError: the script is named on the command line itself and cannot be run.
+    """
+    word = words[0]
+    if not word.known or not word.text:
+        reason = "which script is run depends on the run"
+        setting.record.unknown(f"`{word.text}`", reason, word.place)
+        return
+    path = _find_script(word, setting)
+    if path is not None:
+        _emit(
+            replace(_job(words, setting, program), script=path, fault=_fault(path, word)), setting
+        )
+        return
+    path = Path(os.path.abspath(setting.draft.folder / word.text))
+    reason = setting.lost or (
+        f"`{setting.fetched}` may make it before it is run" if setting.fetched else ""
+    )
+    if os.path.isabs(word.text) and word.place.path != COMMAND:
+        reason = reason or "it is not on this machine"
+    if reason or (setting.draft.container and os.path.isabs(word.text)):
+        reason = reason or "it lies in the container"
+        setting.record.unknown(f"the script {word.text}", reason, word.place)
+        return
+    fault = f"{word.text}: {_why_not(path)}" + _hint(path, setting)
+    _emit(replace(_job(words, setting, program), script=path, fault=fault), setting)
+
+
+def run_module(words: Sequence[Word], setting: Setting, program: str) -> None:
+    """``python -m name``: the job that it is; its script is None when it is not of the folder.
+
+    Args:
+        words: the module's name, then its arguments.
+        setting: where it is run.
+        program: the interpreter as written.
+    """
+    word = words[0]
+    if not word.known:
+        reason = "which module is run depends on the run"
+        setting.record.unknown(f"`python -m {word.text}`", reason, word.place)
+        return
+    job = replace(_job(words, setting, program), module=word.text)
+    parts = word.text.split(".")
+    for folder in _import_folders(setting):
+        path = folder.joinpath(*parts)
+        for script in (path.with_name(path.name + ".py"), path / "__main__.py"):
+            if is_file(script):
+                _emit(replace(job, script=script), setting)
+                return
+    top = setting.draft.folder / parts[0]
+    fault = ""
+    if len(parts) > 1 and is_file(top / "__init__.py") and not setting.fetched:
+        missing = Path(os.path.abspath(setting.draft.folder.joinpath(*parts))).with_suffix(".py")
+        fault = f"{word.text}: no module of that name" + _hint(missing, setting)
+    _emit(replace(job, fault=fault), setting)
+
+
+def _import_folders(setting: Setting) -> list[Path]:
+    told = setting.environment().get("PYTHONPATH") or ""
+    folders = [setting.draft.folder / entry for entry in told.split(os.pathsep) if entry]
+    return [setting.draft.folder, *folders]
+
+
+def _job(words: Sequence[Word], setting: Setting, program: str) -> Job:
+    """The job of a program and its arguments, without its file."""
+    arguments = words[1:]
+    return replace(
+        setting.draft,
+        argv=tuple(word.text for word in arguments),
+        program=program,
+        environment=setting.environment(),
+        at=words[0].place,
+        argv_at=tuple(word.place for word in arguments),
+        unsure=frozenset(at for at, word in enumerate(arguments) if not word.known),
+        complete=not any(word.many for word in arguments),
+        certain=setting.sure,
+        command=setting.record.command,
+        root=setting.record.root,
+    )
+
+
+def _emit(job: Job, setting: Setting) -> None:
+    """Hands a job in; what is wrong on the command line itself is told at once."""
+    if job.fault and job.at.path == COMMAND:
+        raise InputError(job.fault)
+    job = totals(job)
+    if job not in setting.record.jobs:
+        setting.record.jobs.append(job)
+
+
+def _find_script(word: Word, setting: Setting) -> Path | None:
+    """Where a script lies on this machine; for one of a container or an unknown folder, its copy."""
+    for path in setting.candidates(word.text):
+        found = _entry(path)
+        if found is not None and not (setting.lost and not os.path.isabs(word.text)):
+            return found
+    if not (setting.lost or setting.draft.container or os.path.isabs(word.text)):
+        return None
+    if os.path.isabs(word.text) and not setting.draft.container and word.place.path == COMMAND:
+        return None
+    parts = Path(word.text).parts
+    for skip in range(1 if os.path.isabs(word.text) else 0, len(parts)):
+        for base in dict.fromkeys((setting.draft.folder, setting.record.root)):
+            found = _entry(Path(os.path.abspath(base.joinpath(*parts[skip:]))))
+            if found is not None:
+                reason = setting.lost or "it lies where this machine cannot see it"
+                told = f"{reason}; {setting.label(found)} is taken to be its copy"
+                setting.record.unknown(f"the script {word.text}", told, word.place)
+                return found
+    return None
+
+
+def _entry(path: Path) -> Path | None:
+    """The file that is run for a path: of a folder its ``__main__.py``."""
+    if is_file(path):
+        return path
+    return path / "__main__.py" if is_file(path / "__main__.py") else None
+
+
+def _why_not(path: Path) -> str:
+    """Why a path is no file."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return "not there"
+    except (OSError, ValueError) as error:
+        return f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+    return "a folder without __main__.py" if is_folder(path) else "not a file"
+
+
+def _fault(path: Path, word: Word) -> str:
+    """Why a file is no Python script; empty when it may be one."""
+    try:
+        text = read_text(path)
+    except InputError as error:
+        return str(error).replace(str(path), word.text, 1)
+    first = text.split("\n", 1)[0]
+    if path.suffix == ".ipynb":
+        return f"{word.text}: a notebook, which Python does not run; convert it, or use nbconvert"
+    if path.suffix in (".sh", ".slurm", ".sbatch") or re.match(r"#!.*\b(ba|z|da|k)?sh\b", first):
+        return f"{word.text}: a shell script, given to Python"
+    return ""
+
+
+def nearest(path: Path, root: Path) -> Path | None:
+    """The file that was probably meant by a path that is not there: the same name elsewhere, or a
+    similar name; None when there is none like it.
+
+    Args:
+        path: absolute.
+        root: folder to look in.
+    """
+    files = _files(root)
+    for file in files:
+        if file.name == path.name:
+            return file
+    suffix = path.suffix or ".py"
+    names = {str(file): file for file in files if file.suffix == suffix}
+    near = difflib.get_close_matches(str(path), list(names), n=1, cutoff=0.8)
+    if near:
+        return names[near[0]]
+    by_name = {file.stem: file for file in reversed(list(names.values()))}
+    near = difflib.get_close_matches(path.stem, list(by_name), n=1, cutoff=0.6)
+    return by_name[near[0]] if near else None
+
+
+def _files(root: Path) -> list[Path]:
+    """The files below a folder, nearest first, links to folders not followed; some thousand."""
+    found: list[Path] = []
+    looked = 0
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(f for f in folders if f[0] != "." and f not in _SKIPPED)
+        found.extend(Path(folder, name) for name in sorted(names))
+        looked += len(names) + len(folders)
+        if looked > MOST_LOOKED_AT:
+            break
+    return sorted(found, key=lambda file: (len(file.parts), file))
+
+
+def _hint(path: Path, setting: Setting) -> str:
+    near = nearest(path, setting.record.root)
+    folder = setting.label(path.parent)
+    where = "" if folder in (".", "") else f" in {folder}"
+    return f"{where}; did you mean {setting.label(near)}?" if near else where
+
+
+def pip_install(words: Sequence[Word], setting: Setting) -> bool:
+    """Notes ``install ...`` of pip; False when it is something else.
+
+    Args:
+        words: those after ``pip``.
+        setting: where it is run.
+    """
+    if not words or words[0].text != "install":
+        return False
+    place: Place = words[0].place
+    source = Source(place, " ".join(word.text for word in words[1:]))
+    setting.draft = replace(setting.draft, installs=(*setting.draft.installs, source))
+    return True

@@ -1,0 +1,308 @@
+"""Where a command stands: what the script in front of it has done so far."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from epochzero.check.findings import Place, Unknown
+from epochzero.check.job.model import COMMAND, Job, Source, Word
+from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["Function", "Record", "Script", "Setting", "Value", "is_file", "is_folder", "read_text"]
+
+LARGEST_BYTES = 4 << 20
+MOST_JOBS = 100
+MOST_STEPS = 5000
+MOST_DEPTH = 30
+LONGEST_VALUE = 1 << 16
+MOST_ITEMS = 1000
+
+Value = Word | tuple[Word, ...]
+"""Of a variable of the shell: an array is a tuple."""
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file that can be asked for; a loop of links, a name that is too long and a
+    folder that may not be looked into are none.
+    """
+    try:
+        return path.is_file()
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Likewise, whether there is a folder."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that a job's command names.
+
+    Raises:
+        InputError: it is not there, no file, not readable, larger than 4 MB or binary.
+    """
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: a folder, not a file")
+        if not path.is_file():  # nor a pipe or device, which may never end
+            raise InputError(f"{path}: not there, or not a file")
+        with path.open("rb") as file:
+            data = file.read(LARGEST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{path}: cannot be read: {reason}") from error
+    if len(data) > LARGEST_BYTES:
+        raise InputError(f"{path}: larger than {LARGEST_BYTES >> 20} MB; a script is not so long")
+    if b"\0" in data[:4096]:
+        raise InputError(f"{path}: binary, not a script")
+    return data.decode("utf-8", errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A text of the shell.
+
+    Attributes:
+        label: path of its places.
+        text: it.
+        line: of the label at which it begins, from 1; 0 on the command line, which has no lines.
+        path: as the shell knows it (``$0``); empty for ``bash -c``.
+    """
+
+    label: str
+    text: str
+    line: int = 1
+    path: str = ""
+
+    def place(self, row: int, column: int = 0) -> Place:
+        """The place of a row and column of the text, both from 0."""
+        lines = self.text.split("\n")
+        code = lines[row].strip()[:200] if row < len(lines) else ""
+        if not self.line:
+            return Place(self.label, code=code)
+        return Place(self.label, self.line + row, column + 1, code)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the shell."""
+
+    body: Node
+    script: Script
+
+
+@dataclass(slots=True)
+class Record:
+    """What reading a submission has found: shared by all that read it.
+
+    Attributes:
+        root: the folder from which it is submitted, absolute.
+        given: the environment in which it is submitted; None when it is not known.
+        command: the whole, for people.
+    """
+
+    root: Path
+    given: Mapping[str, str] | None
+    command: str
+    jobs: list[Job] = field(default_factory=list)
+    unknowns: list[Unknown] = field(default_factory=list)
+    programs: list[Source] = field(default_factory=list)
+    writes: list[Source] = field(default_factory=list)
+    makes: list[Source] = field(default_factory=list)
+    steps: int = 0
+    full: bool = False
+
+    def unknown(self, what: str, reason: str, place: Place) -> None:
+        """Notes what could not be followed."""
+        found = Unknown(what, reason, place)
+        if found not in self.unknowns:
+            self.unknowns.append(found)
+
+    def whole(self) -> list[Job]:
+        """The jobs, each with what all of its script does, before and after it."""
+        return [
+            replace(
+                job,
+                programs=(*job.programs, *self.programs),
+                writes=(*job.writes, *self.writes),
+                makes=(*job.makes, *self.makes),
+            )
+            for job in self.jobs
+        ]
+
+    def step(self, place: Place) -> bool:
+        """Counts a command; False when there were too many to follow any more."""
+        self.steps += 1
+        if not self.full and (self.steps > MOST_STEPS or len(self.jobs) >= MOST_JOBS):
+            self.full = True
+            reason = f"only {MOST_STEPS} commands and {MOST_JOBS} programs are followed"
+            self.unknown("the rest of the script", reason, place)
+        return not self.full
+
+
+@dataclass(slots=True)
+class Setting:
+    """Where a command stands.
+
+    Attributes:
+        record: what was found so far, by all commands.
+        draft: the job as far as it is said; its folder is the current one.
+        variables: of the shell, by name.
+        exported: names of variables that programs see.
+        arguments: ``$1`` and on, of the script or function.
+        functions: by name.
+        script: that is read.
+        left: ``exit``, ``return``, ``break`` or ``continue`` when that was reached, else empty.
+        sure: whether commands here are surely run.
+        lost: why the current folder is not known; empty when it is.
+        fetched: what may have made files that are not there yet: ``git``; empty for nothing.
+        input: what the command is given as its input by a here-document; None for anything else.
+        depth: of scripts, functions and launchers within one another.
+    """
+
+    record: Record
+    draft: Job
+    script: Script
+    variables: dict[str, Value] = field(default_factory=dict)
+    exported: set[str] = field(default_factory=set)
+    arguments: tuple[Word, ...] = ()
+    functions: dict[str, Function] = field(default_factory=dict)
+    left: str = ""
+    sure: bool = True
+    lost: str = ""
+    fetched: str = ""
+    input: Word | None = None
+    depth: int = 0
+
+    def fork(self) -> Setting:
+        """A copy whose changes are not seen here: a subshell, or a branch that may not be taken."""
+        return replace(
+            self,
+            variables=dict(self.variables),
+            exported=set(self.exported),
+            functions=dict(self.functions),
+        )
+
+    def join(self, *branches: Setting) -> None:
+        """Goes on where one of these branches may have been taken; those that ended do not count."""
+        alive = [branch for branch in branches if not branch.left]
+        if not alive:
+            self.left = branches[0].left if branches else self.left
+            return
+        first, *others = alive
+        for other in others:
+            _blur(first.variables, other.variables)
+            if other.draft.folder != first.draft.folder:
+                first.lost = "it depends on a condition that is not known"
+            first.lost = first.lost or other.lost
+            first.exported |= other.exported
+            first.functions = {**other.functions, **first.functions}
+            first.fetched = first.fetched or other.fetched
+        self.variables, self.exported = first.variables, first.exported
+        self.functions, self.arguments = first.functions, first.arguments
+        self.draft, self.lost, self.fetched = first.draft, first.lost, first.fetched
+
+    def value(self, name: str) -> Value | None:
+        """Of a variable: set by the script, or given with the environment; None when it is not set."""
+        if name in self.variables:
+            return self.variables[name]
+        if self.draft.environment.get(name) is not None:
+            return Word(self.draft.environment[name] or "", Place(COMMAND))
+        if name in self.draft.environment:
+            return Word("$" + name, Place(COMMAND), known=False)
+        if name == "PWD" and not self.lost:
+            return Word(str(self.draft.folder), Place(COMMAND))
+        if self.record.given is not None and name in self.record.given:
+            return Word(self.record.given[name], Place(COMMAND))
+        return None
+
+    def assign(self, name: str, value: Value, *, export: bool = False) -> None:
+        """Sets a variable; what has grown too large is not known any more."""
+        grown = len(value) > MOST_ITEMS if isinstance(value, tuple) else False
+        if grown or (isinstance(value, Word) and len(value.text) > LONGEST_VALUE):
+            value = Word("$" + name, Place(COMMAND), known=False, many=True)
+        self.variables[name] = value
+        if export or name in self.draft.environment:
+            self.exported.add(name)
+
+    def environment(self) -> dict[str, str | None]:
+        """What programs that are started here see of what the job sets."""
+        found = dict(self.draft.environment)
+        for name in sorted(self.exported):
+            value = self.variables.get(name)
+            if isinstance(value, Word):
+                found[name] = value.text if value.known else None
+        return found
+
+    def enter(self, word: Word) -> None:
+        """Changes the current folder, as ``cd`` does."""
+        self.draft = replace(
+            self.draft, entered=(*self.draft.entered, Source(word.place, word.text))
+        )
+        if not word.known or word.text == "-":
+            self.lost = f"`cd {word.text}` is not known"
+            return
+        here = self.here(word.text)
+        if here is None:
+            self.lost = f"{word.text} is not on this machine"
+        else:
+            self.draft = replace(self.draft, folder=here)
+            self.lost = "" if os.path.isabs(word.text) else self.lost
+
+    def here(self, text: str) -> Path | None:
+        """The folder of this machine that a folder of the job is; None when there is none."""
+        for path in self.candidates(text):
+            if is_folder(path):
+                return path
+        return None
+
+    def candidates(self, text: str) -> Iterator[Path]:
+        """Where a path of the job may lie on this machine, most likely first."""
+        if not os.path.isabs(text):
+            yield Path(os.path.abspath(self.draft.folder / text))
+            return
+        for inside, outside in sorted(self.draft.mounts.items(), key=lambda m: -len(m[0])):
+            inside = inside.rstrip("/")
+            if text == inside or text.startswith(inside + "/"):
+                base = os.path.join(self.record.root, outside)
+                yield Path(os.path.abspath(base + text[len(inside) :]))
+        yield Path(os.path.abspath(text))
+
+    def label(self, path: Path) -> str:
+        """A path for people: relative to where the job is submitted, where it lies there."""
+        try:
+            return path.relative_to(self.record.root).as_posix()
+        except ValueError:
+            return str(path)
+
+    def written(self, word: Word) -> Source:
+        """Where a file of the shell lies, so that it can be told after the folder has changed."""
+        moved = self.draft.folder != self.record.root and not os.path.isabs(word.text)
+        text = os.path.normpath(self.draft.folder / word.text) if moved else word.text
+        return Source(word.place, text)
+
+
+def _blur(into: dict[str, Value], other: Mapping[str, Value]) -> None:
+    """What differs between two branches is not known after them."""
+    for name in into.keys() | other.keys():
+        ours, theirs = into.get(name), other.get(name)
+        if _texts(ours) != _texts(theirs):
+            value = ours or theirs
+            place = value.place if isinstance(value, Word) else Place(COMMAND)
+            into[name] = Word("$" + name, place, known=False, many=True)
+
+
+def _texts(value: Value | None) -> object:
+    words = value if isinstance(value, tuple) else (value,)
+    return [word and (word.text, word.known) for word in words], isinstance(value, tuple)

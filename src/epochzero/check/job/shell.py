@@ -1,0 +1,814 @@
+"""A script of the shell, walked from top to bottom as far as its values are constant.
+
+Nothing is run. A command is taken to succeed; where a condition is not known both ways are gone,
+what happens there is not certain, and what differs after them is not known.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tree_sitter_bash
+from tree_sitter import Language, Parser
+
+from epochzero.check.job.expand import arithmetic, between, one, text_of, words_of
+from epochzero.check.job.model import Source, Word
+from epochzero.check.job.setting import MOST_DEPTH, MOST_ITEMS, Function, Script, Setting, read_text
+from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["BUILTINS", "readable", "run_script"]
+
+Outcome = Enum("Outcome", ["TRUE", "FALSE", "MAYBE", "DONE"])
+"""Of a command: known, not known, or that of a command that is taken to succeed."""
+Follow = Callable[[Sequence[Word], Setting], None]
+"""What is done with a command that is not the shell's own."""
+
+MOST_ROUNDS = 1000
+_NAME = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}")
+_WRITING = frozenset({">", ">>", "&>", "&>>", ">|"})
+
+BUILTINS = frozenset(
+    {
+        ":", ".", "[", "[[", "alias", "bg", "bind", "break", "builtin", "caller", "case",
+        "cd", "command", "compgen", "complete", "continue", "declare", "dirs", "disown",
+        "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts",
+        "hash", "help", "history", "jobs", "kill", "let", "local", "logout", "mapfile",
+        "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return", "set",
+        "shift", "shopt", "source", "suspend", "test", "time", "times", "trap", "true",
+        "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait"
+    }
+)  # fmt: skip
+"""Commands of the shell itself, which are there wherever it is."""
+
+
+@cache
+def _parser() -> Parser:
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def run_script(script: Script, setting: Setting, follow: Follow) -> None:
+    """Walks a script in this setting and gives what it starts to ``follow``."""
+    if setting.depth > MOST_DEPTH:
+        place = script.place(0)
+        setting.record.unknown("a script", "scripts and functions call one another too deep", place)
+        return
+    before = setting.script
+    setting.script = script
+    setting.depth += 1
+    tree = _parser().parse(script.text.encode("utf-8", errors="replace"))
+    if tree.root_node.has_error:
+        row = _first_error(tree.root_node)
+        setting.record.unknown(
+            "the shell script", "its syntax is not understood", script.place(row)
+        )
+    try:
+        _Walk(setting, follow).program(tree.root_node.children)
+    except RecursionError:
+        setting.record.unknown("the shell script", "it is nested too deep", script.place(0))
+    setting.script = before
+    setting.depth -= 1
+    if setting.left == "return":
+        setting.left = ""
+
+
+def _first_error(node: Node) -> int:
+    """The row of the first thing that is not understood."""
+    while True:
+        wrong = next((c for c in node.children if c.has_error or c.is_missing), None)
+        if wrong is None or node.type == "ERROR":
+            return int(node.start_point[0])
+        node = wrong
+
+
+class _Walk:
+    """The walk through the nodes of one script."""
+
+    def __init__(self, setting: Setting, follow: Follow) -> None:
+        self.setting = setting
+        self.follow = follow
+
+    def all(self, nodes: Sequence[Node]) -> Outcome:
+        """Nodes in their order; the outcome of the last."""
+        outcome = Outcome.DONE
+        for node in nodes:
+            if self.setting.left:
+                break
+            if node.is_named and node.type != "comment":
+                outcome = self.one(node)
+        return outcome
+
+    def program(self, nodes: Sequence[Node]) -> None:
+        """A whole script; from what is not understood on, nothing is certain."""
+        wrong = next((at for at, node in enumerate(nodes) if node.has_error), len(nodes))
+        self.all(nodes[:wrong])
+        if wrong < len(nodes):
+            with _Unsure(self.setting):
+                self.all(nodes[wrong:])
+
+    def one(self, node: Node) -> Outcome:
+        """A statement."""
+        place = self.setting.script.place(*node.start_point)
+        if not self.setting.record.step(place):
+            self.setting.left = "exit"
+            return Outcome.DONE
+        walker = _WALKERS.get(node.type)
+        return walker(self, node) if walker else Outcome.MAYBE
+
+    def group(self, node: Node) -> Outcome:
+        """``{ ...; }``, a part of a conditional, or what is not understood."""
+        if text_of(node)[:2] == "((":
+            return self.test(node)
+        return self.all(node.children)
+
+    def negated(self, node: Node) -> Outcome:
+        """``! command``."""
+        return _opposite(self.all(node.children))
+
+    def both(self, node: Node) -> Outcome:
+        """``a && b``, ``a || b``."""
+        left, right = node.named_children[0], node.named_children[-1]
+        either = any(child.type == "||" for child in node.children)
+        first = self.one(left)
+        if left.id == right.id or self.setting.left:
+            return first
+        if first == (Outcome.TRUE if either else Outcome.FALSE):
+            return first
+        if (first == Outcome.DONE and not either) or first in (Outcome.TRUE, Outcome.FALSE):
+            return self.one(right)
+        return self.perhaps([right], first)
+
+    def perhaps(self, nodes: Sequence[Node], otherwise: Outcome) -> Outcome:
+        """What is run only under a condition that is not known."""
+        self.branches([(nodes, True), ((), True)])
+        return otherwise if otherwise == Outcome.DONE else Outcome.MAYBE
+
+    def branches(self, branches: Sequence[tuple[Sequence[Node], bool]]) -> None:
+        """Ways of which one is taken; which is not known."""
+        done = []
+        for nodes, unsure in branches:
+            branch = self.setting.fork()
+            branch.sure = branch.sure and not unsure
+            _Walk(branch, self.follow).all(nodes)
+            branch.sure = self.setting.sure
+            done.append(branch)
+        self.setting.join(*done)
+
+    def subshell(self, node: Node) -> Outcome:
+        """``( ... )``: what it changes is not seen outside."""
+        inner = self.setting.fork()
+        outcome = _Walk(inner, self.follow).all(node.children)
+        self.setting.fetched = self.setting.fetched or inner.fetched
+        return outcome
+
+    def pipeline(self, node: Node) -> Outcome:
+        """``a | b``: each a shell of its own."""
+        outcome = Outcome.DONE
+        for child in node.named_children:
+            inner = self.setting.fork()
+            outcome = _Walk(inner, self.follow).one(child)
+            self.setting.fetched = self.setting.fetched or inner.fetched
+        return outcome
+
+    def redirected(self, node: Node) -> Outcome:
+        """A statement whose output goes to files."""
+        redirects = node.children_by_field_name("redirect")
+        texts = [child for child in redirects if child.type == "heredoc_redirect"]
+        for child in redirects:
+            if child.type != "heredoc_redirect":
+                self.redirect(child)
+        body = node.child_by_field_name("body")
+        self.setting.input = self.here_document(texts[-1]) if texts else None
+        outcome = self.one(body) if body else Outcome.DONE
+        self.setting.input = None
+        for child in texts:  # they hold the commands after `|` too
+            self.redirect(child)
+        return outcome
+
+    def here_document(self, node: Node) -> Word | None:
+        """The text of ``<<EOF``; as it stands when the sign is quoted."""
+        start = next((c for c in node.children if c.type == "heredoc_start"), None)
+        body = next((c for c in node.children if c.type == "heredoc_body"), None)
+        if start is None or body is None:
+            return None
+        place = self.setting.script.place(body.start_point[0])
+        if set(text_of(start)) & set("\"'\\"):
+            return Word(text_of(body), place)
+        return between(body, self.setting, place)
+
+    def redirect(self, node: Node) -> None:
+        """Notes a file that is written."""
+        if node.type == "heredoc_redirect":  # what follows its sign on the line is within it
+            for child in node.named_children:
+                if child.type == "file_redirect":
+                    self.redirect(child)
+                elif child.type == "pipeline":
+                    self.pipeline(child)
+            return
+        target = node.child_by_field_name("destination")
+        if target is None or not any(child.type in _WRITING for child in node.children):
+            return
+        word = one(target, self.setting, self.setting.script.place(*node.start_point))
+        if word.known and word.text and not word.text.startswith(("/dev/", "/proc/", "&")):
+            self.writes(word)
+
+    def writes(self, word: Word) -> None:
+        """Notes a file that is written; a program among them is not there yet."""
+        _note(self.setting, self.setting.record.writes, word)
+        if word.text.endswith((".py", ".sh")):
+            self.setting.fetched = f"> {word.text}"
+
+    def assignment(self, node: Node) -> Outcome:
+        """``A=1``, and several of them."""
+        if node.type == "variable_assignments":
+            return self.all(node.children)
+        self.assign(node, export=False)
+        return Outcome.DONE
+
+    def assign(self, node: Node, *, export: bool) -> None:
+        """Sets a variable as a node says."""
+        named, value_node = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if named is None:
+            return
+        name = text_of(named)
+        place = self.setting.script.place(*node.start_point)
+        more = any(child.type == "+=" for child in node.children)
+        old = self.setting.value(name)
+        if named.type == "subscript":
+            self.setting.assign(name.partition("[")[0], Word(name, place, known=False, many=True))
+        elif value_node is not None and value_node.type == "array":
+            items = self.words(value_node)
+            before = (old if isinstance(old, tuple) else (old,)) if more and old else ()
+            self.setting.assign(name, (*before, *items))
+        else:
+            word = one(value_node, self.setting, place)
+            if more and isinstance(old, Word):
+                word = _appended(old, word)
+            elif more and isinstance(old, tuple):
+                word = Word("$" + name, place, known=False, many=True)
+            self.setting.assign(name, word, export=export)
+
+    def words(self, node: Node) -> list[Word]:
+        """The words of a command or an array."""
+        words = []
+        for child in node.named_children:
+            inner = child.named_children[0] if child.type == "command_name" else child
+            if child.type not in ("comment", "variable_assignment", *_REDIRECTS):
+                words.extend(words_of(inner, self.setting))
+        return words[:MOST_ITEMS]
+
+    def declaration(self, node: Node) -> Outcome:
+        """``export A=1 B``, ``local``, ``declare -x``, ``readonly``."""
+        kind = node.children[0].type
+        options = [text_of(c) for c in node.named_children if text_of(c).startswith("-")]
+        unexport = kind == "export" and "-n" in options
+        export = (kind == "export" and not unexport) or any("x" in option for option in options)
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                self.assign(child, export=export)
+            elif export and child.type in ("variable_name", "word"):
+                self.setting.exported.add(text_of(child))
+            elif not text_of(child).startswith("-") and export:
+                self.export_words(child)
+        return Outcome.DONE
+
+    def export_words(self, node: Node) -> None:
+        """``export "A=1"``."""
+        for word in words_of(node, self.setting):
+            name, equals, value = word.text.partition("=")
+            if name.isidentifier() and equals:
+                self.setting.assign(name, replace(word, text=value), export=True)
+
+    def unset(self, node: Node) -> Outcome:
+        """``unset A``."""
+        for child in node.named_children:
+            name = text_of(child)
+            self.setting.variables.pop(name, None)
+            self.setting.exported.discard(name)
+            self.setting.functions.pop(name, None)
+            left = {k: v for k, v in self.setting.draft.environment.items() if k != name}
+            self.setting.draft = replace(self.setting.draft, environment=left)
+        return Outcome.DONE
+
+    def function(self, node: Node) -> Outcome:
+        """``f() { ... }``."""
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is not None and body is not None:
+            self.setting.functions[text_of(name)] = Function(body, self.setting.script)
+        return Outcome.DONE
+
+    def conditional(self, node: Node) -> Outcome:
+        """``if``, with ``elif`` and ``else``."""
+        ways = _ways(node)
+        for position, (condition, body) in enumerate(ways):
+            known = self.all(condition) if condition else Outcome.TRUE
+            if self.setting.left:
+                return Outcome.DONE
+            if known == Outcome.TRUE:
+                return self.all(body)
+            if known != Outcome.FALSE:
+                rest = [nodes for _, nodes in ways[position + 1 :]]
+                ended = bool(ways[-1][0]) or position == len(ways) - 1
+                self.branches([(nodes, True) for nodes in [body, *rest, *([()] if ended else [])]])
+                return Outcome.MAYBE
+        return Outcome.DONE
+
+    def case(self, node: Node) -> Outcome:
+        """``case value in pattern) ...``."""
+        subject = node.child_by_field_name("value")
+        place = self.setting.script.place(*node.start_point)
+        word = one(subject, self.setting, place)
+        items = [child for child in node.named_children if child.type == "case_item"]
+        if not word.known:
+            self.branches([*((_body(item), True) for item in items), ((), True)])
+            return Outcome.MAYBE
+        for item in items:
+            patterns = item.children_by_field_name("value")
+            if any(self.matches(word.text, pattern) for pattern in patterns):
+                return self.all(_body(item))
+        return Outcome.DONE
+
+    def matches(self, text: str, pattern: Node) -> bool:
+        """Whether a text matches a pattern of ``case``."""
+        raw = text_of(pattern)
+        if pattern.type in ("string", "raw_string", "concatenation"):
+            found = one(pattern, self.setting, self.setting.script.place(0))
+            raw = found.text
+        return fnmatch.fnmatchcase(text, raw.replace("\\", ""))
+
+    def for_each(self, node: Node) -> Outcome:
+        """``for x in words``; without words over ``$@``."""
+        variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
+        if variable is None or body is None:
+            return Outcome.DONE
+        name = text_of(variable)
+        given = node.children_by_field_name("value")
+        words = [word for value in given for word in words_of(value, self.setting)]
+        if not given:
+            words = list(self.setting.arguments)
+        if any(word.many for word in words) or text_of(node).startswith("select"):
+            return self.some_rounds(body, name)
+        for word in words[:MOST_ROUNDS]:
+            self.setting.assign(name, word)
+            self.all([body])
+            if self.ends_loop():
+                break
+        return Outcome.DONE
+
+    def some_rounds(self, body: Node, name: str = "") -> Outcome:
+        """A loop of which it is not known how often it goes round: what it sets is not known."""
+        for changed in {name, *_assigned(body)} - {""}:
+            place = self.setting.script.place(*body.start_point)
+            self.setting.assign(changed, Word("$" + changed, place, known=False, many=True))
+        branch = self.setting.fork()
+        branch.sure = False
+        _Walk(branch, self.follow).all([body])
+        branch.sure = self.setting.sure
+        if branch.left in ("break", "continue"):
+            branch.left = ""
+        self.setting.join(branch, self.setting.fork())
+        return Outcome.MAYBE
+
+    def ends_loop(self) -> bool:
+        """Whether ``break`` or more was reached."""
+        left = self.setting.left
+        if left in ("break", "continue"):
+            self.setting.left = ""
+        return left not in ("", "continue")
+
+    def loop(self, node: Node) -> Outcome:
+        """``while`` and ``until``."""
+        condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
+        if condition is None or body is None:
+            return Outcome.DONE
+        until = node.children[0].type == "until"
+        for _ in range(MOST_ROUNDS):
+            known = self.one(condition)
+            known = _opposite(known) if until else known
+            if known == Outcome.FALSE or self.setting.left:
+                return Outcome.DONE
+            if known != Outcome.TRUE:
+                break
+            self.all([body])
+            if self.ends_loop():
+                return Outcome.DONE
+        return self.some_rounds(body)
+
+    def counted(self, node: Node) -> Outcome:
+        """``for ((i = 0; i < n; i++))``."""
+        body = node.child_by_field_name("body")
+        start = node.child_by_field_name("initializer")
+        name = start.child_by_field_name("name") if start else None
+        return self.some_rounds(body, text_of(name) if name else "") if body else Outcome.DONE
+
+    def test(self, node: Node) -> Outcome:
+        """``[ ... ]``, ``[[ ... ]]`` and ``(( ... ))``."""
+        inner = [child for child in node.named_children if child.type != "comment"]
+        if len(inner) != 1:
+            return Outcome.MAYBE
+        if text_of(node).startswith("(("):
+            number = arithmetic(inner[0], self.setting)
+            return Outcome.MAYBE if number is None else _of(number != 0)
+        return self.holds(inner[0])
+
+    def holds(self, node: Node) -> Outcome:
+        """A condition of a test."""
+        inner = node.named_children
+        if node.type == "parenthesized_expression" and len(inner) == 1:
+            return self.holds(inner[0])
+        if node.type == "negation_expression" and inner:
+            return _opposite(self.holds(inner[-1]))
+        if node.type == "unary_expression":
+            return self.unary(node)
+        if node.type == "binary_expression":
+            return self.binary(node)
+        word = one(node, self.setting, self.setting.script.place(0))
+        return _of(bool(word.text)) if word.known else Outcome.MAYBE
+
+    def unary(self, node: Node) -> Outcome:
+        """``-z x``, ``-n x``, ``! ...``; what asks for files is not known: they are the target's."""
+        if node.children[0].type == "!":
+            return _opposite(self.holds(node.children[-1]))
+        word = one(node.children[-1], self.setting, self.setting.script.place(0))
+        sign = text_of(node.children[0])
+        if not word.known or sign not in ("-z", "-n"):
+            return Outcome.MAYBE
+        return _of((sign == "-n") == bool(word.text))
+
+    def binary(self, node: Node) -> Outcome:
+        """Two conditions, texts or numbers compared."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        if left is None or right is None or operator is None:
+            return Outcome.MAYBE
+        sign = text_of(operator)
+        if sign in ("&&", "-a", "||", "-o"):
+            return _both(self.holds(left), self.holds(right), either=sign in ("||", "-o"))
+        place = self.setting.script.place(*node.start_point)
+        a, b = one(left, self.setting, place), one(right, self.setting, place)
+        if sign in ("=", "==", "!=") and a.known:
+            pattern = text_of(right) if "*" in text_of(right) and not b.known else b.text
+            if not b.known and not ("*" in pattern and "$" not in pattern):
+                return Outcome.MAYBE
+            return _of(fnmatch.fnmatchcase(a.text, pattern) == (sign != "!="))
+        return _compared(sign, a, b)
+
+    def command(self, node: Node) -> Outcome:
+        """A command: its assignments, its words."""
+        for child in node.named_children:
+            if child.type in _REDIRECTS:
+                self.redirect(child)
+        words = self.words(node)
+        given = [child for child in node.named_children if child.type == "variable_assignment"]
+        if not words:
+            for child in given:
+                self.assign(child, export=False)
+            return Outcome.DONE
+        if not given:
+            return self.run(words)
+        saved, exported = dict(self.setting.variables), set(self.setting.exported)
+        for child in given:
+            self.assign(child, export=True)
+        outcome = self.run(words)
+        self.setting.variables, self.setting.exported = saved, exported
+        return outcome
+
+    def run(self, words: Sequence[Word]) -> Outcome:
+        """A command whose words are known as far as they can be."""
+        name = words[0].text
+        function = self.setting.functions.get(name)
+        if function is not None and words[0].known:
+            return self.call(function, words[1:])
+        own = _COMMANDS.get(name) if words[0].known else None
+        if own is not None:
+            return own(self, words)
+        if words[0].known and name in BUILTINS - {"exec", "command", "builtin", "time"}:
+            return Outcome.DONE
+        if name in ("command", "type", "hash") and any(w.text in ("-v", "-V") for w in words[1:2]):
+            return Outcome.MAYBE
+        self.follow(words, self.setting)
+        if name == "exec" and len(words) > 1:
+            self.setting.left = "exit"
+        return Outcome.DONE
+
+    def call(self, function: Function, arguments: Sequence[Word]) -> Outcome:
+        """A function of the script."""
+        setting = self.setting
+        if setting.depth > MOST_DEPTH:
+            return Outcome.MAYBE
+        before, script = setting.arguments, setting.script
+        setting.arguments, setting.script = tuple(arguments), function.script
+        setting.depth += 1
+        outcome = self.one(function.body)
+        setting.depth -= 1
+        setting.arguments, setting.script = before, script
+        if setting.left == "return":
+            setting.left = ""
+        return outcome
+
+    def bracket(self, words: Sequence[Word]) -> Outcome:
+        """``test ...``, where it is an ordinary command."""
+        texts = [word.text for word in words[1:] if word.text != "]"]
+        if len(texts) == 2 and texts[0] in ("-z", "-n") and words[2].known:
+            return _of((texts[0] == "-n") == bool(texts[1]))
+        if len(texts) != 3 or not all(word.known for word in words):
+            return Outcome.MAYBE
+        if texts[1] in ("=", "==", "!="):
+            return _of((texts[0] == texts[2]) == (texts[1] != "!="))
+        return _compared(texts[1], words[1], words[3])
+
+    def leave(self, words: Sequence[Word]) -> Outcome:
+        """``exit``, ``return``, ``break``, ``continue``."""
+        self.setting.left = words[0].text
+        return Outcome.DONE
+
+    def change_folder(self, words: Sequence[Word]) -> Outcome:
+        """``cd`` and ``pushd``."""
+        operands = [word for word in words[1:] if word.text not in ("--", "-P", "-L")]
+        home = Word("~", words[0].place, known=False)
+        self.setting.enter(operands[0] if operands else home)
+        return Outcome.DONE
+
+    def back(self, words: Sequence[Word]) -> Outcome:
+        """``popd``."""
+        self.setting.lost = "`popd` is not followed"
+        return Outcome.DONE
+
+    def source(self, words: Sequence[Word]) -> Outcome:
+        """``source file``: read here when it lies in the folder; an environment is noted."""
+        if len(words) < 2:
+            return Outcome.DONE
+        setting, word = self.setting, words[1]
+        if os.path.basename(word.text) in ("activate", "conda.sh", "mamba.sh"):
+            return self.activate(words)
+        path = Path(os.path.abspath(setting.draft.folder / word.text))
+        try:
+            if not word.known or not path.is_relative_to(setting.record.root):
+                raise InputError("it is not in the folder of the job")
+            script = Script(setting.label(path), read_text(path), 1, word.text)
+        except InputError as error:
+            reason = str(error).removeprefix(f"{path}: ")
+            setting.record.unknown(f"`source {word.text}`", reason, word.place)
+            return Outcome.DONE
+        before = setting.arguments
+        setting.arguments = tuple(words[2:]) or before
+        run_script(script, setting, self.follow)
+        setting.arguments = before
+        return Outcome.DONE
+
+    def activate(self, words: Sequence[Word]) -> Outcome:
+        """``module load``, ``conda activate``, ``source venv/bin/activate``."""
+        draft = self.setting.draft
+        found = Source(words[0].place, " ".join(word.text for word in words))
+        self.setting.draft = replace(draft, activated=(*draft.activated, found))
+        return Outcome.DONE
+
+    def conda(self, words: Sequence[Word]) -> Outcome:
+        """``conda activate``, or the program."""
+        if len(words) > 1 and words[1].text in ("activate", "load", "deactivate", "use", "purge"):
+            return self.activate(words)
+        self.follow(words, self.setting)
+        return Outcome.DONE
+
+    def set(self, words: Sequence[Word]) -> Outcome:
+        """``set -e``, ``set -- a b``."""
+        texts = [word.text for word in words]
+        if "--" in texts:
+            self.setting.arguments = tuple(words[texts.index("--") + 1 :])
+        for text in texts[1 : texts.index("--") if "--" in texts else None]:
+            if text == "errexit" or (text[:1] in ("-", "+") and "e" in text):
+                before = texts[texts.index(text) - 1] if text == "errexit" else text
+                draft = replace(self.setting.draft, stops_at_error=before[:1] == "-")
+                self.setting.draft = draft
+        return Outcome.DONE
+
+    def shift(self, words: Sequence[Word]) -> Outcome:
+        """``shift``, ``shift 2``."""
+        count = words[1].text if len(words) > 1 else "1"
+        arguments = self.setting.arguments
+        skipped = arguments[: int(count)] if count.isascii() and count.isdigit() else arguments
+        if any(word.many for word in skipped):
+            place = words[0].place
+            self.setting.arguments = (Word("$@", place, known=False, many=True),)
+        else:
+            self.setting.arguments = arguments[len(skipped) :]
+        return Outcome.DONE
+
+    def read(self, words: Sequence[Word]) -> Outcome:
+        """``read x``, ``mapfile x``, ``getopts o x``: from outside."""
+        for word in words[1:]:
+            if word.text.isidentifier():
+                value = Word("$" + word.text, word.place, known=False, many=True)
+                self.setting.assign(word.text, value)
+        return Outcome.MAYBE
+
+    def evaluate(self, words: Sequence[Word]) -> Outcome:
+        """``eval "..."``."""
+        texts = [readable(word) for word in words[1:]]
+        if not any(texts):
+            what = "`eval` of what is not known"
+            self.setting.record.unknown(what, "its text depends on the run", words[0].place)
+            return Outcome.MAYBE
+        text = " ".join(told or "$unknown" for told in texts)
+        script = Script(words[0].place.path, text, words[0].place.line, self.setting.script.path)
+        run_script(script, self.setting, self.follow)
+        return Outcome.DONE
+
+    def make(self, words: Sequence[Word]) -> Outcome:
+        """``mkdir -p a b``."""
+        self.follow(words, self.setting)
+        for word in words[1:]:
+            if word.known and not word.text.startswith("-"):
+                _note(self.setting, self.setting.record.makes, word)
+        return Outcome.DONE
+
+    def tee(self, words: Sequence[Word]) -> Outcome:
+        """``tee log``."""
+        self.follow(words, self.setting)
+        for word in words[1:]:
+            if word.known and word.text and not word.text.startswith(("-", "/dev/")):
+                self.writes(word)
+        return Outcome.DONE
+
+    def known(self, words: Sequence[Word]) -> Outcome:
+        """``true``, ``:``, ``false``."""
+        return _of(words[0].text != "false")
+
+
+class _Unsure:
+    """Within it, commands are not surely run."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting, self.before = setting, setting.sure
+
+    def __enter__(self) -> None:
+        self.setting.sure = False
+
+    def __exit__(self, *_: object) -> None:
+        self.setting.sure = self.before
+
+
+def _note(setting: Setting, into: list[Source], word: Word) -> None:
+    if setting.sure and not setting.lost:
+        into.append(setting.written(word))
+
+
+def _appended(old: Word, new: Word) -> Word:
+    """``A+=new``."""
+    text = old.text + new.text
+    if old.known and new.known:
+        return Word(text, new.place)
+    parts = [part for word in (old, new) for part in word.parts or ((word.text, word.known),)]
+    return Word(text, new.place, known=False, parts=tuple(parts))
+
+
+def readable(word: Word) -> str:
+    """A text to be read as a script, of which parts may not be known: a variable stands in it as
+    written, what is not one as a variable that is never set; empty when nothing is known.
+    """
+    if word.known:
+        return word.text
+    kept = (text if known or _NAME.fullmatch(text) else "$unknown" for text, known in word.parts)
+    return "".join(kept) if any(known for _, known in word.parts) else ""
+
+
+def _of(value: bool) -> Outcome:
+    return Outcome.TRUE if value else Outcome.FALSE
+
+
+def _opposite(outcome: Outcome) -> Outcome:
+    opposites = {Outcome.TRUE: Outcome.FALSE, Outcome.FALSE: Outcome.TRUE}
+    return opposites.get(outcome, Outcome.MAYBE)
+
+
+def _both(a: Outcome, b: Outcome, *, either: bool) -> Outcome:
+    strong, weak = (Outcome.TRUE, Outcome.FALSE) if either else (Outcome.FALSE, Outcome.TRUE)
+    if strong in (a, b):
+        return strong
+    return weak if a == b == weak else Outcome.MAYBE
+
+
+def _compared(sign: str, a: Word, b: Word) -> Outcome:
+    """Numbers of a test."""
+    try:
+        x, y = int(a.text[:20]), int(b.text[:20])
+    except ValueError:
+        return Outcome.MAYBE
+    if not a.known or not b.known:
+        return Outcome.MAYBE
+    answers = {
+        "-eq": x == y,
+        "-ne": x != y,
+        "-lt": x < y,
+        "-le": x <= y,
+        "-gt": x > y,
+        "-ge": x >= y,
+    }
+    return _of(answers[sign]) if sign in answers else Outcome.MAYBE
+
+
+def _ways(node: Node) -> list[tuple[list[Node], list[Node]]]:
+    """The conditions of an ``if``, each with its body; ``else`` has none."""
+    ways: list[tuple[list[Node], list[Node]]] = []
+    condition: list[Node] = []
+    body: list[Node] = []
+    in_body = False
+    for child in node.children:
+        if child.type == "then":
+            in_body = True
+        elif child.type == "elif_clause":
+            ways.append((condition, body))
+            inner = _ways(child)
+            (condition, body), in_body = inner[0], True
+        elif child.type == "else_clause":
+            ways.append((condition, body))
+            condition, body = [], list(child.named_children)
+        elif child.is_named and child.type != "comment":
+            (body if in_body else condition).append(child)
+    return [*ways, (condition, body)]
+
+
+def _body(item: Node) -> list[Node]:
+    patterns = {child.id for child in item.children_by_field_name("value")}
+    return [child for child in item.named_children if child.id not in patterns]
+
+
+def _assigned(node: Node) -> set[str]:
+    """Names that are set within a node."""
+    names: set[str] = set()
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        waiting.extend(current.named_children)
+        if current.type == "variable_assignment":
+            name = current.child_by_field_name("name")
+            names |= {text_of(name).partition("[")[0]} if name else set()
+    return names
+
+
+_REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
+_WALKERS: dict[str, Callable[[_Walk, Node], Outcome]] = {
+    "command": _Walk.command,
+    "program": _Walk.group,
+    "ERROR": _Walk.group,
+    "compound_statement": _Walk.group,
+    "do_group": _Walk.group,
+    "negated_command": _Walk.negated,
+    "list": _Walk.both,
+    "subshell": _Walk.subshell,
+    "pipeline": _Walk.pipeline,
+    "redirected_statement": _Walk.redirected,
+    "variable_assignment": _Walk.assignment,
+    "variable_assignments": _Walk.assignment,
+    "declaration_command": _Walk.declaration,
+    "unset_command": _Walk.unset,
+    "function_definition": _Walk.function,
+    "if_statement": _Walk.conditional,
+    "case_statement": _Walk.case,
+    "for_statement": _Walk.for_each,
+    "while_statement": _Walk.loop,
+    "c_style_for_statement": _Walk.counted,
+    "test_command": _Walk.test,
+}
+_COMMANDS: dict[str, Callable[[_Walk, Sequence[Word]], Outcome]] = {
+    "[": _Walk.bracket,
+    "test": _Walk.bracket,
+    "exit": _Walk.leave,
+    "return": _Walk.leave,
+    "break": _Walk.leave,
+    "continue": _Walk.leave,
+    "cd": _Walk.change_folder,
+    "pushd": _Walk.change_folder,
+    "popd": _Walk.back,
+    "source": _Walk.source,
+    ".": _Walk.source,
+    "module": _Walk.activate,
+    "ml": _Walk.activate,
+    "spack": _Walk.conda,
+    "conda": _Walk.conda,
+    "mamba": _Walk.conda,
+    "micromamba": _Walk.conda,
+    "pyenv": _Walk.activate,
+    "set": _Walk.set,
+    "shift": _Walk.shift,
+    "read": _Walk.read,
+    "mapfile": _Walk.read,
+    "readarray": _Walk.read,
+    "getopts": _Walk.read,
+    "eval": _Walk.evaluate,
+    "mkdir": _Walk.make,
+    "tee": _Walk.tee,
+    "true": _Walk.known,
+    ":": _Walk.known,
+    "false": _Walk.known,
+}

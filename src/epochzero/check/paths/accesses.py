@@ -1,0 +1,153 @@
+"""What the program's calls do with paths, one `Access` for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from epochzero.check.findings import Place
+from epochzero.check.paths.catalogue import PathUse, uses
+from epochzero.check.paths.text import PathText, is_remote, path_text
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance, Items, Value
+
+__all__ = ["Access", "Parsers", "accesses_of", "argument", "is_true", "parsers_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One path in one call.
+
+    Attributes:
+        call: the call.
+        use: what the catalogue says of it.
+        text: the path as written.
+        does: what is done with it, the mode of opening taken into account; ``creates`` for a file
+            that must not be there (mode ``x``).
+        format: of the file, as far as the calls tell; empty when they do not.
+        parsed: the call that reads the format through the open file.
+    """
+
+    call: Called
+    use: PathUse
+    text: PathText
+    does: str
+    format: str = ""
+    parsed: Called | None = None
+
+    @property
+    def function(self) -> str:
+        """The call as people write it: ``torch.load``, ``Path.mkdir``."""
+        name = self.call.name.removeprefix("builtins.")
+        owner, dot, method = name.rpartition("().")
+        return f"{owner.rpartition('.')[2]}.{method}" if dot else name
+
+
+def argument(call: Called, at: int | None, name: str) -> Value | None:
+    """The argument that a parameter gets; None when it gets none that is known to be given."""
+    if name and name in call.keywords:
+        return call.keywords[name]
+    if at == -1:
+        return call.receiver
+    if at is not None and at < len(call.arguments):
+        return call.arguments[at]
+    return None
+
+
+def is_true(value: Value | None, default: bool | None = False) -> bool | None:
+    """Whether a flag is set; ``default`` when it is not given, None when it is not known."""
+    if value is None:
+        return default
+    if isinstance(value, Constant):
+        return bool(value.value)
+    return None
+
+
+_READS = re.compile(r"open\(\)\.read(line|lines)?$")
+_FIELDS = re.compile(r"\{[^{}]*\}|%0?\d*d")
+Parsers: TypeAlias = dict[Place, tuple[str, Called]]
+"""What reads an open file, by where it is opened: the format that it expects, and the call."""
+
+
+def parsers_of(program: Program) -> Parsers:
+    """Which formats the program reads through open files."""
+    found: Parsers = {}
+    for call in program.calls:
+        for use in uses(call.name) or ():
+            opened = argument(call, use.at, use.path) if use.does == "parses" else None
+            if isinstance(opened, Instance) and opened.place:
+                found[opened.place] = use.format, call
+        opened = call.receiver
+        if _READS.search(call.name) and isinstance(opened, Instance) and opened.place:
+            found.setdefault(opened.place, ("", call))
+    return found
+
+
+def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
+    """What a call does with paths, as far as the catalogue knows it."""
+    for use in uses(call.name) or ():
+        if use.does == "parses":
+            continue
+        does = _does(call, use)
+        if does:
+            for text in _texts(call, use):
+                yield Access(call, use, text, does, *_format(call, use, parsers))
+
+
+def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
+    if use.does == "globs" and use.at == -1:
+        folder, pattern = path_text(call.receiver), path_text(argument(call, 0, use.path))
+        if folder and pattern:
+            yield replace(folder, parts=(*folder.parts, "/", *pattern.parts))
+        return
+    value = argument(call, use.at, use.path)
+    for one in value.values if isinstance(value, Items) else (value,):
+        text = path_text(one)
+        if text is not None and not is_remote(text.beginning) and text.known not in use.names:
+            parts = text.parts if use.does in ("reads", "lists") else _without_fields(text.parts)
+            yield replace(text, parts=parts, home=text.home or use.expands)
+
+
+def _without_fields(parts: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """Fields that a library fills in (``{epoch}``, ``%06d``) are not known."""
+    split: list[str | None] = []
+    for part in parts:
+        pieces = [part] if part is None else _FIELDS.split(part)
+        split.append(pieces[0])
+        for piece in pieces[1:]:
+            split += [None, piece]
+    return tuple(one for one in split if one != "")
+
+
+def _does(call: Called, use: PathUse) -> str:
+    """What is done, by the mode; empty when the mode is not known."""
+    if use.unless:
+        given = is_true(argument(call, None, use.unless))
+        if given is None or not call.complete:
+            return ""
+        return "writes" if given else use.does
+    if not use.mode:
+        return use.does
+    mode = argument(call, use.mode_at, use.mode)
+    if mode is None:
+        return use.does if call.complete else ""
+    if not isinstance(mode, Constant) or not isinstance(mode.value, str):
+        return ""
+    for letter, does in (("x", "creates"), ("w", "writes"), ("a", "appends")):
+        if letter in mode.value.partition(":")[0]:
+            return does
+    return use.does
+
+
+def _format(call: Called, use: PathUse, parsers: Parsers) -> tuple[str, Called | None]:
+    """The format, and the call that reads it when that is another one."""
+    place = call.result.place if isinstance(call.result, Instance) else None
+    said, by = parsers.get(place, ("", None)) if place else ("", None)
+    if said:
+        return said, by
+    mode = argument(call, use.mode_at, use.mode)
+    binary = isinstance(mode, Constant) and isinstance(mode.value, str) and "b" in mode.value
+    return ("" if binary and use.format == "text" else use.format), by

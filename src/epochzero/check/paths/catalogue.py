@@ -1,0 +1,93 @@
+"""Which calls of libraries take a path, and what they do with it: ``calls.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["DOES", "PathUse", "canonical", "load", "uses"]
+
+DOES = (
+    "reads",
+    "lists",
+    "writes",
+    "appends",
+    "makes",
+    "asks",
+    "removes",
+    "parses",
+    "globs",
+    "enters",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PathUse:
+    """What a call does with one path. The fields are those of ``calls.toml``."""
+
+    does: str
+    at: int | None = None
+    path: str = ""
+    parent: str = "needed"
+    ok: str = ""
+    ok_at: int | None = None
+    parents: str = ""
+    format: str = ""
+    folder: bool = False
+    expands: bool = False
+    checkpoint: bool = False
+    unless: str = ""
+    mode: str = ""
+    mode_at: int | None = None
+    among: bool = False
+    quiet: bool = False
+    names: tuple[str, ...] = ()
+
+
+_Calls = Mapping[str, tuple[PathUse, ...]]
+
+
+@cache
+def load() -> tuple[Mapping[str, str], _Calls, Mapping[str, tuple[str, ...]]]:
+    """Aliases; uses by name; names with a star by the part after the last dot."""
+    data = tomllib.loads(files(__package__).joinpath("calls.toml").read_text(encoding="utf-8"))
+    calls = {name: _uses(entry) for name, entry in data["calls"].items()}
+    starred: dict[str, tuple[str, ...]] = {}
+    for name in sorted((name for name in calls if "*" in name), key=len, reverse=True):
+        last = name.rpartition(".")[2]
+        starred[last] = (*starred.get(last, ()), name)
+    return data["aliases"], calls, starred
+
+
+def _uses(entry: Mapping[str, Any] | list[Mapping[str, Any]]) -> tuple[PathUse, ...]:
+    entries = entry if isinstance(entry, list) else [entry]
+    return tuple(PathUse(**{**one, "names": tuple(one.get("names", ()))}) for one in entries)
+
+
+@cache
+def canonical(name: str) -> str:
+    """The name under which the catalogue knows a function: aliases of the library replaced."""
+    for alias, meant in load()[0].items():
+        rest = name.removeprefix(alias)
+        if rest != name and (rest == "" or rest[0] in ".("):
+            return canonical(meant + rest)
+    return name
+
+
+@cache
+def uses(name: str) -> tuple[PathUse, ...] | None:
+    """What a call of this name does with its paths; None when the catalogue does not know it."""
+    name = canonical(name)
+    _, calls, starred = load()
+    if name in calls:
+        return calls[name]
+    for pattern in (*starred.get(name.rpartition(".")[2], ()), *starred.get("*", ())):
+        # The star of "torchvision.datasets.*" stands for a class, not for the methods of its objects.
+        if fnmatchcase(name, pattern) and not (pattern.endswith("*") and "()" in name):
+            return calls[pattern]
+    return None

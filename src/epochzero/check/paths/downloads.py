@@ -1,0 +1,221 @@
+"""Calls that fetch something from the network, and the caches they use: ``downloads.toml``."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+
+from epochzero.check.paths.accesses import argument, is_true
+from epochzero.check.paths.catalogue import canonical
+from epochzero.check.paths.text import is_remote, path_text
+from epochzero.check.paths.world import World
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant
+from epochzero.check.target.model import Target
+
+__all__ = ["Download", "Fetch", "cache_folder", "downloads", "downloads_of"]
+
+_CLASS = re.compile(r"[a-z][\w.]*\.[A-Za-z]\w*$")
+_OFFLINE = {
+    "huggingface": ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"),
+    "": ("WANDB_MODE", "WANDB_DISABLED"),
+}
+_CACHES = {
+    "huggingface": (("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE", "HF_HOME",
+                     "HF_DATASETS_CACHE", "XDG_CACHE_HOME"), ".cache/huggingface"),
+    "torch": (("TORCH_HOME", "XDG_CACHE_HOME"), ".cache/torch"),
+    "nltk": (("NLTK_DATA",), "nltk_data"),
+    "keras": (("KERAS_HOME",), ".keras"),
+    "sklearn": (("SCIKIT_LEARN_DATA",), "scikit_learn_data"),
+    "tfds": (("TFDS_DATA_DIR",), "tensorflow_datasets"),
+    "gensim": (("GENSIM_DATA_DIR",), "gensim-data"),
+}  # fmt: skip
+"""By library: variables that say where its cache is, and where it is under the home folder."""
+_LOCAL_HOSTS = ("localhost", "127.", "0.0.0.0", "[::1]", "10.", "192.168.", "172.")
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """What a call may fetch. The fields are those of ``downloads.toml``; `host` is its ``from``."""
+
+    host: str = ""
+    at: int | None = None
+    path: str = ""
+    local: bool = False
+    when: str = ""
+    when_at: int | None = None
+    default: bool = False
+    folder: int | None = None
+    cache: str = ""
+    hard: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A call that surely asks the network.
+
+    Attributes:
+        call: the call.
+        fetch: what the catalogue says of it.
+        host: that is asked.
+        what: that is fetched, for people; empty when it is not known.
+    """
+
+    call: Called
+    fetch: Fetch
+    host: str
+    what: str
+
+
+@cache
+def downloads() -> Mapping[str, Fetch]:
+    """What is known to fetch, by name, in the order of the file."""
+    data = tomllib.loads(files(__package__).joinpath("downloads.toml").read_text(encoding="utf-8"))
+    return {name: Fetch(host=one.pop("from", ""), **one) for name, one in data.items()}
+
+
+@cache
+def _fetch(name: str) -> Fetch | None:
+    name, known = canonical(name), downloads()
+    if name in known:
+        return known[name]
+    for pattern, fetch in known.items():
+        if "*" in pattern and fnmatchcase(name, pattern):
+            if pattern.endswith("*") and not _CLASS.match(name):
+                return None
+            # Transforms and weights of torchvision are no models.
+            return None if name.endswith(("_Weights", "FakeData", "Folder")) else fetch
+    return None
+
+
+def downloads_of(program: Program, target: Target, world: World) -> Iterator[Download]:
+    """The calls that surely ask the network, with what is here already left out."""
+    for call in program.calls:
+        fetch = _fetch(call.name)
+        if fetch is None or not call.complete:
+            continue
+        text = path_text(argument(call, fetch.at, fetch.path)) if fetch.path else None
+        what = text.known if text and text.known else ""
+        host = fetch.host or _host(what)
+        if (fetch.path and not what) or not host or host.startswith(_LOCAL_HOSTS):
+            continue
+        if _is_offline(program, target, fetch, call) or not _fetches(call, fetch):
+            continue
+        if not _has(call, fetch, what, world):
+            yield Download(call, fetch, host, what)
+
+
+def _fetches(call: Called, fetch: Fetch) -> bool:
+    """Whether the parameter on which it depends surely says so."""
+    if not fetch.when:
+        return True
+    value = argument(call, fetch.when_at, fetch.when)
+    if value is None and fetch.when == "weights":
+        value = call.keywords.get("pretrained")
+    if value is None:
+        return fetch.default
+    if isinstance(value, Constant):
+        return bool(value.value) and not (isinstance(value.value, str) and "/" in value.value)
+    # ``ResNet50_Weights.DEFAULT`` and the like.
+    name = getattr(value, "name", "") or getattr(value, "made_by", "")
+    return fetch.when == "weights" and "_Weights" in name
+
+
+def _has(call: Called, fetch: Fetch, what: str, world: World) -> bool:
+    """Whether what is fetched is, or may be, in the file system already."""
+    if is_true(call.keywords.get("local_files_only")) is not False:
+        return True
+    if fetch.local:
+        path = world.platform.absolute(what)
+        builders = what in ("csv", "json", "parquet", "text", "imagefolder", "audiofolder", "arrow")
+        own = what.startswith((".", "/", "~")) or what.count("/") > 1 or builders
+        return (
+            own
+            or world.there(path) is not False
+            or call.keywords.get("source") == Constant("local")
+        )
+    if fetch.folder is not None:
+        root = path_text(argument(call, fetch.folder, "root"))
+        if root is None or root.known is None or root.known.startswith("~"):
+            return root is not None
+        path, name = world.platform.absolute(root.known), call.name.rpartition(".")[2]
+        return any(
+            world.platform.there(posixpath.join(path, one)) is not False
+            for one in (name, name.lower(), _DATA_FOLDERS.get(name, name))
+        )
+    return False
+
+
+_DATA_FOLDERS = {
+    "CIFAR10": "cifar-10-batches-py",
+    "CIFAR100": "cifar-100-python",
+    "STL10": "stl10_binary",
+    "SVHN": "train_32x32.mat",
+    "VOCDetection": "VOCdevkit",
+    "VOCSegmentation": "VOCdevkit",
+    "Flowers102": "flowers-102",
+    "Food101": "food-101",
+    "OxfordIIITPet": "oxford-iiit-pet",
+    "CelebA": "celeba",
+    "Caltech101": "caltech101",
+    "StanfordCars": "stanford_cars",
+}
+"""Where data sets of torchvision lie below their root, when that is not their name."""
+
+
+def _is_offline(program: Program, target: Target, fetch: Fetch, call: Called) -> bool:
+    """Whether the library was told not to ask the network."""
+    names = _OFFLINE.get(fetch.cache, ())
+    mode = call.keywords.get("mode")
+    if isinstance(mode, Constant) and mode.value in ("offline", "disabled"):
+        return True
+    return any(_variable(program, target, name) for name in names)
+
+
+def _variable(program: Program, target: Target, name: str) -> bool:
+    value = program.job.environment.get(name, (target.environment or {}).get(name, ""))
+    set_here = any(
+        look.name == name and look.stored for look in program.lookups if look.item
+    ) or any(
+        call.name == "os.environ.setdefault" and call.arguments[:1] and _is(call, name)
+        for call in program.calls
+    )
+    return (
+        set_here
+        or (name in program.job.environment and value is None)
+        or (str(value).lower() not in ("", "0", "false", "no", "none", "online"))
+    )
+
+
+def _is(call: Called, name: str) -> bool:
+    first = call.arguments[0]
+    return isinstance(first, Constant) and first.value == name
+
+
+def _host(what: str) -> str:
+    """The host of a URL; empty for what is none."""
+    if not is_remote(what) or not what.startswith(("http:", "https:", "ftp:")):
+        return ""
+    return what.partition("//")[2].partition("/")[0].rpartition("@")[2]
+
+
+def cache_folder(program: Program, target: Target, library: str) -> tuple[str, bool] | None:
+    """Where a library keeps what it fetched, and whether a variable says so.
+
+    Returns:
+        None when that is not known.
+    """
+    variables, below = _CACHES.get(library, ((), ""))
+    for name in variables:
+        if _variable(program, target, name):
+            value = program.job.environment.get(name, (target.environment or {}).get(name))
+            return (value, True) if value and value.startswith("/") else None
+    home = (target.environment or {}).get("HOME") or (target.user.home if target.user else "")
+    return (posixpath.join(home, below), False) if below and home else None

@@ -1,0 +1,204 @@
+"""The files of data that the program reads and that are here: what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
+
+from epochzero.check.findings import Finding
+from epochzero.check.paths.accesses import Access, argument
+from epochzero.check.paths.contents import Fault, Reading, format_of, inspect
+from epochzero.check.paths.world import Opened, World, world_of
+from epochzero.check.program.events import Situation
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant
+from epochzero.check.target.model import Target
+
+__all__ = ["Faulty", "encoding_of", "fault_asker", "faults_of", "is_plain"]
+
+MOST_FILES = 200
+_MOST_CLASSES = 20
+_MOST_NAMES = 2000
+_IMAGES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
+_CHANGES = [
+    "sep",
+    "delimiter",
+    "header",
+    "names",
+    "skiprows",
+    "comment",
+    "quoting",
+    "quotechar",
+    "on_bad_lines",
+    "error_bad_lines",
+    "engine",
+    "lineterminator",
+    "escapechar",
+    "dialect",
+    "thousands",
+    "skipfooter",
+    "nrows",
+    "chunksize",
+    "compression",
+]
+"""Options of ``pandas.read_csv`` with which a table is not read line by line with commas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Faulty:
+    """A file, and what is wrong with it.
+
+    Attributes:
+        access: the call that opens it.
+        shown: the file, for people.
+        fault: what is wrong.
+        at: where it would be noticed.
+        sure: whether the file is surely read and reading it surely fails.
+    """
+
+    access: Access
+    shown: str
+    fault: Fault
+    at: Situation
+    sure: bool
+
+
+def encoding_of(access: Access) -> str | None:
+    """The encoding in which text is read; None when it is not known."""
+    given = argument(access.call, 3 if access.call.name == "builtins.open" else None, "encoding")
+    if given is None or given == Constant(None):
+        return "utf-8"
+    return given.value if isinstance(given, Constant) and isinstance(given.value, str) else None
+
+
+def is_plain(access: Access) -> bool:
+    """Whether a table is read with commas and a header, line by line."""
+    call = access.call
+    return call.complete and len(call.arguments) < 2 and not set(_CHANGES) & call.keywords.keys()
+
+
+def _faults(world: World) -> Iterator[Faulty]:
+    seen: set[tuple[str, str]] = set()
+    left = MOST_FILES
+    for opened in world.opened:
+        at = (opened.access.parsed or opened.access.call).at
+        if (opened.local, opened.access.format) in seen or opened.access.call.at.handled:
+            continue
+        seen.add((opened.local, opened.access.format))
+        for local, fault in _look(opened, left):
+            left -= 1
+            if fault and not at.handled:
+                shown = world.platform.shown(local)
+                sure = opened.sure and fault.sure and at.certain
+                yield Faulty(opened.access, shown, fault, at, sure)
+        if left <= 0:
+            return
+
+
+def _look(opened: Opened, most: int) -> Iterator[tuple[str, Fault | None]]:
+    """Files that are looked into, each with its fault."""
+    access, local = opened.access, opened.local
+    if access.does == "globs":
+        fault = _no_match(opened)
+        if fault:
+            yield opened.path, fault
+    elif os.path.isdir(local):
+        if access.format == "classes":
+            yield from islice(_classes(local), most)
+    else:
+        yield local, inspect(local, _reading(access, local))
+
+
+def _reading(access: Access, local: str) -> Reading:
+    encoding = encoding_of(access)
+    ignores = "errors" in access.call.keywords or "encoding_errors" in access.call.keywords
+    strict = encoding is not None and not ignores and access.call.complete
+    said = "jsonl" if access.format == "json" and "lines" in access.call.keywords else access.format
+    if access.format in ("csv", "tsv", "text") and "compression" in access.call.keywords:
+        said = ""
+    return Reading(format_of(local, said), encoding or "utf-8", strict, is_plain(access))
+
+
+def _no_match(opened: Opened) -> Fault | None:
+    """A pattern that nothing in its folder matches."""
+    fixed = posixpath.relpath(opened.path, opened.local)
+    name = opened.access.call.name.rpartition(".")[2]
+    if ".." in fixed.split("/") or re.search(r"[\[\]{}]", fixed):
+        return None
+    pattern = f"**/{fixed}" if name == "rglob" else fixed
+    try:
+        found = any(True for _ in Path(opened.local).glob(pattern))
+    except (OSError, ValueError, NotImplementedError, IndexError):
+        return None
+    error = "an empty list is given, and the job goes on without data"
+    return None if found else Fault("empty", "matches no file", error, sure=False)
+
+
+def _classes(folder: str) -> Iterator[tuple[str, Fault | None]]:
+    """The images of a folder with one folder for each class: the first and last of each."""
+    kinds = sorted(name for name in _names(folder) if os.path.isdir(os.path.join(folder, name)))
+    if not kinds:
+        error = f"FileNotFoundError: Couldn't find any class folder in {folder}."
+        yield folder, Fault("empty", "has no folder for any class", error)
+    for kind in (*kinds[: _MOST_CLASSES // 2], *kinds[_MOST_CLASSES // 2 :][-_MOST_CLASSES // 2 :]):
+        inside = os.path.join(folder, kind)
+        names = sorted(_names(inside))
+        images = [name for name in names if name.lower().endswith(_IMAGES)]
+        deeper = any(os.path.isdir(os.path.join(inside, name)) for name in names[:_MOST_CLASSES])
+        if not images and not deeper and len(names) < _MOST_NAMES:
+            error = f"FileNotFoundError: Found no valid file for the classes {kind}."
+            yield inside, Fault("empty", "has no images", error)
+        for name in dict.fromkeys((*images[:3], *images[-3:])):
+            file = os.path.join(inside, name)
+            fault = inspect(file, Reading(format_of(file, "image")))
+            yield file, fault
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [one.name for one in islice(entries, _MOST_NAMES)]
+    except OSError:
+        return []
+
+
+_FOUND: WeakKeyDictionary[World, tuple[Faulty, ...]] = WeakKeyDictionary()
+
+
+def faults_of(program: Program, target: Target) -> tuple[Faulty, ...]:
+    """What is wrong with the files that a program reads; looked at once for all rules."""
+    world = world_of(program, target)
+    if world not in _FOUND:
+        _FOUND[world] = tuple(_faults(world))
+    return _FOUND[world]
+
+
+_Check: TypeAlias = Callable[[Program, Target], Iterator[Finding]]
+
+
+def fault_asker(rule: str, kind: str, category: str, fix: Callable[[Faulty], str]) -> _Check:
+    """The check of a rule about files of data: the faults of its kind, told with its fix."""
+
+    def check(program: Program, target: Target) -> Iterator[Finding]:
+        for one in faults_of(program, target):
+            if one.fault.kind == kind:
+                yield Finding(
+                    rule,
+                    "error" if one.sure else "warning",
+                    category,
+                    one.at.phase,
+                    one.at.place,
+                    f"{one.shown}, which {one.access.function} reads, {one.fault.what}.",
+                    one.fault.error,
+                    fix(one),
+                    one.at.via,
+                )
+
+    return check

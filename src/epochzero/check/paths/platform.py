@@ -1,0 +1,303 @@
+"""The file systems of the target before the job begins, as far as they are known.
+
+Paths are absolute and have no ``..``. The folder of the job travels with it: what is in it here is
+taken to be there, with its case, whether git ignores it or not, and what is not in it is taken to
+be absent. The place at which it lies there is known when the target or the job says its working
+folder; otherwise its place here stands for it.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import sys
+from collections.abc import Iterator
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from epochzero.check.job.model import Job
+from epochzero.check.target.model import Mount, Target
+
+__all__ = ["NOWHERE", "Platform", "beneath"]
+
+NOWHERE = "/?"
+"""Stands for a current folder that is not known."""
+
+_MOST_ENTRIES = 20_000
+_SYSTEM = ("/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/run", "/etc", "/usr", "/opt", "/bin")
+_SYSTEM_ONLY = re.compile(r"/(bin|boot|etc|lib|lib64|proc|sbin|sys|usr)(/|$)|.*/site-packages(/|$)")
+_HOME = re.compile(r"(/home/[^/]+|/Users/[^/]+|/root)(?=/|$)")
+
+
+def beneath(path: str, folder: str) -> bool:
+    """Whether a path is the folder or in it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+class Platform:
+    """What is known of the target's files.
+
+    Args:
+        job: its folder, its container.
+        target: the platform.
+    """
+
+    def __init__(self, job: Job, target: Target) -> None:
+        self.job = job
+        self.target = target
+        self.folder = os.path.abspath(job.folder)
+        self.current = self.folder
+        """Where relative paths count from: the program may go elsewhere."""
+        self.root = _root_of(Path(self.folder))
+        self._names: dict[str, list[str]] = {}
+
+    # -- Where ------------------------------------------------------------------------------------
+
+    @cached_property
+    def working_folder(self) -> str:
+        """Where the run starts on the target; empty when that is not known."""
+        return self.job.working_folder or (
+            self.folder if self.target.here and not self.job.container else ""
+        )
+
+    def absolute(self, text: str) -> str:
+        """The absolute path that a path of the program means: relative ones in the current folder."""
+        path = posixpath.normpath(posixpath.join(self.current, text))
+        # Two slashes at the beginning stay in POSIX and mean the same on Linux.
+        path = "/" + path.lstrip("/")
+        if self.job.working_folder and beneath(path, self.job.working_folder):
+            return posixpath.normpath(self.folder + path[len(self.job.working_folder) :])
+        return path
+
+    def shown(self, path: str) -> str:
+        """A path as people write it: relative in the job's folder."""
+        return posixpath.relpath(path, self.folder) if beneath(path, self.folder) else path
+
+    def travels(self, path: str) -> bool:
+        """Whether the path is in the folder that the job brings."""
+        return beneath(path, self.root)
+
+    @property
+    def _brought(self) -> bool:
+        """Whether a working folder in a container is surely the job's own, and not the image's."""
+        inside = self.job.working_folder
+        return not self.job.container or any(
+            inside and beneath(inside, mount) for mount in self.job.mounts
+        )
+
+    # -- What is there ----------------------------------------------------------------------------
+
+    def there(self, path: str) -> bool | None:
+        """Whether something is at the path before the job begins; None when that is not known."""
+        said = self._said(path)
+        if said is not None or beneath(path, NOWHERE):
+            return said
+        real = self.local(path)
+        if real is None:
+            return None
+        found = _exists(real)
+        if found and not self._same_case(real):
+            return False
+        if not found and not self.target.here and _leads_elsewhere(real):
+            return None
+        if not found and self.travels(path) and not self._brought:
+            return None
+        return found
+
+    def _said(self, path: str) -> bool | None:
+        """What the target's own list of files says."""
+        if not self.target.files:
+            return None
+        path = self._on_target(path)
+        if path in self.target.files:
+            return self.target.files[path]
+        if any(there and beneath(one, path) for one, there in self.target.files.items()):
+            return True
+        if any(not there and beneath(path, one) for one, there in self.target.files.items()):
+            return False
+        return None
+
+    def _on_target(self, path: str) -> str:
+        place = self.job.working_folder or self.target.working_folder
+        if place and not self.target.here and beneath(path, self.folder):
+            return posixpath.normpath(place + path[len(self.folder) :])
+        return path
+
+    def local(self, path: str) -> str | None:
+        """Where the path can be looked up on this machine; None when it cannot be."""
+        if self.travels(path):
+            return path
+        if self.job.container:
+            for inside, outside in self.job.mounts.items():
+                if beneath(path, inside) and self.target.here and outside.startswith("/"):
+                    return posixpath.normpath(outside + path[len(inside.rstrip("/")) :])
+            return None
+        return path if self.target.here else None
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a folder is surely there."""
+        real = self.local(path)
+        if real is not None and os.path.isdir(real):
+            return True
+        inside = self._on_target(path).rstrip("/") + "/"
+        return any(there and one.startswith(inside) for one, there in self.target.files.items())
+
+    # -- Names ------------------------------------------------------------------------------------
+
+    def other_case(self, path: str) -> str | None:
+        """The path that is there and differs only in case; None when there is none."""
+        for candidate in self._siblings(path):
+            if candidate.casefold() == path.casefold() and candidate != path:
+                return candidate
+        return None
+
+    def near(self, path: str) -> str | None:
+        """A path that is there and much like the one that is not."""
+        names = {posixpath.basename(one): one for one in self._siblings(path)}
+        found = get_close_matches(posixpath.basename(path), names, n=1, cutoff=0.7)
+        if found:
+            return names[found[0]]
+        elsewhere = posixpath.join(self.folder, posixpath.basename(path))
+        return elsewhere if elsewhere != path and self.there(elsewhere) else None
+
+    def _siblings(self, path: str) -> Iterator[str]:
+        """What is where the path would be; other cases of the folders above are followed too."""
+        yield from (one for one, there in self.target.files.items() if there)
+        folder = posixpath.dirname(path)
+        real = self.local(folder)
+        if real is None:
+            return
+        if not os.path.isdir(real) and folder != "/":
+            actual = next(
+                (
+                    one
+                    for one in self._siblings(folder)
+                    if one.casefold() == folder.casefold() and os.path.isdir(one)
+                ),
+                None,
+            )
+            if actual is None:
+                return
+            real = folder = actual
+        for name in self.entries(real):
+            if posixpath.join(folder, name) != path:
+                yield posixpath.join(folder, name)
+
+    def entries(self, folder: str) -> list[str]:
+        """Names in a folder of this machine; none when it cannot be read."""
+        if folder not in self._names:
+            try:
+                with os.scandir(folder) as entries:
+                    self._names[folder] = [one.name for one in islice(entries, _MOST_ENTRIES)]
+            except OSError:
+                self._names[folder] = []
+        return self._names[folder]
+
+    def _same_case(self, real: str) -> bool:
+        """Whether the name is there exactly so, where this machine does not care about case."""
+        if sys.platform not in ("darwin", "win32") or self.target.here:
+            return True
+        names = self.entries(os.path.dirname(real))
+        return len(names) >= _MOST_ENTRIES or os.path.basename(real) in names
+
+    # -- Mounts and rights ------------------------------------------------------------------------
+
+    def mount(self, path: str) -> Mount | None:
+        """The mount of the target that a path lies in; None when it is in none that is known."""
+        path = self._on_target(path)
+        inside = [one for one in self.target.mounts or () if beneath(path, one.path)]
+        return max(inside, key=lambda one: len(one.path), default=None)
+
+    def outside(self, path: str) -> bool:
+        """Whether the path is surely in no mount of the target."""
+        placed = self.travels(path) or beneath(path, NOWHERE)
+        if not self.target.mounts or placed or self.mount(path):
+            return False
+        home = self.target.user.home if self.target.user else ""
+        known = (*_SYSTEM, *self.job.mounts, *([home] if home else []))
+        return not any(beneath(path, one) for one in known)
+
+    def refusal(self, path: str) -> str | None:
+        """Why the user may not write at the path; None when that is not known or not so."""
+        mount = self.mount(path)
+        if beneath(path, NOWHERE):
+            return None
+        if mount is not None and not mount.writable and not self._unplaced(path):
+            return f"{mount.path} is mounted read-only"
+        if self.job.container:
+            return None
+        if self.target.here:
+            return self._refused_here(path)
+        user = self.target.user
+        if user is None or user.uid == 0 or user.name == "root" or not (user.name or user.home):
+            return None
+        if self.travels(path) or (mount and mount.path != "/"):
+            return None
+        home = _HOME.match(path)
+        if home and user.home and not beneath(path, user.home) and home[0] != user.home:
+            return f"{home[0]} is the home of another than {user.name or user.home}"
+        if _SYSTEM_ONLY.match(path) or path.count("/") == 1:
+            return f"only the administrator may write in {posixpath.dirname(path)}"
+        return None
+
+    def _unplaced(self, path: str) -> bool:
+        """Whether it is in the job's folder, and nobody knows where that is on the target."""
+        placed = self.target.here or self.job.working_folder or self.target.working_folder
+        return self.travels(path) and not placed
+
+    def _refused_here(self, path: str) -> str | None:
+        above = path
+        while not os.path.lexists(above) and above != "/":
+            above = posixpath.dirname(above)
+        if os.access(above, os.W_OK):
+            return None
+        return f"{self.shown(above)} may not be written by the user of this machine"
+
+    def ignored(self, path: str) -> bool:
+        """Whether the job's .gitignore names the path, so that it may lie only on the target."""
+        if not self.travels(path):
+            return False
+        parts = posixpath.relpath(path, self.root).split("/")
+        return any(
+            fnmatchcase(part, pattern) or fnmatchcase("/".join(parts[: i + 1]), pattern)
+            for pattern in self._ignores
+            for i, part in enumerate(parts)
+        )
+
+    @cached_property
+    def _ignores(self) -> tuple[str, ...]:
+        try:
+            with open(os.path.join(self.root, ".gitignore"), encoding="utf-8") as file:
+                lines = [line.strip() for line in islice(file, 2000)]
+        except (OSError, ValueError):
+            return ()
+        return tuple(line.strip("/") for line in lines if line and line[0] not in "#!")
+
+
+def _root_of(folder: Path) -> str:
+    """The folder that travels: the repository around the working folder, or it alone."""
+    for one in (folder, *islice(folder.parents, 8)):
+        if _exists(str(one / ".git")):
+            return str(one)
+    return str(folder)
+
+
+def _leads_elsewhere(path: str) -> bool:
+    """Whether a path that is not there goes through a link to a place of another machine."""
+    while not os.path.lexists(path) and path != "/":
+        path = posixpath.dirname(path)
+    try:
+        return os.readlink(path).startswith("/")
+    except OSError:
+        return False
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.exists(path)
+    except (OSError, ValueError):
+        return False

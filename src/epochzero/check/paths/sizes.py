@@ -1,0 +1,361 @@
+"""How much the program saves: the size of a model from the arguments of its layers, how often.
+
+Sizes are lower bounds: only layers whose arguments are known are counted, with 4 bytes for each
+parameter, or 2 when the program turns the model to half precision.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+
+from epochzero.check.findings import Place
+from epochzero.check.program.model import Module, Program
+from epochzero.check.program.values import Constant, Instance, Items, Value
+
+__all__ = ["enclosing_loops", "known_models", "parameters", "saved_bytes", "times_saved"]
+
+_HALF = re.compile(r"\.(half|bfloat16)$")
+_DEEPEST = 8
+
+
+@cache
+def known_models() -> Mapping[str, float]:
+    """Millions of parameters of well-known models, by name."""
+    return tomllib.loads(files(__package__).joinpath("sizes.toml").read_text(encoding="utf-8"))
+
+
+# -- Parameters ----------------------------------------------------------------------------------
+
+
+class _Arguments:
+    """Numbers among the arguments of a layer."""
+
+    def __init__(self, layer: Instance) -> None:
+        self._layer = layer
+
+    def value(self, at: int, name: str, default: float | None = None) -> float:
+        """A number; a flag is 0 or 1.
+
+        Raises:
+            LookupError: it is not known.
+        """
+        given = self._layer.keywords.get(name)
+        if given is None and at < len(self._layer.arguments):
+            given = self._layer.arguments[at]
+        if given is None and default is not None:
+            return default
+        if isinstance(given, Constant) and isinstance(given.value, int | float):
+            return float(given.value)
+        raise LookupError(name)
+
+    def kernel(self, at: int, dimensions: int) -> float:
+        """Cells of a kernel, given as one number or as one for each dimension."""
+        given = self._layer.keywords.get("kernel_size")
+        if given is None and at < len(self._layer.arguments):
+            given = self._layer.arguments[at]
+        if isinstance(given, Items):
+            sizes = [one.value for one in given.values if isinstance(one, Constant)]
+            if len(sizes) == dimensions:
+                return math.prod(one for one in sizes if isinstance(one, int))
+        return self.value(at, "kernel_size") ** dimensions
+
+
+def _linear(a: _Arguments) -> float:
+    out = a.value(1, "out_features")
+    return a.value(0, "in_features") * out + out * a.value(2, "bias", 1)
+
+
+def _convolution(dimensions: int) -> Callable[[_Arguments], float]:
+    def count(a: _Arguments) -> float:
+        channels, out = a.value(0, "in_channels"), a.value(1, "out_channels")
+        # Without its name, the position of `groups` differs between kinds of convolution.
+        groups = a.value(99, "groups", 1)
+        return channels * out * a.kernel(2, dimensions) / max(groups, 1) + out
+
+    return count
+
+
+def _embedding(a: _Arguments) -> float:
+    return a.value(0, "num_embeddings") * a.value(1, "embedding_dim")
+
+
+def _recurrent(gates: int) -> Callable[[_Arguments], float]:
+    def count(a: _Arguments) -> float:
+        hidden, layers = a.value(1, "hidden_size"), a.value(2, "num_layers", 1)
+        ways = 1 + a.value(6, "bidirectional", 0)
+        first = a.value(0, "input_size") + hidden + 2
+        later = ways * hidden + hidden + 2
+        return gates * hidden * ways * (first + (layers - 1) * later)
+
+    return count
+
+
+def _attention(a: _Arguments) -> float:
+    width = a.value(0, "embed_dim")
+    return 4 * width * (width + 1)
+
+
+def _transformer_layer(attentions: int) -> Callable[[_Arguments], float]:
+    def count(a: _Arguments) -> float:
+        return _layer(a.value(0, "d_model"), a.value(2, "dim_feedforward", 2048), attentions)
+
+    return count
+
+
+def _layer(width: float, inner: float, attentions: int) -> float:
+    norms = 2 * width * (attentions + 1)
+    return attentions * 4 * width * (width + 1) + 2 * width * inner + width + inner + norms
+
+
+def _transformer(a: _Arguments) -> float:
+    width, inner = a.value(0, "d_model", 512), a.value(4, "dim_feedforward", 2048)
+    encoders = a.value(2, "num_encoder_layers", 6)
+    decoders = a.value(3, "num_decoder_layers", 6)
+    return encoders * _layer(width, inner, 1) + decoders * _layer(width, inner, 2)
+
+
+_LAYERS: Mapping[str, Callable[[_Arguments], float]] = {
+    "Linear": _linear,
+    "Conv1d": _convolution(1),
+    "Conv2d": _convolution(2),
+    "Conv3d": _convolution(3),
+    "ConvTranspose1d": _convolution(1),
+    "ConvTranspose2d": _convolution(2),
+    "ConvTranspose3d": _convolution(3),
+    "Embedding": _embedding,
+    "EmbeddingBag": _embedding,
+    "LSTM": _recurrent(4),
+    "GRU": _recurrent(3),
+    "RNN": _recurrent(1),
+    "MultiheadAttention": _attention,
+    "TransformerEncoderLayer": _transformer_layer(1),
+    "TransformerDecoderLayer": _transformer_layer(2),
+    "Transformer": _transformer,
+}
+
+
+def parameters(program: Program, model: Value, depth: int = 0) -> float | None:
+    """A lower bound of the parameters of a model; None when nothing of it is known."""
+    if not isinstance(model, Instance) or depth > _DEEPEST:
+        return None
+    if model.own:
+        return _of_own(program, model)
+    name = model.made_by
+    if name in known_models():
+        return known_models()[name] * 1e6
+    library, _, last = name.rpartition(".")
+    if last == "from_pretrained" and model.arguments:
+        first = model.arguments[0]
+        known = known_models().get(str(first.value)) if isinstance(first, Constant) else None
+        return known * 1e6 if known else None
+    if not library.startswith("torch.nn"):
+        return None
+    if last in _LAYERS:
+        return _count(last, model)
+    parts = [parameters(program, one, depth + 1) for one in _parts(model)]
+    known_parts = [one for one in parts if one is not None]
+    if last in ("TransformerEncoder", "TransformerDecoder") and known_parts:
+        layers = model.keywords.get("num_layers", (*model.arguments, None, None)[1])
+        times = layers.value if isinstance(layers, Constant) else 1
+        return known_parts[0] * (times if isinstance(times, int) else 1)
+    return sum(known_parts) if known_parts else None
+
+
+def _count(kind: str, layer: Instance) -> float | None:
+    try:
+        return _LAYERS[kind](_Arguments(layer))
+    except (LookupError, OverflowError):
+        return None
+
+
+def _parts(model: Instance) -> Iterator[Value]:
+    """Layers that are handed to a container, such as ``nn.Sequential``."""
+    for one in (*model.arguments, *model.keywords.values()):
+        yield from one.values if isinstance(one, Items) else (one,)
+
+
+def _of_own(program: Program, model: Instance) -> float | None:
+    """Of a class of the job: all layers that were made while it was."""
+    if model.place is None:
+        return None
+    counts = [
+        _count(call.name.rpartition(".")[2], call.result)
+        for call in program.calls
+        if model.place in call.at.via
+        and call.name.startswith("torch.nn.")
+        and isinstance(call.result, Instance)
+        and call.name.rpartition(".")[2] in _LAYERS
+    ]
+    known = [one for one in counts if one is not None]
+    return sum(known) if known else None
+
+
+# -- What is saved -------------------------------------------------------------------------------
+
+
+def saved_bytes(program: Program, value: Value, depth: int = 0) -> float | None:
+    """A lower bound of the size of what is saved; None when nothing of it is known."""
+    if depth > _DEEPEST:
+        return None
+    if isinstance(value, Items):
+        sizes = [saved_bytes(program, one, depth + 1) for one in value.values]
+        known = [one for one in sizes if one is not None]
+        return sum(known) if known else None
+    if not isinstance(value, Instance):
+        return None
+    if value.made_by.endswith(".state_dict"):
+        owner = _owner(program, value)
+        return saved_bytes(program, owner, depth + 1) if owner is not None else None
+    copies = _optimizer_copies(value)
+    if copies is not None:
+        return copies * (_all_optimized(program, value) or 0) or None
+    count = parameters(program, value)
+    halved = any(_HALF.search(call.name) for call in program.calls)
+    return count * (2 if halved else 4) if count else None
+
+
+def _owner(program: Program, state: Instance) -> Value | None:
+    for call in program.calls:
+        if call.result == state:
+            return call.receiver
+    return None
+
+
+def _optimizer_copies(value: Instance) -> int | None:
+    """How many numbers an optimizer keeps for each parameter; None when it is no optimizer."""
+    kind = value.made_by.rpartition(".")[2]
+    if "optim" not in value.made_by:
+        return None
+    if kind == "SGD":
+        momentum = value.keywords.get("momentum")
+        return int(isinstance(momentum, Constant) and bool(momentum.value))
+    return 2 if kind in ("Adam", "AdamW", "NAdam", "RAdam") else 1
+
+
+def _all_optimized(program: Program, optimizer: Instance) -> float | None:
+    """Bytes of what an optimizer was made for: ``model.parameters()``."""
+    first = optimizer.arguments[0] if optimizer.arguments else optimizer.keywords.get("params")
+    if isinstance(first, Instance) and first.made_by.endswith(".parameters"):
+        model = _owner(program, first)
+        count = parameters(program, model) if model is not None else None
+        return count * 4 if count else None
+    return None
+
+
+# -- How often -----------------------------------------------------------------------------------
+
+
+def times_saved(program: Program, place: Place, via: tuple[Place, ...]) -> int:
+    """A lower bound of how often a line is reached, from the loops around it and its callers."""
+    times = 1
+    for one in (*via, place):
+        for loop, conditions in enclosing_loops(program, one):
+            rounds = _rounds(program, loop)
+            every = _every(conditions)
+            if rounds is None or every is None:
+                return 1
+            times *= max(rounds // every, 1)
+    return times
+
+
+def enclosing_loops(program: Program, place: Place) -> list[tuple[ast.For, list[ast.If]]]:
+    """The loops around a line within its function, the outermost first.
+
+    Returns:
+        each with the conditions between it and the next loop, or the line.
+    """
+    module = next((one for one in program.modules.values() if one.path == place.path), None)
+    found: list[tuple[ast.For, list[ast.If]]] = []
+    for node in _around(module, place.line):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            found = []
+        elif isinstance(node, ast.For) and place.line > node.lineno:
+            found.append((node, []))
+        elif isinstance(node, ast.If) and found and place.line > node.lineno:
+            found[-1][1].append(node)
+    return found
+
+
+def _around(module: Module | None, line: int) -> Iterator[ast.AST]:
+    """The statements that a line lies in, the outermost first."""
+    node: ast.AST | None = module.tree if module else None
+    while node is not None:
+        yield node
+        node = next(
+            (
+                child
+                for child in ast.iter_child_nodes(node)
+                if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case)
+                and _lines(child)[0] <= line <= _lines(child)[1]
+            ),
+            None,
+        )
+
+
+def _lines(node: ast.AST) -> tuple[int, int]:
+    """First and last line of a statement or a case of a ``match``."""
+    if isinstance(node, ast.match_case):
+        return node.pattern.lineno, node.body[-1].end_lineno or node.body[-1].lineno
+    return getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) or 0
+
+
+def _rounds(program: Program, loop: ast.For) -> int | None:
+    """How many rounds a loop over ``range`` makes; None when that is not known."""
+    call = loop.iter
+    if not (isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("range", "trange")):
+        return None
+    numbers = [_number(program, one) for one in call.args]
+    if len(numbers) == 1 and numbers[0] is not None:
+        return numbers[0]
+    if len(numbers) == 2 and numbers[0] is not None and numbers[1] is not None:
+        return max(numbers[1] - numbers[0], 0)
+    return None
+
+
+def _number(program: Program, node: ast.expr) -> int | None:
+    """A number that is written, is an option of the command line, or is one more than such."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = _number(program, node.left), _number(program, node.right)
+        return left + right if left is not None and right is not None else None
+    if isinstance(node, ast.Attribute):
+        option = program.options.get(node.attr)
+        if isinstance(option, Constant) and isinstance(option.value, int):
+            return option.value
+    return _assigned(program, node.id) if isinstance(node, ast.Name) else None
+
+
+def _assigned(program: Program, name: str) -> int | None:
+    """The number that a name of the entry point is assigned, when that is done once."""
+    module = program.modules.get("__main__")
+    values = [
+        node.value.value
+        for node in (ast.walk(module.tree) if module and module.tree else ())
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, int)
+    ]
+    return values[0] if len(values) == 1 else None
+
+
+def _every(conditions: list[ast.If]) -> int | None:
+    """1 without a condition, n for ``if i % n == 0``; None for others."""
+    every = 1
+    for condition in conditions:
+        match condition.test:
+            case ast.Compare(
+                left=ast.BinOp(op=ast.Mod(), right=ast.Constant(value=int() as number)),
+                ops=[ast.Eq()],
+            ) if number > 0:
+                every *= number
+            case _:
+                return None
+    return every

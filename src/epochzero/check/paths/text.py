@@ -1,0 +1,161 @@
+"""From what an expression is known to be to the path that it says."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from epochzero.check.findings import Place
+from epochzero.check.program.values import Anything, Constant, Instance, Items, Text, Value
+
+__all__ = ["PathText", "is_remote", "path_text", "texts_in"]
+
+_PATH_CLASSES = re.compile(r"pathlib\.(Pure)?(Posix|Windows)?Path$")
+_SAME = frozenset(
+    [
+        "builtins.str",
+        "os.fspath",
+        "os.path.abspath",
+        "os.path.realpath",
+        "os.path.normpath",
+        "os.path.expandvars",
+        "pathlib.Path().resolve",
+        "pathlib.Path().absolute",
+        "pathlib.Path().as_posix",
+    ]
+)
+_HOME = frozenset(["os.path.expanduser", "pathlib.Path().expanduser"])
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(//|/?memory:)")
+_DEEPEST = 6
+
+
+@dataclass(frozen=True)
+class PathText:
+    """A path as it is written, as far as it is known.
+
+    Attributes:
+        parts: in their order; None for what is not known.
+        origin: where the value was written, when that is known.
+        reason: why a part is not known.
+        home: whether ``~`` at its beginning was replaced by the home folder.
+    """
+
+    parts: tuple[str | None, ...]
+    origin: Place | None = None
+    reason: str = ""
+    home: bool = False
+
+    @cached_property
+    def known(self) -> str | None:
+        """The whole path; None when a part of it is not known."""
+        return None if None in self.parts else "".join(part or "" for part in self.parts)
+
+    @cached_property
+    def beginning(self) -> str:
+        """What is known before the first part that is not."""
+        known = []
+        for part in self.parts:
+            if part is None:
+                break
+            known.append(part)
+        return "".join(known)
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Matches the paths that it may be."""
+        return re.compile(
+            "".join(".*" if part is None else re.escape(part) for part in self.parts), re.DOTALL
+        )
+
+
+def is_remote(text: str) -> bool:
+    """Whether the text is a URL (``s3://bucket/key``), not a place in a file system."""
+    return _REMOTE.match(text) is not None
+
+
+def path_text(value: Value | None) -> PathText | None:
+    """The path that a value says; None when it surely is no path: a number, a list, an open file."""
+    match value:
+        case Constant(value=str() as text):
+            return PathText((text,), value.origin) if text and "\0" not in text else None
+        case Constant(value=bytes() as data):
+            return PathText((os.fsdecode(data),), value.origin) if data else None
+        case Text():
+            return _joined([part for one in value.parts for part in _pieces(one)], value)
+        case Instance(own=False):
+            return _of_call(value)
+        case Anything():
+            return PathText((None,), None, value.reason)
+    return None
+
+
+def _pieces(part: str | Value) -> tuple[str | None, ...]:
+    if isinstance(part, str):
+        return (part,)
+    if isinstance(part, Constant) and part.value is not None:
+        return (str(part.value),)
+    known = path_text(part)
+    return known.parts if known else (None,)
+
+
+def _joined(parts: list[str | None], value: Text) -> PathText:
+    inner = [path_text(part) for part in value.parts if not isinstance(part, str)]
+    return PathText(
+        tuple(part for part in parts if part != ""),
+        next((one.origin for one in inner if one and one.origin), None),
+        next((one.reason for one in inner if one and one.reason), ""),
+        bool(inner and inner[0] and inner[0].home),
+    )
+
+
+def _of_call(value: Instance) -> PathText | None:
+    name, arguments = value.made_by, value.arguments
+    if _PATH_CLASSES.match(name) or name in ("os.path.join", "pathlib.Path().joinpath"):
+        return _path_of([path_text(one) for one in arguments])
+    if name in _SAME and arguments:
+        return path_text(arguments[0])
+    if name in _HOME and arguments:
+        inner = path_text(arguments[0])
+        return inner and PathText(inner.parts, inner.origin, inner.reason, home=True)
+    if name.startswith(("builtins.str().", "os.environ", "os.getenv", "os.path.", "pathlib.")):
+        return PathText((None,), None, f"what {name.replace('()', '')} gives is not known")
+    if name.startswith(("argparse.", "click.", "omegaconf.", "hydra.", "yaml.", "json.")):
+        return PathText((None,), None, f"it comes from {name.partition('.')[0]}")
+    return None
+
+
+def _path_of(given: list[PathText | None]) -> PathText | None:
+    """``os.path.join`` of paths: an absolute one starts anew."""
+    if not given:
+        return PathText((".",))
+    parts: list[str | None] = []
+    for one in given:
+        if one is None:
+            return None
+        if one.parts[:1] and (one.parts[0] or "").startswith("/"):
+            parts = []
+        elif parts and not (parts[-1] or "").endswith("/"):
+            parts.append("/")
+        parts.extend(one.parts)
+    return PathText(
+        tuple(parts),
+        next((one.origin for one in given if one and one.origin), None),
+        next((one.reason for one in given if one and one.reason), ""),
+        bool(given[0] and given[0].home),
+    )
+
+
+def texts_in(value: Value, depth: int = 0) -> Iterator[PathText]:
+    """The paths that a value may hold, also within containers and options of a call."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, Items):
+        for one in (*value.values, *value.keys):
+            yield from texts_in(one, depth + 1)
+    elif isinstance(value, Constant | Text | Instance):
+        text = path_text(value)
+        if text is not None and text.beginning:
+            yield text

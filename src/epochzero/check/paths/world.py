@@ -1,0 +1,537 @@
+"""The files of the target as the job goes on: what is there at first, and what the program makes.
+
+The calls of the program are walked in their order. What is written earlier is there later; what may
+have been written (by a call that is not known, into a folder that a library fills) may be there.
+Each access to a path gives at most one `Problem`, under the rule that says most about it.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from epochzero.check.findings import Severity, Unknown
+from epochzero.check.job.model import Job
+from epochzero.check.paths.accesses import Access, accesses_of, argument, is_true, parsers_of
+from epochzero.check.paths.catalogue import canonical, uses
+from epochzero.check.paths.laptop import laptop
+from epochzero.check.paths.platform import NOWHERE, Platform, beneath
+from epochzero.check.paths.text import PathText, texts_in
+from epochzero.check.program.events import Called, Situation
+from epochzero.check.program.model import Program
+from epochzero.check.target.model import Target
+
+__all__ = ["Opened", "Problem", "World", "caught", "world_of"]
+
+_NO_FILES = re.compile(
+    r"(builtins|pathlib|os\.path|logging|argparse|click|warnings|math|random|time|datetime|re|rich|tqdm"
+    r"|loguru|pprint|collections|itertools|functools|typing|copy|json\.dumps|torch\.(nn|optim)"
+    r"|wandb|mlflow|pandas|numpy|os\.environ|os\.getenv|sys|string|hashlib)\b"
+)
+"""Functions that make no file of the paths that they are given; those that do are in the catalogue."""
+_PROGRAMS = re.compile(r"(subprocess\.\w+|os\.(system|popen|exec\w+|spawn\w+)|sh\.\w+)$")
+_HARMLESS = frozenset(
+    [
+        "git",
+        "nvidia-smi",
+        "hostname",
+        "whoami",
+        "date",
+        "echo",
+        "uname",
+        "which",
+        "pip",
+        "pip3",
+        "ls",
+        "cat",
+        "lscpu",
+        "free",
+        "df",
+        "du",
+        "ps",
+    ]
+)
+_MOST_ALIKE = 100
+_WRITES = ("writes", "appends", "creates", "makes")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with one access.
+
+    Attributes:
+        rule: id of the rule that tells of it.
+        access: the call and its path.
+        path: the absolute path in question: that of the access or of the folder above.
+        severity: of the finding.
+        detail: what the rule needs to say it: another name, a reason.
+    """
+
+    rule: str
+    access: Access
+    path: str
+    severity: Severity
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file that is there before the job begins, can be read here, and is read by the program.
+
+    Attributes:
+        access: the call that reads it.
+        path: of it, or of the pattern that is looked for.
+        local: where it is on this machine.
+        sure: whether this one is surely read; of a path that is known in part, it is one of several.
+    """
+
+    access: Access
+    path: str
+    local: str
+    sure: bool = True
+
+
+def caught(at: Situation, *exceptions: type[BaseException]) -> bool:
+    """Whether a handler around the event catches all of the exceptions."""
+    names = {name.rpartition(".")[2] for name in at.handled}
+    names |= {"OSError"} if names & {"IOError", "EnvironmentError"} else set()
+    return all(
+        any(parent.__name__ in names for parent in exception.__mro__) for exception in exceptions
+    )
+
+
+class World:
+    """What happens to the files.
+
+    Args:
+        program: what the job does.
+        target: where.
+
+    Attributes:
+        problems: in the order of the program.
+        unknowns: what is read for evaluation or from checkpoints and cannot be told.
+        opened: files that are read and can be looked into.
+        platform: the files before the job begins.
+    """
+
+    def __init__(self, program: Program, target: Target) -> None:
+        self.platform = Platform(program.job, target)
+        self.problems: list[Problem] = []
+        self.unknowns: list[Unknown] = []
+        self.opened: list[Opened] = []
+        self._script = program.job.script
+        self._made: dict[str, bool] = {}
+        self._removed: set[str] = set()
+        self._filled: set[str] = set()
+        self._patterns: list[re.Pattern[str]] = []
+        self._asked: set[str] = set()
+        self._loose = False
+        """Whether anything may have been made, by a program or in a folder that is not known."""
+        self._any_file = False
+        """Whether a file was written and nobody knows which."""
+        self._told: set[tuple[str, str]] = set()
+        self._before(program.job)
+        parsers = parsers_of(program)
+        accesses = [list(accesses_of(call, parsers)) for call in program.calls]
+        self._writes: dict[str, list[tuple[int, bool]]] = {}
+        """Where known paths are written, by the index of the call, and whether that is sure."""
+        for index, of_call in enumerate(accesses):
+            self._note_writes(index, of_call)
+        self._index = 0
+        for index, call in enumerate(program.calls):
+            self._index = index
+            self._step(call, accesses[index])
+
+    # -- Walking ----------------------------------------------------------------------------------
+
+    def _before(self, job: Job) -> None:
+        """What the job's script makes before the program, or may make."""
+        for made in (*job.makes, *job.writes):
+            path = self.platform.absolute(made.text)
+            while path not in ("/", self.platform.folder):
+                self._made.setdefault(path, False)
+                path = posixpath.dirname(path)
+        for program in job.programs:
+            if posixpath.basename(program.text) not in job.launchers:
+                self._run_words(list(_words(program.text)))
+
+    def _step(self, call: Called, accesses: list[Access]) -> None:
+        for access in accesses:
+            if access.does in _WRITES:
+                self._write(access)
+            elif access.does == "asks":
+                self._ask(access)
+            elif access.does == "removes":
+                self._remove(access)
+            elif access.does == "globs":
+                self._glob(access)
+            elif access.does == "enters":
+                self._enter(access)
+            else:
+                self._read(access)
+        if _PROGRAMS.match(call.name):
+            self._run(call)
+        elif uses(call.name) is None and not _NO_FILES.match(canonical(call.name)):
+            for value in (*call.arguments, *call.keywords.values()):
+                for text in texts_in(value):
+                    self._may_make(text)
+
+    def _run(self, call: Called) -> None:
+        """Another program is run: it may make what its command line names, or anything."""
+        words = [
+            word
+            for value in (*call.arguments, *call.keywords.values())
+            for text in texts_in(value)
+            for word in _words(text.beginning)
+        ]
+        self._run_words(words)
+
+    def _run_words(self, words: list[str]) -> None:
+        if words and words[0].rpartition("/")[2] in _HARMLESS:
+            return
+        self._loose = True
+        for word in words:
+            self._filled.add(self.platform.absolute(word))
+            self._filled.add(self.platform.absolute(posixpath.basename(word.rstrip("/")) or word))
+        self._filled.discard(self.platform.folder)
+
+    def _may_make(self, text: PathText) -> None:
+        path = self._path(text)
+        if path is not None and path != self.platform.folder and path != "/":
+            self._filled.add(path)
+        elif path is None and text.beginning.strip("./"):
+            self._patterns.append(self._pattern(text))
+
+    def _remove(self, access: Access) -> None:
+        path = self._path(access.text)
+        if path is not None:
+            for one in [one for one in self._made if beneath(one, path)]:
+                del self._made[one]
+            self._removed.add(path)
+
+    def _ask(self, access: Access) -> None:
+        path = self._path(access.text)
+        if path is None:
+            return
+        self._asked.add(path)
+        # What is written to at the command line and only asked for is missed without a word.
+        origin = access.text.origin
+        resumes = origin is not None and origin.path == "<command>" and _resumes(access)
+        if resumes and self.there(path) is False and access.call.at.certain:
+            self._add("resume-missing", access, path, "warning", "skipped")
+
+    # -- Reading ----------------------------------------------------------------------------------
+
+    def _read(self, access: Access) -> None:
+        text, at = access.text, access.call.at
+        path = self._path(text)
+        if path is None and not text.beginning:
+            self._not_known(access)
+            return
+        if path is not None and access.use.among and not self._is_local(text, path):
+            return
+        if caught(at, FileNotFoundError):
+            return
+        place, there = self._missing(path, text)
+        foreign = laptop(place, text, self.platform) or self.platform.outside(place)
+        if there is not False and not (foreign and there is None):
+            if path is not None and there:
+                self._opened(access, path)
+            elif there is None:
+                self._not_known(access)
+                self._opened_some(access, place)
+            return
+        if not at.certain and (self._guarded(place) or self._written_later(place, sure=False)):
+            return
+        certain = at.certain and not (self._loose or self._any_file or access.use.quiet)
+        severity: Severity = "error" if certain and not self._only_there(place) else "warning"
+        self._absent(access, place, severity)
+
+    def _missing(self, path: str | None, text: PathText) -> tuple[str, bool | None]:
+        """What is looked at and whether it is there: of a path known in part its known folder."""
+        if path is not None:
+            return path, self.there(path)
+        folder = self.platform.absolute(self._expanded(posixpath.dirname(text.beginning), text))
+        return folder, False if self.there(folder) is False else None
+
+    def _absent(self, access: Access, path: str, severity: Severity) -> None:
+        """Tells of a path that is read and not there, under the rule that says most."""
+        why = laptop(path, access.text, self.platform)
+        origin = access.text.origin
+        at_command = origin is not None and origin.path == "<command>"
+        if why:
+            self._add("path-laptop", access, path, severity, why)
+        elif self.platform.outside(path):
+            self._add("path-outside-mounts", access, path, severity)
+        elif access.call.at.certain and self._written_later(path, sure=True):
+            self._add("path-read-before-written", access, path, severity)
+        elif access.use.checkpoint and (at_command or _resumes(access)):
+            self._add("resume-missing", access, path, severity)
+        elif other := self.platform.other_case(path):
+            mount = self.platform.mount(path)
+            if mount is None or mount.case_sensitive:
+                self._add("path-wrong-case", access, path, severity, self.platform.shown(other))
+        elif beside := self._beside_script(access.text):
+            self._add("path-relative", access, path, severity, beside)
+        else:
+            near = self.platform.near(path)
+            detail = self.platform.shown(near) if near else ""
+            self._add("path-not-found", access, path, severity, detail)
+
+    def _enter(self, access: Access) -> None:
+        """The program changes its current folder."""
+        path = self._path(access.text)
+        self._read(access)
+        sure = path is not None and access.call.at.certain
+        self.platform.current = path if sure and path else NOWHERE
+
+    def _beside_script(self, text: PathText) -> str:
+        """The path from the script's folder, when it is there and not in the working folder."""
+        known, script = text.known, self._script
+        if known is None or script is None or posixpath.isabs(known):
+            return ""
+        path = posixpath.normpath(posixpath.join(str(script.parent), known))
+        inside = beneath(str(script.parent), self.platform.root)
+        return self.platform.shown(path) if inside and os.path.exists(path) else ""
+
+    def _only_there(self, path: str) -> bool:
+        """Whether the path may lie on the target alone: git ignores it, and this is not the target."""
+        return not self.platform.target.here and self.platform.ignored(path)
+
+    def _glob(self, access: Access) -> None:
+        known = access.text.known
+        if known is None or caught(access.call.at, Exception):
+            return
+        fixed = known[: re.search(r"[*?\[]|$", known).start()]  # type: ignore[union-attr]
+        folder = self.platform.absolute(posixpath.dirname(fixed) or ".")
+        local = self.platform.local(folder)
+        if self.there(folder) is False and not self._guarded(folder):
+            self._absent(access, folder, "warning")
+        elif local is not None and not any(beneath(one, folder) for one in self._made):
+            self.opened.append(Opened(access, self.platform.absolute(known), local))
+
+    def _not_known(self, access: Access) -> None:
+        """A read that cannot be told is worth a word where it comes late or is a checkpoint."""
+        at, text = access.call.at, access.text
+        if at.phase != "evaluation" and not access.use.checkpoint:
+            return
+        shown = text.known or (f"{text.beginning}..." if text.beginning else "a path")
+        reason = (
+            "what is at this path on the target is not known"
+            if text.known
+            else text.reason or "the path is not known before the run"
+        )
+        self.unknowns.append(
+            Unknown(f"whether {shown} is there for {access.function}", reason, at.place)
+        )
+
+    def _opened(self, access: Access, path: str) -> None:
+        local = self.platform.local(path)
+        if local is not None and path not in self._made and access.does in ("reads", "lists"):
+            self.opened.append(Opened(access, path, local))
+
+    def _opened_some(self, access: Access, folder: str) -> None:
+        """Of a path that is known in part, the files that it may be: one of them is read."""
+        local = self.platform.local(folder)
+        if access.text.known is not None or local is None or access.does != "reads":
+            return
+        pattern = self._pattern(access.text)
+        for name in self.platform.entries(local)[:_MOST_ALIKE]:
+            path = posixpath.join(folder, name)
+            if pattern.fullmatch(path) and path not in self._made:
+                self.opened.append(Opened(access, path, posixpath.join(local, name), sure=False))
+
+    def _is_local(self, text: PathText, path: str) -> bool:
+        """Whether what may be a name of a hub is a path."""
+        known = text.known or ""
+        first = self.platform.absolute(known.split("/")[0] or "/")
+        return (
+            known.startswith(("/", "./", "../", "~"))
+            or known.count("/") > 1
+            or ("/" in known and self.there(first) is True)
+            or self.there(path) is True
+        )
+
+    # -- Writing ----------------------------------------------------------------------------------
+
+    def _write(self, access: Access) -> None:
+        text, at = access.text, access.call.at
+        path = self._path(text)
+        if path is None and "/" not in text.beginning.removeprefix("~/"):
+            self._write_anywhere(access)
+            return
+        if path is None and text.beginning.startswith("~"):
+            return
+        self._judge_write(access, path)
+        self._register(access, path)
+        if path is None:
+            self._patterns.append(self._pattern(text))
+        if at.certain and path is not None:
+            self._asked.discard(path)
+
+    def _write_anywhere(self, access: Access) -> None:
+        """Something is written, and where is not known: it may be what is read later."""
+        if any(access.text.parts):
+            self._patterns.append(self._pattern(access.text))
+        elif access.does == "makes" or access.use.parent == "made":
+            self._loose = True
+        else:
+            self._any_file = True
+
+    def _judge_write(self, access: Access, path: str | None) -> None:
+        at = access.call.at
+        if caught(at, FileNotFoundError, PermissionError):
+            return
+        severity: Severity = "error" if (at.certain or at.loop) and not self._loose else "warning"
+        parent = self._parent(access, path)
+        whole = path or parent
+        why = laptop(whole, access.text, self.platform)
+        if why and self.there(whole) is not True and self.there(parent) is not True:
+            self._add("path-laptop", access, whole, severity, why)
+        elif self.platform.outside(whole):
+            self._add("path-outside-mounts", access, whole, severity)
+        elif refusal := self.platform.refusal(whole):
+            if not (self._exists_folder(access, path) and access.does == "makes"):
+                self._add("path-not-writable", access, whole, severity, refusal)
+        elif self._needs_parent(access) and self.there(parent) is False:
+            severity = "warning" if access.use.parent == "quiet" else severity
+            if not self._guarded(parent) or at.certain:
+                self._add("path-parent-missing", access, parent, severity)
+        elif path is not None and self._exists_refused(access, path):
+            self._add("path-exists-refused", access, path, severity)
+
+    def _parent(self, access: Access, path: str | None) -> str:
+        if path is not None:
+            return posixpath.dirname(path)
+        folder = posixpath.dirname(access.text.beginning)
+        return self.platform.absolute(self._expanded(folder, access.text))
+
+    def _exists_folder(self, access: Access, path: str | None) -> bool:
+        return path is not None and self.platform.is_folder(path)
+
+    def _needs_parent(self, access: Access) -> bool:
+        use = access.use
+        if access.does == "makes":
+            if use.parents == "always":
+                return False
+            return not use.parents or is_true(argument(access.call, 1, use.parents)) is False
+        return use.parent in ("needed", "quiet")
+
+    def _exists_refused(self, access: Access, path: str) -> bool:
+        """Whether what must not be there surely is."""
+        at, use = access.call.at, access.use
+        if caught(at, FileExistsError) or path in self._asked or not at.certain:
+            return False
+        if access.does == "creates":
+            return self._made.get(path, False) or self.platform.there(path) is True
+        if access.does != "makes" or use.ok == "always":
+            return False
+        allowed = is_true(argument(access.call, use.ok_at, use.ok)) if use.ok else False
+        here = self.platform.is_folder(path) and path not in self._removed
+        there = self._made.get(path, False) or here
+        return allowed is False and access.call.complete and there
+
+    def _register(self, access: Access, path: str | None) -> None:
+        """What is there from now on; what could not be written as well, so that it is told once."""
+        sure = access.call.at.certain
+        for one in (path, self._parent(access, path)):
+            while one and one != "/" and one != self.platform.folder:
+                if one == path or access.does == "makes" or self.there(one) is not True:
+                    self._made[one] = self._made.get(one, False) or sure
+                one = posixpath.dirname(one)
+        if path is not None and access.use.folder:
+            self._filled.add(path)
+
+    # -- What is there ----------------------------------------------------------------------------
+
+    def there(self, path: str) -> bool | None:
+        """Whether something is at the path now; None when that is not known."""
+        if path in self._made or beneath(self.platform.folder, path):
+            return True
+        before = self.platform.there(path)
+        if before is not False:
+            return before
+        may = any(beneath(path, one) or beneath(one, path) for one in self._filled) or any(
+            pattern.fullmatch(path) for pattern in self._patterns
+        )
+        return None if may else False
+
+    def _guarded(self, path: str) -> bool:
+        """Whether the program asked before whether the path, or a folder above it, is there."""
+        return any(beneath(path, one) for one in self._asked)
+
+    def _written_later(self, path: str, *, sure: bool) -> bool:
+        return any(
+            index > self._index and (certain or not sure)
+            for index, certain in self._writes.get(path, ())
+        )
+
+    def _note_writes(self, index: int, accesses: list[Access]) -> None:
+        for access in accesses:
+            path = self._path(access.text)
+            if path is not None and access.does in _WRITES:
+                at = access.call.at
+                self._writes.setdefault(path, []).append((index, at.certain or at.loop))
+
+    # -- Helpers ----------------------------------------------------------------------------------
+
+    def _path(self, text: PathText) -> str | None:
+        """The absolute path; None when it is not wholly known."""
+        if text.known is None:
+            return None
+        expanded = self._expanded(text.known, text)
+        return None if expanded.startswith("~") and text.home else self.platform.absolute(expanded)
+
+    def _expanded(self, known: str, text: PathText) -> str:
+        user = self.platform.target.user
+        if text.home and user and user.home and re.match(r"~(/|$)", known):
+            return user.home + known[1:]
+        return known
+
+    def _pattern(self, text: PathText) -> re.Pattern[str]:
+        first = text.parts[0]
+        relative = first is not None and not first.startswith("/")
+        parts = (self.platform.folder + "/", *text.parts)
+        return (PathText(parts) if relative else text).pattern
+
+    def _add(
+        self, rule: str, access: Access, path: str, severity: Severity, detail: str = ""
+    ) -> None:
+        if (rule, path) not in self._told:
+            self._told.add((rule, path))
+            self.problems.append(Problem(rule, access, path, severity, detail))
+
+
+def _words(text: str) -> Iterator[str]:
+    """The words of a command line, without its options."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    return (word for word in words if word and not word.startswith("-"))
+
+
+def _resumes(access: Access) -> bool:
+    """Whether the path is one from which training goes on, by the names around it."""
+    origin = access.text.origin.code if access.text.origin else ""
+    return bool(
+        re.search(r"resume|ckpt_path|--(ckpt|checkpoint|init[-_]from)", origin)
+        or access.use.path in ("resume_from_checkpoint", "ckpt_path")
+    )
+
+
+_WORLDS: WeakKeyDictionary[Program, tuple[Target, World]] = WeakKeyDictionary()
+
+
+def world_of(program: Program, target: Target) -> World:
+    """The world of a program on a target; worked out once for all rules."""
+    known = _WORLDS.get(program)
+    if known is None or known[0] is not target:
+        known = (target, World(program, target))
+        _WORLDS[program] = known
+    return known[1]

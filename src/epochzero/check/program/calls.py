@@ -1,0 +1,457 @@
+"""Calls: of the job's own functions and classes, and of what lies outside of the job."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from epochzero.check.findings import Place
+from epochzero.check.program import files, known, library, methods, phases
+from epochzero.check.program.core import Arguments, Core, Flow, Frame, PathEnds
+from epochzero.check.program.heap import (
+    Bound,
+    Box,
+    Class,
+    Function,
+    Made,
+    Member,
+    Names,
+    Object,
+    Opened,
+    Scope,
+    Super,
+    V,
+    join,
+    published,
+)
+from epochzero.check.program.parsing import CommandLines
+from epochzero.check.program.texts import PATHS, as_text
+from epochzero.check.program.values import Anything, Constant, External, Items, Text
+
+__all__ = ["Calls"]
+
+DEEPEST = 24
+"""Calls within calls that are followed."""
+MOST_OF_ONE = 200
+"""Calls of one function that are followed."""
+_ENDS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit", "os.abort"})
+
+
+class Calls(Core):
+    """Calls values."""
+
+    def __init__(self, *args: object, **keywords: object) -> None:
+        super().__init__(*args, **keywords)  # type: ignore[arg-type]
+        self.command_lines = CommandLines(self)
+        self._active: list[Function] = []
+        self._counts: dict[ast.AST, int] = {}
+        self._results: dict[object, V] = {}
+        self.at: ast.expr = ast.Constant(None)
+
+    def apply(self, callee: V, given: Arguments, node: ast.expr) -> V:
+        """Calls a value.
+
+        Raises:
+            PathEnds: the call never returns.
+        """
+        before, self.at = self.at, node
+        try:
+            return self._apply(callee, given, node)
+        finally:
+            self.at = before
+
+    def _apply(self, callee: V, given: Arguments, node: ast.expr) -> V:
+        match callee:
+            case Function():
+                return self._function(callee, given, node)
+            case Bound(receiver, Function() as function):
+                given = Arguments([receiver, *given.positional], given.keywords, given.complete)
+                return self.run(function, given, node, receiver)
+            case Bound(receiver, str() as name):
+                return self._built_in_method(receiver, name, given, node)
+            case Class():
+                return self.instance(callee, given, node)
+            case Object():
+                return self._called_object(callee, given, node)
+            case External():
+                return self._external(callee.name, given, node)
+            case Member(owner, name):
+                return self._method(owner, name, given, node)
+            case Made(name="functools.partial") if callee.arguments:
+                return self._apply(callee.arguments[0], _with_earlier(callee, given), node)
+            case Made():
+                return self._method(callee, "__call__", given, node)
+        self.callbacks(given, node)
+        return Anything("what a function gives that is not known")
+
+    # -- The job's own functions --------------------------------------------------------------
+
+    def _function(self, function: Function, given: Arguments, node: ast.expr) -> V:
+        """Calls a function; a command gets what the command line gives it."""
+        if not function.decorators or not self.command_lines.is_command(function):
+            return self.run(function, given, node)
+        for one, parsed in self.command_lines.given_to(function):
+            self.run(one, parsed, node)
+        return Constant(None)
+
+    def run(
+        self, function: Function, given: Arguments, node: ast.expr, receiver: V | None = None
+    ) -> V:
+        """What a function of the job gives, its events on the way.
+
+        Raises:
+            PathEnds: it never returns.
+        """
+        count = self._counts[function.node] = self._counts.get(function.node, 0) + 1
+        if self._active.count(function) > 1:
+            return Anything("the result of a recursion")
+        if len(self._active) >= DEEPEST or count > MOST_OF_ONE:
+            self.unknown(f"{function.name}()", "it is called too often or too deep", node)
+            return Anything(f"the result of {function.name}")
+        key = _key(function, given)
+        if key is not None and key in self._results:
+            return self._results[key]
+        events, mark = self.event_count, self.journal.mark()
+        scope = Scope({}, function.scope.module, function.scope)
+        with self._inside(function, scope, node, receiver):
+            self._bind(function, given, scope.names)
+            result = self._body(function)
+        quiet = self.event_count == events
+        if key is not None and quiet and self._touched_only(scope.names, mark):
+            self._results[key] = result
+        return result
+
+    def _touched_only(self, names: Names, mark: int) -> bool:
+        return all(where is names for where, _ in self.journal.changed(mark))
+
+    @contextmanager
+    def _inside(
+        self, function: Function, scope: Scope, node: ast.expr, receiver: V | None
+    ) -> Iterator[None]:
+        outer = self.frame
+        phase, firm = self._phase_in(function)
+        via = (*outer.via, self.place(node)) if hasattr(node, "lineno") else outer.via
+        name = function.name.removeprefix(f"{scope.module.name}.")
+        self.frame = Frame(scope, name, via, phase, firm or outer.firm, function, receiver)
+        before = self.frame.start = self.certain, self.loops
+        self._active.append(function)
+        try:
+            yield
+        finally:
+            self._active.pop()
+            self.frame = outer
+            self.certain, self.loops = before
+
+    def _phase_in(self, function: Function) -> tuple[str, str]:
+        """The phase of a function's events, and the one that stays within a training loop."""
+        if function.owner is not None and library.is_dataset(function.owner):
+            return "preprocessing", "preprocessing"
+        last = function.name.rpartition(".")[2]
+        module = function.scope.module.name.rpartition(".")[2]
+        owner = function.owner.name.rpartition(".")[2] if function.owner else ""
+        named = phases.named_phase(last) or phases.named_phase(owner) or phases.named_phase(module)
+        return named or self.frame.phase, ""
+
+    def _bind(self, function: Function, given: Arguments, names: Names) -> None:
+        """Gives the parameters their arguments; what is not given and not known is `Anything`."""
+        args = function.node.args
+        positional = [*args.posonlyargs, *args.args]
+        todo = list(given.positional)
+        keywords = dict(given.keywords)
+        offset = len(positional) - len(function.defaults)
+        for at, parameter in enumerate(positional):
+            default = function.defaults[at - offset] if at >= offset else None
+            if todo:
+                value: V = todo.pop(0)
+            else:
+                value = self._given(parameter.arg, default, keywords, given.complete)
+            names[parameter.arg] = value
+        for parameter, default in zip(args.kwonlyargs, function.keyword_defaults, strict=True):
+            names[parameter.arg] = self._given(parameter.arg, default, keywords, given.complete)
+        if args.vararg:
+            names[args.vararg.arg] = Box.of("tuple", todo, complete=given.complete)
+        if args.kwarg:
+            keys = [Constant(key) for key in keywords]
+            names[args.kwarg.arg] = Box.of("dict", keywords.values(), keys, given.complete)
+
+    def _given(self, name: str, default: V | None, keywords: dict[str, V], complete: bool) -> V:
+        if name in keywords:
+            return keywords.pop(name)
+        if default is None or not complete:
+            return Anything("an argument that is not given")
+        return default
+
+    def _body(self, function: Function) -> V:
+        node = function.node
+        if isinstance(node, ast.Lambda):
+            return self.evaluate(node.body)
+        try:
+            flow = self.execute(node.body)
+        except RecursionError:
+            return Anything("nested too deep")
+        frame = self.frame
+        for changes in frame.left:
+            self.journal.join_in(changes)
+        if frame.yields:
+            return Box.of("list", frame.yields, complete=frame.all_yielded)
+        if not flow & (Flow.NEXT | Flow.RETURN):
+            raise PathEnds
+        results = frame.returns
+        if flow & Flow.NEXT:
+            results = [*results, Constant(None)]
+        result = results[0]
+        for one in results[1:]:
+            result = join(result, one)
+        return result
+
+    def own_method(self, receiver: Object, name: str, given: Arguments) -> V | None:
+        """What a method of the job's class gives; None when the class has none of this name."""
+        for cls in receiver.cls.line():
+            found = cls.names.get(name)
+            if isinstance(found, Function):
+                first: list[V] = [] if found.kind == "staticmethod" else [receiver]
+                bound = Arguments([*first, *given.positional], given.keywords, given.complete)
+                return self.run(found, bound, self.at, receiver)
+        return None
+
+    def possibly(self, function: V, node: ast.expr, given: Arguments | None = None) -> None:
+        """What a library may call: its events are not certain, and it may never happen."""
+        unknown = Arguments([], {}, False)
+
+        def way() -> int:
+            self.apply(function, given or unknown, node)
+            return Flow.NEXT
+
+        self.either(way, lambda: Flow.NEXT)
+
+    # -- The job's own classes ----------------------------------------------------------------
+
+    def instance(self, cls: Class, given: Arguments, node: ast.expr) -> V:
+        """A new object of a class of the job."""
+        if any(base.startswith(("enum.", "typing.Protocol")) for base in cls.externals()):
+            return Anything(f"a member of {cls.name}")
+        made = Object(
+            cls,
+            tuple(published(one) for one in given.positional),
+            {key: published(one) for key, one in given.keywords.items()},
+            self._place_of(node),
+        )
+        if cls.is_data and not any("__init__" in one.names for one in cls.line()):
+            self._fill(made, given)
+            self.own_method(made, "__post_init__", Arguments())
+        elif self.own_method(made, "__init__", given) is None and cls.externals():
+            base = cls.externals()[0]
+            if base != "?":
+                self.called(f"{base}().__init__", given, made, Constant(None), node)
+        return made
+
+    def _place_of(self, node: ast.AST) -> Place:
+        return self.place(node)
+
+    def _fill(self, made: Object, given: Arguments) -> None:
+        """The fields of a data class from the arguments and defaults."""
+        todo = list(given.positional)
+        for name, default in _fields(made.cls).items():
+            if todo:
+                value = todo.pop(0)
+            elif name in given.keywords:
+                value = given.keywords[name]
+            else:
+                value = self._default_of_field(default, given.complete)
+            self.journal.set(made.attributes, name, value)
+
+    def _default_of_field(self, default: V | None, complete: bool) -> V:
+        if default is None or not complete:
+            return Anything("an argument that is not given")
+        if isinstance(default, Made) and default.name.endswith("field"):
+            if "default" in default.keywords:
+                return default.keywords["default"]
+            if (factory := default.keywords.get("default_factory")) is not None:
+                return self.apply(factory, Arguments(), self.at)
+            return Anything("an argument that is not given")
+        return default
+
+    def _called_object(self, callee: Object, given: Arguments, node: ast.expr) -> V:
+        found = self.own_method(callee, "__call__", given)
+        if found is not None:
+            return found
+        if callee.cls.externals():
+            # The call operator of layers and modules is the library's and calls this one.
+            for name in ("forward", "call"):
+                if (found := self.own_method(callee, name, given)) is not None:
+                    return found
+            return self._method(callee, "__call__", given, node)
+        return Anything(f"what {callee.cls.name} gives")
+
+    def has(self, owner: V, name: str) -> bool | None:
+        """Whether a value has an attribute; None when it is not known."""
+        if isinstance(owner, Object):
+            if name in owner.attributes or any(name in one.names for one in owner.cls.line()):
+                return True
+            unsure = owner.cls.externals() or any(one.opaque for one in owner.cls.line())
+            return None if unsure else False
+        if isinstance(owner, Opened) and owner.module is not None:
+            return True if name in owner.names else None
+        if isinstance(owner, Made):
+            return True if name in owner.attributes else None
+        return None
+
+    # -- Outside of the job -------------------------------------------------------------------
+
+    def _built_in_method(self, receiver: V, name: str, given: Arguments, node: ast.expr) -> V:
+        if isinstance(receiver, Items):
+            receiver = Box.of(receiver.kind, receiver.values, receiver.keys, receiver.complete)
+        result: V = Anything(f"what {name} gives")
+        if isinstance(receiver, Box):
+            result = methods.of_container(self.journal, receiver, name, given.positional)
+        elif (text := as_text(receiver)) is not None:
+            result = methods.of_text(text, name, given.positional, given.keywords)
+        self.called(self.method_name(receiver, name), given, receiver, result, node)
+        self.callbacks(given, node)
+        return result
+
+    def _external(self, name: str, given: Arguments, node: ast.expr) -> V:
+        if name in _ENDS:
+            self.called(name, given, None, Constant(None), node)
+            raise PathEnds
+        if name == "builtins.super":
+            return self._super(given)
+        result = known.result_of(self, name, given) or files.loaded(self, name, given)
+        if result is None:
+            result = Made(name, tuple(given.positional), given.keywords, self.place(node))
+        elif isinstance(result, Made) and result.place is None:
+            result.place = self.place(node)
+        self._change_path(name, given)
+        if name in ("importlib.import_module", "builtins.__import__"):
+            result = self._import_named(given, node) or result
+        self.called(name, given, None, result, node)
+        self.command_lines.called(name, given, result, node)
+        if name == "functools.partial":
+            return result
+        if name == "fire.Fire" and given.positional and isinstance(given.positional[0], Function):
+            function = given.positional[0]
+            return self.run(function, self.command_lines.fired(function), node)
+        library.called(self, name, given, result, node)
+        return result
+
+    def _import_named(self, given: Arguments, node: ast.expr) -> V | None:
+        """``importlib.import_module`` of a name that is known."""
+        text = as_text(given.positional[0]) if given.positional else None
+        if not isinstance(text, Constant):
+            self.unknown("an import", "the name of the module is not known", node)
+            return None
+        name = str(text.value)
+        if name.startswith("."):
+            return None
+        opened = self.open(name, node)
+        if opened is None:
+            self.imported(name, (), node)
+        return opened or External(name)
+
+    def _change_path(self, name: str, given: Arguments) -> None:
+        """``sys.path.insert`` and ``append`` with what is known."""
+        if name in ("sys.path.insert", "sys.path.append") and given.positional:
+            if isinstance(text := as_text(given.positional[-1]), Constant):
+                self.modules.add_path(str(text.value), first=name.endswith("insert"))
+            else:
+                self.unknown("modules of the job", "sys.path gets a folder not known", self.at)
+
+    def _super(self, given: Arguments) -> V:
+        frame = self.frame
+        if len(given.positional) == 2 and isinstance(given.positional[0], Class):
+            return Super(given.positional[1], given.positional[0])
+        if frame.function is None or frame.function.owner is None or frame.receiver is None:
+            return Anything("super")
+        return Super(frame.receiver, frame.function.owner)
+
+    def _method(self, owner: V, name: str, given: Arguments, node: ast.expr) -> V:
+        """Calls a method that a library has."""
+        result: V | None = None
+        if isinstance(owner, Made) and owner.name in PATHS:
+            folder = self.job.folder.as_posix()
+            result = methods.of_path(owner, name, given.positional, folder)
+        if isinstance(owner, Object) and name in library.FLUENT:
+            result = owner
+        dotted = self.method_name(owner, name)
+        try:
+            result = result or self.command_lines.method(owner, name, given, node)
+        except PathEnds:
+            self.called(dotted, given, owner, Constant(None), node)
+            raise
+        if result is None:
+            result = self._result(dotted, given, node)
+            if isinstance(result, Made):
+                result.receiver = owner
+        receiver = None if isinstance(owner, External) else owner
+        self.called(dotted, given, receiver, result, node)
+        library.method_called(self, owner, name, given, node)
+        return result
+
+    def _result(self, dotted: str, given: Arguments, node: ast.expr) -> V:
+        if dotted.startswith("?"):
+            return Anything("what a function gives that is not known")
+        return Made(dotted, tuple(given.positional), given.keywords, self.place(node))
+
+    def flag(self, name: str) -> V | None:
+        """The value of a flag of absl; None when it is none or not known."""
+        return self.command_lines.flag(name)
+
+    def read_flags(self) -> None:
+        """What ``absl.app.run`` does first."""
+        self.command_lines.read_flags()
+
+    def callbacks(self, given: Arguments, node: ast.expr) -> None:
+        """Functions of the job that are given to a library: it may call them."""
+        for one in (*given.positional, *given.keywords.values()):
+            held = one.arguments[0] if isinstance(one, Made) and _is_partial(one) else one
+            function = held.function if isinstance(held, Bound) else held
+            if isinstance(function, Function):
+                self.possibly(one, node)
+
+    def iterated_known(self, value: V | None) -> tuple[list[V] | None, bool, bool]:
+        """Like `iterated`; None for the items where nothing is known of them."""
+        if isinstance(value, (Box, Items)):
+            content = value.content if isinstance(value, Box) else value
+            keyed = value.kind == "dict"
+            items: Sequence[V] = content.keys if keyed else content.values
+            return list(items), content.complete, bool(items)
+        if isinstance(value, Constant) and isinstance(value.value, str) and len(value.value) < 64:
+            return [Constant(one) for one in value.value], True, bool(value.value)
+        return None, False, False
+
+
+def _is_partial(made: Made) -> bool:
+    return made.name == "functools.partial" and bool(made.arguments)
+
+
+def _with_earlier(partial: Made, given: Arguments) -> Arguments:
+    """The arguments of a call of `functools.partial`'s result, with those that it was made with."""
+    positional = [*partial.arguments[1:], *given.positional]
+    return Arguments(positional, {**partial.keywords, **given.keywords}, given.complete)
+
+
+def _fields(cls: Class) -> dict[str, V | None]:
+    """The fields of a data class, of its bases first, with their defaults."""
+    found: dict[str, V | None] = {}
+    for one in reversed(cls.line()):
+        for statement in one.node.body:
+            if not isinstance(statement, ast.AnnAssign):
+                continue
+            name = getattr(statement.target, "id", "")
+            if name and "ClassVar" not in ast.dump(statement.annotation):
+                found[name] = one.names.get(name)
+    return found
+
+
+def _key(function: Function, given: Arguments) -> object | None:
+    """By what a result is remembered: nothing but constants and texts may have been given."""
+    if not given.complete or function.scope.parent is not None:
+        return None
+    values = (*given.positional, *given.keywords.values())
+    if not all(isinstance(one, (Constant, Text, External)) for one in values):
+        return None
+    plain = tuple(
+        (type(one.value), one.value) if isinstance(one, Constant) else repr(one) for one in values
+    )
+    return function.node, len(given.positional), tuple(given.keywords), plain

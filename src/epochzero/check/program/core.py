@@ -1,0 +1,436 @@
+"""The state of the interpreter: what happened, what is known, and walking several ways at once."""
+
+from __future__ import annotations
+
+import ast
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from epochzero.check.findings import Place, Unknown
+from epochzero.check.job.model import Job
+from epochzero.check.program import phases
+from epochzero.check.program.events import Called, Event, Imported, Looked, Situation
+from epochzero.check.program.heap import (
+    Box,
+    Function,
+    Journal,
+    Made,
+    Object,
+    Opened,
+    Ref,
+    Scope,
+    V,
+    maker,
+    published,
+)
+from epochzero.check.program.model import Module
+from epochzero.check.program.modules import Modules
+from epochzero.check.program.values import Constant, External, Value
+from epochzero.check.target.model import Target
+
+__all__ = ["Arguments", "Core", "Exhausted", "Flow", "Frame", "PathEnds"]
+
+MOST_STEPS = 150_000
+"""Statements and expressions that are walked; a program of 20,000 lines takes about two thirds of them."""
+LONGEST_S = 3.0
+"""A guard for slow machines; the bound on steps is what stops a large program."""
+_ASK_TIME_EVERY = 1024
+
+
+class Exhausted(Exception):  # noqa: N818 -- no error: the walk has gone as far as it may
+    """The bound on steps or on time is reached."""
+
+
+class PathEnds(Exception):  # noqa: N818 -- no error: what the program does here ends this way
+    """The program raises or exits."""
+
+
+class Flow:
+    """How a statement may end, as bits of a number; the class `enum.IntFlag` is ten times slower."""
+
+    NEXT = 1
+    RETURN = 2
+    BREAK = 4
+    CONTINUE = 8
+    RAISE = 16
+
+
+_STAYS = Flow.NEXT | Flow.BREAK | Flow.CONTINUE
+"""Endings after which the function goes on."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """A function or module that is being walked."""
+
+    scope: Scope
+    name: str = ""
+    via: tuple[Place, ...] = ()
+    phase: str = "initialization"
+    firm: str = ""
+    """The phase of what happens here even within a training loop."""
+    function: Function | None = None
+    receiver: V | None = None
+    returns: list[V] = field(default_factory=list)
+    yields: list[V] = field(default_factory=list)
+    start: tuple[bool, int] = (True, 0)
+    """Whether its call is certain, and in how many loops."""
+    all_yielded: bool = True
+    left: list[dict[tuple[int, str], tuple[dict[str, object], str, object]]] = field(
+        default_factory=list
+    )
+    """What ways that returned earlier have changed outside of the function."""
+
+
+@dataclass(slots=True)
+class Arguments:
+    """Of a call; ``complete`` when no ``*`` or ``**`` is unknown."""
+
+    positional: list[V] = field(default_factory=list)
+    keywords: dict[str, V] = field(default_factory=dict)
+    complete: bool = True
+
+
+@dataclass(slots=True)
+class _Happening:
+    """An event whose phase may still change."""
+
+    what: tuple[object, ...]
+    place: Place
+    via: tuple[Place, ...]
+    certain: bool
+    handled: frozenset[str]
+    function: str
+    loop: bool
+    phase: str
+    firm: str
+
+    def event(self) -> Event:
+        at = Situation(
+            self.place,
+            self.via,
+            self.phase,
+            self.certain,
+            self.handled,
+            self.function,
+            self.loop,
+        )
+        kind, *fields = self.what
+        return kind(*fields, at)  # type: ignore[operator,no-any-return]
+
+
+class Core(ABC):
+    """State and the ways to change it.
+
+    Args:
+        job: what is run.
+        target: where.
+    """
+
+    def __init__(self, job: Job, target: Target) -> None:
+        self.job = job
+        self.target = target
+        self.modules = Modules(job, target)
+        self.journal = Journal()
+        self.opened: dict[str, Opened] = {}
+        self.unknowns: dict[Unknown, None] = {}
+        self.options: dict[str, Value] = {}
+        self.environment: dict[str, V] = {}
+        self.frame: Frame
+        self.certain = True
+        self.handled: frozenset[str] = frozenset()
+        self.loops = 0
+        self.arguments: Box = self._arguments_of(job)
+        self.loaders: list[Made] = []
+        """Data loaders that were made and not yet iterated."""
+        self.registered: dict[Ref, list[Function]] = {}
+        """Functions that a library's object was given by a decorator: ``@app.command()``."""
+        self._happenings: list[_Happening] = []
+        self._steps = 0
+        self._end = time.thread_time() + LONGEST_S
+        self._literals: dict[ast.AST, Constant] = {}
+        self._has_stepped = False
+        self._trained_at = -1
+        self._evaluates = False
+
+    # -- What the other parts of the interpreter do -------------------------------------------
+
+    @abstractmethod
+    def evaluate(self, node: ast.expr) -> V:
+        """The value of an expression, with the events of finding it."""
+
+    @abstractmethod
+    def execute(self, body: Sequence[ast.stmt]) -> int:
+        """Walks statements."""
+
+    @abstractmethod
+    def assign(self, target: ast.expr, value: V) -> None:
+        """Gives a target of an assignment its value."""
+
+    @abstractmethod
+    def apply(self, callee: V, given: Arguments, node: ast.expr) -> V:
+        """Calls a value."""
+
+    @abstractmethod
+    def attribute(self, owner: V, name: str, node: ast.AST, called: bool = False) -> V:
+        """An attribute of a value."""
+
+    @abstractmethod
+    def iterated(self, value: V, node: ast.AST) -> tuple[list[V], bool, bool]:
+        """The items that a loop over a value sees, whether these are all, and whether there are some."""
+
+    @abstractmethod
+    def variable(self, name: str) -> tuple[V, bool | None]:
+        """The value of a variable of the environment, and whether it is set (None: not known)."""
+
+    @abstractmethod
+    def operate(self, op: ast.operator, left: V, right: V) -> V:
+        """What an operator gives."""
+
+    @abstractmethod
+    def compared(self, op: ast.cmpop, left: V, right: V) -> bool | None:
+        """Whether a comparison holds; None when it is not known."""
+
+    @abstractmethod
+    def function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: str
+    ) -> Function:
+        """A function as it is where it is defined."""
+
+    @abstractmethod
+    def own_method(self, receiver: Object, name: str, given: Arguments) -> V | None:
+        """What a method of the job's class gives; None when the class has none of this name."""
+
+    @abstractmethod
+    def iterated_known(self, value: V | None) -> tuple[list[V] | None, bool, bool]:
+        """Like `iterated`; None for the items where nothing is known of them."""
+
+    @abstractmethod
+    def possibly(self, function: V, node: ast.expr, given: Arguments | None = None) -> None:
+        """What a library may call: its events are not certain, and it may never happen."""
+
+    @abstractmethod
+    def external_attribute(self, owner: External, name: str) -> V:
+        """A name of a library; of a few of the standard library the value."""
+
+    @abstractmethod
+    def open(self, name: str, node: ast.AST) -> Opened | None:
+        """A module of the job, executed if it was not; None for one that is not the job's."""
+
+    @abstractmethod
+    def flag(self, name: str) -> V | None:
+        """The value of a flag of absl; None when it is none or not known."""
+
+    @abstractmethod
+    def read_flags(self) -> None:
+        """What ``absl.app.run`` does first."""
+
+    @abstractmethod
+    def callbacks(self, given: Arguments, node: ast.expr) -> None:
+        """Functions of the job that are given to a library: it may call them."""
+
+    @abstractmethod
+    def truth(self, value: V) -> bool | None:
+        """Whether a value counts as true; None when it is not known."""
+
+    @staticmethod
+    def _arguments_of(job: Job) -> Box:
+        """``sys.argv``."""
+        given = Place("<command>", code=" ".join(job.argv))
+        script = job.module if job.script is None else job.script.as_posix()
+        return Box.of("list", [Constant(script), *(Constant(one, given) for one in job.argv)])
+
+    # -- Bounds -------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Counts a step.
+
+        Raises:
+            Exhausted: there have been too many.
+        """
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise Exhausted
+        if self._steps % _ASK_TIME_EVERY == 0 and time.thread_time() > self._end:
+            raise Exhausted
+
+    @property
+    def steps(self) -> int:
+        """How many steps there have been."""
+        return self._steps
+
+    # -- What happens -------------------------------------------------------------------------
+
+    @property
+    def module(self) -> Module:
+        """The module whose code is walked."""
+        return self.frame.scope.module
+
+    def place(self, node: ast.AST) -> Place:
+        """The place of a node of the current module."""
+        return self.module.place(node)
+
+    def literal(self, node: ast.AST, value: str | bytes | int | float | complex | None) -> Constant:
+        """A constant that is written in the source."""
+        if (found := self._literals.get(node)) is None:
+            found = self._literals[node] = Constant(value, self.place(node))
+        return found
+
+    def unknown(self, what: str, reason: str, node: ast.AST) -> None:
+        """Notes what could not be followed."""
+        self.unknowns[Unknown(what, reason, self.place(node))] = None
+
+    def imported(self, module: str, names: tuple[str, ...], node: ast.AST) -> None:
+        """A module outside of the job is imported."""
+        self._happen((Imported, module, names), node, self._phase())
+
+    def looked(
+        self, on: V, name: str, node: ast.AST, *, item: bool, found: bool | None, stored: bool
+    ) -> None:
+        """An attribute or item is looked up."""
+        what = (Looked, published(on), name, item, found, stored)
+        self._happen(what, node, self._phase())
+
+    def called(
+        self, name: str, given: Arguments, receiver: V | None, result: V, node: ast.expr
+    ) -> None:
+        """Something outside of the job is called."""
+        what = (
+            Called,
+            name,
+            tuple(published(one) for one in given.positional),
+            {key: published(one) for key, one in given.keywords.items()},
+            None if receiver is None else published(receiver),
+            given.complete,
+            published(result),
+        )
+        self._happen(what, node, self._phase_of_call(name, node))
+
+    def _happen(self, what: tuple[object, ...], node: ast.AST, phase: str) -> None:
+        frame = self.frame
+        self._happenings.append(
+            _Happening(
+                what,
+                self.place(node),
+                frame.via,
+                self.certain,
+                self.handled,
+                frame.name,
+                self.loops > 0,
+                phase,
+                frame.firm,
+            )
+        )
+
+    def events(self) -> tuple[Event, ...]:
+        """All that happened."""
+        return tuple(one.event() for one in self._happenings)
+
+    @property
+    def event_count(self) -> int:
+        """How many events there have been."""
+        return len(self._happenings)
+
+    # -- Phases -------------------------------------------------------------------------------
+
+    def _phase(self) -> str:
+        phase = self.frame.phase
+        return "evaluation" if self._trained_at >= 0 or self._evaluates else phase
+
+    def _phase_of_call(self, name: str, node: ast.expr) -> str:
+        written = ""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            inner = node.func.value
+            written = inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
+        if self.loops and phases.is_step(name, written):
+            self._has_stepped = True
+        if name.endswith((".eval", ".train")) and name.startswith(("torch.nn.", "transformers.")):
+            self._evaluates = name.endswith(".eval")
+        if phases.is_fit(name):
+            self.train_from(len(self._happenings))
+            return "training"
+        if phases.is_optimizer(name):
+            self._trained_at = -1
+        if phases.is_verdict(name):
+            return "evaluation"
+        phase = self._phase()
+        return "preprocessing" if phase == "initialization" and phases.is_data(name) else phase
+
+    def train_from(self, begin: int) -> None:
+        """What happened since ``begin``, and between an earlier training and it, is training."""
+        earlier = self._trained_at if self._trained_at >= 0 else begin
+        for one in self._happenings[min(earlier, begin) :]:
+            one.phase = one.firm or "training"
+        self._trained_at = len(self._happenings)
+
+    @contextmanager
+    def loop(self) -> Iterator[None]:
+        """Walks a loop; one in which an optimizer is stepped is training."""
+        stepped, begin = self._has_stepped, len(self._happenings)
+        self._has_stepped = False
+        self.loops += 1
+        try:
+            yield
+        finally:
+            self.loops -= 1
+            if self._has_stepped and not self._sets_up(begin):
+                self.train_from(begin)
+            self._has_stepped = self._has_stepped or stepped
+
+    def _sets_up(self, begin: int) -> bool:
+        """Whether since ``begin`` an optimizer was made: a loop over whole runs, not over steps."""
+        return any(
+            one.what[0] is Called and phases.is_optimizer(str(one.what[1]))
+            for one in self._happenings[begin:]
+        )
+
+    # -- Ways ---------------------------------------------------------------------------------
+
+    @contextmanager
+    def under(self, certain: bool = True, handled: frozenset[str] = frozenset()) -> Iterator[None]:
+        """Walks under a condition, or where exceptions are handled."""
+        before = self.certain, self.handled
+        self.certain = self.certain and certain
+        self.handled = self.handled | handled
+        try:
+            yield
+        finally:
+            self.certain, self.handled = before
+
+    def either(self, *ways: Callable[[], int]) -> int:
+        """Walks several ways from the same state, and goes on from what they have in common."""
+        mark = self.journal.mark()
+        flow = 0
+        going, returned = [], []
+        for way in ways:
+            with self.under(certain=False):
+                try:
+                    ended = way()
+                except PathEnds:
+                    ended = Flow.RAISE
+            flow |= ended
+            changes = self.journal.rewind(mark)
+            if ended & _STAYS:
+                going.append(changes)
+            elif ended & Flow.RETURN:
+                returned.append(changes)
+        if going:
+            self.journal.merge(going)
+            self.frame.left += [self._outside(changes) for changes in returned]
+        elif returned:
+            self.journal.merge(returned)
+        return flow
+
+    def _outside(
+        self, changes: Mapping[tuple[int, str], tuple[dict[str, object], str, object]]
+    ) -> dict[tuple[int, str], tuple[dict[str, object], str, object]]:
+        """Changes that outlive the function."""
+        names = self.frame.scope.names
+        return {at: entry for at, entry in changes.items() if entry[0] is not names}
+
+    def method_name(self, owner: V, name: str) -> str:
+        """The dotted name of a method; the maker is ``?`` when it is not known."""
+        return f"{maker(owner) or '?'}.{name}"

@@ -1,0 +1,70 @@
+"""Configuration files that the program loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from epochzero.check.findings import Place
+from epochzero.check.program.configuration import Unreadable, kind_of, load
+from epochzero.check.program.core import Arguments, Core
+from epochzero.check.program.heap import Made, V, thawed
+from epochzero.check.program.parsing import configured
+from epochzero.check.program.texts import as_text
+from epochzero.check.program.values import Anything, Constant
+
+__all__ = ["loaded"]
+
+_KINDS = {
+    "yaml.safe_load": "yaml",
+    "yaml.load": "yaml",
+    "yaml.full_load": "yaml",
+    "yaml.unsafe_load": "yaml",
+    "yaml.safe_load_all": "yaml-all",
+    "json.load": "json",
+    "json.loads": "json",
+    "tomllib.load": "toml",
+    "tomllib.loads": "toml",
+    "tomli.load": "toml",
+    "tomli.loads": "toml",
+    "toml.load": "toml",
+    "toml.loads": "toml",
+    "omegaconf.OmegaConf.load": "",
+}
+_READS = ("read", "read_text", "read_bytes", "open")
+
+
+def loaded(machine: Core, name: str, given: Arguments) -> V | None:
+    """What a function that loads a configuration gives; None when it is none, or not known."""
+    kind = _KINDS.get(name)
+    source = given.positional[0] if given.positional else None
+    if kind is None or source is None:
+        return None
+    path = _path(source)
+    if path is None:
+        return None
+    file = machine.job.folder / path
+    shown = str(path.relative_to(machine.job.folder)) if path.is_relative_to(
+        machine.job.folder) else str(path)  # fmt: skip
+    value = load(file, kind or kind_of(path), shown)
+    if isinstance(value, Unreadable):
+        return Anything(f"{shown}: {value.reason}")
+    content = thawed(value)
+    if name == "omegaconf.OmegaConf.load":
+        return configured(content, Place(shown))
+    return content
+
+
+def _path(source: V) -> Path | None:
+    """The file that something open reads, that a text was read from, or that a path is."""
+    if isinstance(source, Made) and source.name.rpartition(".")[2] in _READS:
+        if source.receiver is not None:
+            return _path(source.receiver)
+        if source.name in ("builtins.open", "io.open", "codecs.open") and source.arguments:
+            return _path(source.arguments[0])
+        return None
+    text = as_text(source)
+    return (
+        Path(str(text.value))
+        if isinstance(text, Constant) and "\0" not in str(text.value)
+        else None
+    )

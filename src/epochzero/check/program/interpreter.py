@@ -1,0 +1,91 @@
+"""Reads the program of a job as a whole without running it."""
+
+from __future__ import annotations
+
+import ast
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from epochzero.check.findings import Place, Unknown
+from epochzero.check.job.model import Job
+from epochzero.check.program import library
+from epochzero.check.program.calls import Calls
+from epochzero.check.program.core import Exhausted, Frame
+from epochzero.check.program.expressions import Expressions
+from epochzero.check.program.heap import Opened, Scope
+from epochzero.check.program.model import Program
+from epochzero.check.program.statements import Statements
+from epochzero.check.target.model import Target
+
+__all__ = ["read_program"]
+
+
+class Interpreter(Statements, Calls, Expressions):
+    """An abstract interpreter of the job's own modules.
+
+    It walks what Python would execute, from the entry point, with values in place of objects. A
+    condition that is not known is walked both ways; a loop whose rounds are not known is walked
+    once. What libraries do is not simulated, but what they call of the job is called.
+    """
+
+    def read(self) -> Program:
+        """Walks the program.
+
+        Raises:
+            InputError: the entry point is not there or cannot be read.
+        """
+        entry = self.modules.entry()
+        opened = Opened("__main__", {}, entry)
+        self.opened["__main__"] = opened
+        start = Place(entry.path, 1)
+        try:
+            self.run_module(opened, ())
+            self._leftover_loaders(opened)
+        except Exhausted:
+            reason = "the program is too large to be followed to its end"
+            self.unknowns[Unknown("the rest of the program", reason, start)] = None
+        except RecursionError:
+            reason = "it is nested too deep"
+            self.unknowns[Unknown("the rest of the program", reason, start)] = None
+        return Program(
+            self.job,
+            dict(self.modules.loaded),
+            self.events(),
+            self.options,
+            tuple(self.unknowns),
+            tuple(self.command_lines.parsed),
+        )
+
+    def _leftover_loaders(self, opened: Opened) -> None:
+        """Data loaders that nobody was seen to iterate are perhaps iterated somewhere."""
+        assert opened.module is not None
+        self.frame = Frame(Scope(opened.names, opened.module))
+        for loader in list(self.loaders):
+            library.consume(self, loader, ast.Constant(None))
+
+
+def read_program(job: Job, target: Target) -> Program:
+    """The program of a job: its modules and, in order, what it does.
+
+    Args:
+        job: what is run.
+        target: where; its Python decides the syntax, its environment what variables hold.
+
+    Raises:
+        InputError: the entry point is not there or cannot be read.
+    """
+    with _without_collector():
+        return Interpreter(job, target).read()
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Trees are made of millions of objects, none of them garbage; looking for it doubles the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,222 @@
+"""What libraries call of the job: items of data sets, hooks of trainers, targets of processes.
+
+Only what follows from how a library is used; what it computes is not simulated.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import islice
+
+from epochzero.check.program import phases
+from epochzero.check.program.core import Arguments, Core
+from epochzero.check.program.heap import Bound, Box, Class, Function, Made, Member, Object, V
+from epochzero.check.program.values import Anything
+
+__all__ = ["FLUENT", "called", "consume", "is_dataset", "method_called"]
+
+FLUENT = frozenset(
+    [
+        "to",
+        "cuda",
+        "cpu",
+        "half",
+        "float",
+        "double",
+        "bfloat16",
+        "eval",
+        "train",
+        "requires_grad_",
+        "to_empty",
+        "apply",
+        "share_memory",
+        "compile",
+    ]
+)
+"""Methods of modules that give the module itself."""
+_LOADER = ("DataLoader", "DataLoader2", "StatefulDataLoader")
+_DATASET_HOOKS = ("__len__", "__getitem__", "__iter__", "__getitems__")
+_LOADER_FUNCTIONS = ("collate_fn", "worker_init_fn", "sampler", "batch_sampler")
+_DEEPEST = 4
+_MOST_SEEN = 200
+"""Objects in a value that are looked at."""
+
+_DATA_HOOKS = ("prepare_data", "setup", "train_dataloader", "val_dataloader", "test_dataloader")
+_FIT_HOOKS = (
+    "configure_model", "configure_optimizers", "on_fit_start", "on_train_start",
+    "on_train_epoch_start", "on_train_batch_start", "training_step", "compute_loss",
+    "train_step", "on_train_batch_end", "on_validation_epoch_start", "validation_step",
+    "prediction_step", "compute_metrics", "test_step", "on_validation_epoch_end",
+    "validation_epoch_end", "on_train_epoch_end", "training_epoch_end", "on_epoch_end",
+    "on_save_checkpoint", "on_train_end", "on_fit_end", "forward",
+)  # fmt: skip
+_TEST_HOOKS = ("test_step", "predict_step", "on_test_epoch_end", "test_epoch_end", "forward")
+_RUNNERS = {
+    "torch.multiprocessing.spawn": ("fn", 1),
+    "torch.multiprocessing.start_processes": ("fn", 1),
+    "torch_xla.distributed.xla_multiprocessing.spawn": ("fn", 1),
+}
+"""Functions that call their first argument, with how many arguments of their own before ``args``."""
+_STARTS = ("__call__", "run", "main", "cli")
+"""Methods by which an application of a library starts what was registered with it."""
+_READS_ALL = tuple(f"builtins.{name}" for name in ("next", "list", "tuple", "set", "dict", "sum"))
+_PROCESSES = ("Process", "Thread")
+_MAINS = ("absl.app.run", "tensorflow.compat.v1.app.run", "tensorflow.app.run", "asyncio.run")
+
+
+def is_dataset(cls: Class) -> bool:
+    """Whether a class of the job is a data set by its base class."""
+    return any(name.rpartition(".")[2].endswith("Dataset") for name in cls.externals())
+
+
+def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr) -> None:
+    """A function or class of a library was called: what it calls in turn."""
+    last = name.rpartition(".")[2]
+    if last in _LOADER and isinstance(result, Made):
+        machine.loaders.append(result)
+        return
+    if name in _RUNNERS:
+        _spawned(machine, given, node, *_RUNNERS[name])
+    elif last in _PROCESSES and "target" in given.keywords:
+        _started(machine, given, node)
+    elif name in _READS_ALL:
+        for one in given.positional:
+            consume(machine, one, node, certain=True)
+    elif name in _MAINS and given.positional and isinstance(given.positional[0], Function):
+        machine.read_flags()
+        machine.apply(given.positional[0], Arguments([], {}, False), node)
+    else:
+        machine.callbacks(given, node)
+
+
+def _spawned(machine: Core, given: Arguments, node: ast.expr, name: str, own: int) -> None:
+    function = given.positional[0] if given.positional else given.keywords.get(name)
+    arguments = given.positional[1] if len(given.positional) > 1 else given.keywords.get("args")
+    items, complete, _ = machine.iterated_known(arguments)
+    complete = complete or arguments is None
+    rank: list[V] = [Anything("the number of a process")] * own
+    if function is not None:
+        machine.apply(function, Arguments([*rank, *(items or ())], {}, complete), node)
+
+
+def _started(machine: Core, given: Arguments, node: ast.expr) -> None:
+    items, complete, _ = machine.iterated_known(given.keywords.get("args"))
+    complete = complete or "args" not in given.keywords
+    arguments = Arguments([*(items or ())], {}, complete and "kwargs" not in given.keywords)
+    machine.possibly(given.keywords["target"], node, arguments)
+
+
+def method_called(machine: Core, owner: V, name: str, given: Arguments, node: ast.expr) -> None:
+    """A method of a library's object was called: what it calls in turn."""
+    dotted = machine.method_name(owner, name)
+    if name in _STARTS and isinstance(owner, Made):
+        for function in machine.registered.get(owner, ()):
+            machine.possibly(function, node)
+    if name == "__call__":
+        for module in islice(_objects(owner), _MOST_SEEN):
+            if not is_dataset(module.cls):
+                _hooks(machine, module, ("forward", "call"), node)
+    elif phases.is_fit(dotted) or (
+        name == "train" and isinstance(owner, Object) and _trains(owner)
+    ):
+        _fitted(machine, owner, given, node, _FIT_HOOKS)
+    elif phases.is_verdict(dotted) or name in ("test", "validate"):
+        _fitted(machine, owner, given, node, _TEST_HOOKS)
+    machine.callbacks(given, node)
+
+
+def _trains(owner: Object) -> bool:
+    return any(base.endswith("Trainer") for base in owner.cls.externals())
+
+
+def _fitted(
+    machine: Core, owner: V, given: Arguments, node: ast.expr, hooks: tuple[str, ...]
+) -> None:
+    """A trainer runs its loop over what it was given, now or when it was made."""
+    phase = machine.frame.phase
+    found = [*islice(_objects(owner), _MOST_SEEN)]
+    for one in (*given.positional, *given.keywords.values()):
+        found += islice(_objects(one), _MOST_SEEN)
+        consume(machine, one, node)
+    consume(machine, owner, node)
+    for one in dict.fromkeys(found):
+        if not is_dataset(one.cls):
+            _hooks(machine, one, _DATA_HOOKS, node)
+    machine.frame.phase = "training" if hooks is _FIT_HOOKS else "evaluation"
+    begin = machine.event_count
+    for one in dict.fromkeys(found):
+        if not is_dataset(one.cls):
+            _hooks(machine, one, hooks, node)
+    machine.frame.phase = phase
+    if hooks is _FIT_HOOKS:
+        machine.train_from(begin)
+
+
+def _hooks(machine: Core, one: Object, names: tuple[str, ...], node: ast.expr) -> None:
+    for name in names:
+        for cls in one.cls.line():
+            if isinstance(found := cls.names.get(name), Function):
+                machine.possibly(Bound(one, found), node)
+                break
+
+
+def consume(machine: Core, value: V, node: ast.expr, certain: bool = False) -> None:
+    """The data loaders and data sets in a value are read: their methods are called once."""
+    if not machine.loaders:
+        return
+    there = set(islice(_made(value), _MOST_SEEN))
+    for loader in [one for one in machine.loaders if one in there]:
+        machine.loaders.remove(loader)
+        for one in (*loader.arguments, *loader.keywords.values()):
+            for dataset in islice(_objects(one), _MOST_SEEN):
+                _read(machine, dataset, node, certain)
+        for name in _LOADER_FUNCTIONS:
+            if (function := loader.keywords.get(name)) is not None:
+                machine.callbacks(Arguments([function]), node)
+
+
+def _read(machine: Core, dataset: Object, node: ast.expr, certain: bool) -> None:
+    for name in _DATASET_HOOKS:
+        for cls in dataset.cls.line():
+            if isinstance(found := cls.names.get(name), Function):
+                index: list[V] = [] if name in ("__len__", "__iter__") else [Anything("an index")]
+                given = Arguments(index)
+                if certain:
+                    machine.apply(Bound(dataset, found), given, node)
+                else:
+                    machine.possibly(Bound(dataset, found), node, given)
+                break
+
+
+def _made(value: V, depth: int = 0) -> Iterator[Made]:
+    """The objects of libraries in a value."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, Made):
+        yield value
+    for one in _within(value):
+        yield from _made(one, depth + 1)
+
+
+def _objects(value: V, depth: int = 0) -> Iterator[Object]:
+    """The job's own objects in a value."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, Object):
+        yield value
+        if not is_dataset(value.cls):
+            return
+    for one in _within(value):
+        yield from _objects(one, depth + 1)
+
+
+def _within(value: V) -> Iterator[V]:
+    match value:
+        case Made():
+            yield from value.arguments
+            yield from value.keywords.values()
+        case Box():
+            yield from value.content.values
+        case Member():
+            yield value.owner

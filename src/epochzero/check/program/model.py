@@ -1,0 +1,88 @@
+"""The program of a job: its own modules, and what it does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from epochzero.check.findings import Place, Unknown
+from epochzero.check.job.model import Job
+from epochzero.check.program.events import Called, Event, Imported, Looked
+from epochzero.check.program.parsers.model import Parsed
+from epochzero.check.program.values import Value
+
+__all__ = ["Module", "Program"]
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """A source file of the job.
+
+    Attributes:
+        name: dotted name under which the job imports it; ``__main__`` for the entry point.
+        path: relative to the job's folder, with ``/``; absolute when it lies outside.
+        file: absolute.
+        text: its source.
+        tree: None when it does not parse for the target's Python.
+        error: why it does not.
+    """
+
+    name: str
+    path: str
+    file: Path
+    text: str
+    tree: ast.Module | None
+    error: SyntaxError | None = None
+
+    def place(self, node: ast.AST | int) -> Place:
+        """The place of a node, or of a line, with its source."""
+        line = node if isinstance(node, int) else getattr(node, "lineno", 0)
+        column = 0 if isinstance(node, int) else getattr(node, "col_offset", -1) + 1
+        lines = self.lines
+        code = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        return Place(self.path, line, column, code)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The source by lines as Python counts them; `str.splitlines` knows more ends."""
+        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What is known of the job's program without running it.
+
+    Attributes:
+        job: what is run.
+        modules: the job's own modules that can be reached from the entry point, by dotted name.
+        events: what the program does, in order.
+        options: the parsed arguments of the command line, by destination, where the script's parser
+            is known.
+        unknowns: what could not be followed, and why.
+        parsed: the command line by each parser that reads it, in their order.
+    """
+
+    job: Job
+    modules: Mapping[str, Module]
+    events: Sequence[Event]
+    options: Mapping[str, Value] = field(default_factory=dict)
+    unknowns: tuple[Unknown, ...] = ()
+    parsed: tuple[Parsed, ...] = ()
+
+    @cached_property
+    def calls(self) -> tuple[Called, ...]:
+        """The calls among the events."""
+        return tuple(event for event in self.events if isinstance(event, Called))
+
+    @cached_property
+    def imports(self) -> tuple[Imported, ...]:
+        """The imports among the events."""
+        return tuple(event for event in self.events if isinstance(event, Imported))
+
+    @cached_property
+    def lookups(self) -> tuple[Looked, ...]:
+        """The lookups among the events."""
+        return tuple(event for event in self.events if isinstance(event, Looked))

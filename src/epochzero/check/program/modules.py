@@ -1,0 +1,247 @@
+"""The job's own modules: where Python would look for them, and their trees."""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+import tokenize
+import warnings
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from epochzero.check.job.model import Job
+from epochzero.check.program.model import Module
+from epochzero.check.target.model import Target
+from epochzero.errors import InputError
+
+__all__ = ["LARGEST_BYTES", "Modules", "decoded"]
+
+LARGEST_BYTES = 32 << 20
+"""Of a source file that is read; 100,000 lines are some 5 MB."""
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+_FIRST = frozenset(sys.builtin_module_names) | {
+    "os",
+    "codecs",
+    "io",
+    "abc",
+    "site",
+    "stat",
+    "zipimport",
+}
+"""Modules that the interpreter has before it looks at any path, or has loaded when the job starts."""
+_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
+_MOST_ENTRIES = 200
+"""Of a folder that are looked at to tell whether it holds Python."""
+
+
+class Modules:
+    """Finds and parses the modules of a job.
+
+    Args:
+        job: what is run.
+        target: its Python decides the syntax, its distributions which folders without
+            ``__init__.py`` are hidden by an installed package.
+    """
+
+    def __init__(self, job: Job, target: Target) -> None:
+        self.job = job
+        self.target = target
+        self.path: list[Path] = list(_first_on_path(job))
+        self.loaded: dict[str, Module] = {}
+        self._found: dict[str, Path | None] = {}
+
+    def entry(self) -> Module:
+        """The module that the job runs.
+
+        Raises:
+            InputError: the file is not there, cannot be read, or is too large.
+        """
+        file = self.job.script
+        if file is not None and file.is_dir():
+            file = file / "__main__.py"
+        if file is None:
+            found = self.find(self.job.module)
+            if found is None:
+                raise InputError(f"{self.job.module}: no such module in {self.job.folder}")
+            file = found / "__main__.py" if found.is_dir() else found
+            if file.name == "__init__.py":
+                file = file.with_name("__main__.py")
+        module = self._read("__main__", file)
+        self.loaded["__main__"] = module
+        return module
+
+    def load(self, name: str) -> Module | None:
+        """The module of a dotted name; None when it is not the job's, is a folder or cannot be read."""
+        if name not in self.loaded:
+            file = self.find(name)
+            if file is None or file.is_dir():
+                return None
+            try:
+                self.loaded[name] = self._read(name, file)
+            except InputError:
+                self._found[name] = None
+                return None
+        return self.loaded[name]
+
+    def find(self, name: str) -> Path | None:
+        """The file of a module of the job, or the folder of a namespace package.
+
+        Returns:
+            None when no part of the job has this name.
+        """
+        if name not in self._found:
+            self._found[name] = self._search(name)
+        return self._found[name]
+
+    def add_path(self, folder: str, first: bool) -> None:
+        """What ``sys.path.insert`` and ``append`` do; results that were negative are asked anew."""
+        added = Path(folder) if folder.startswith("/") else self.job.folder / (folder or ".")
+        self.path.insert(0 if first else len(self.path), added)
+        self._found = {name: file for name, file in self._found.items() if file is not None}
+
+    def _search(self, name: str) -> Path | None:
+        parent, _, last = name.rpartition(".")
+        if not last.isidentifier():
+            return None
+        if parent:
+            package = self.find(parent)
+            if package is None or (package.is_file() and package.name != "__init__.py"):
+                return None
+            folder = package if package.name != "__init__.py" else package.parent
+            return _in(folder, last) or _namespace(folder, last)
+        if last in _FIRST:
+            return None
+        for folder in self.path:
+            if file := _in(folder, last):
+                return file if self._is_own(file) else None
+        return self._top_level_namespace(last) or self._installed_from_here(last)
+
+    def _top_level_namespace(self, name: str) -> Path | None:
+        """A folder without ``__init__.py``, which any installed module of its name would hide."""
+        if name in sys.stdlib_module_names or self._is_installed(name):
+            return None
+        for folder in self.path:
+            if (found := _namespace(folder, name)) and self._is_own(found):
+                return found
+        return None
+
+    def _installed_from_here(self, name: str) -> Path | None:
+        """A package of the job's project that is installed from its folder (``pip install -e .``)."""
+        if self.target.distributions is not None and not self._is_installed(name):
+            return None
+        if name in sys.stdlib_module_names:
+            return None
+        for root in self._projects():
+            for folder in (root, root / "src"):
+                if (file := _in(folder, name)) and self._is_own(file):
+                    return file
+        return None
+
+    def _projects(self) -> Iterator[Path]:
+        start = self.job.folder if self.job.script is None else self.job.script.parent
+        for folder in (start, *start.parents):
+            if any((folder / name).is_file() for name in _PROJECT_FILES):
+                yield folder
+            if folder == self.job.folder or (folder / ".git").exists():
+                return
+
+    def _is_installed(self, name: str) -> bool:
+        distributions = self.target.distributions or {}
+        return any(name in (one.modules or ()) for one in distributions.values()) or (
+            name.lower().replace("_", "-") in distributions
+        )
+
+    def _is_own(self, file: Path) -> bool:
+        return not _INSTALLED.intersection(file.parts)
+
+    def _read(self, name: str, file: Path) -> Module:
+        """The module, parsed for the target's Python as far as this one can tell.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        shown = _relative(file, self.job.folder)
+        try:
+            if file.stat().st_size > LARGEST_BYTES:
+                raise InputError(f"{shown}: is larger than {LARGEST_BYTES >> 20} MB")
+            data = file.read_bytes()
+        except OSError as error:
+            raise InputError(f"{shown}: cannot be read: {error.strerror or error}") from error
+        try:
+            text = decoded(data)
+            return Module(name, shown, file, text, self._parsed(text, str(file)))
+        except SyntaxError as error:
+            return Module(name, shown, file, data.decode("utf-8", "replace"), None, error)
+        except (RecursionError, MemoryError, ValueError) as error:
+            wrong = SyntaxError(f"cannot be parsed: {error}")
+            return Module(name, shown, file, data.decode("utf-8", "replace"), None, wrong)
+
+    def _parsed(self, text: str, name: str) -> ast.Module:
+        version = self.target.python
+        known = version[:2] if version and (3, 7) <= version[:2] <= sys.version_info[:2] else None
+        with warnings.catch_warnings():
+            # The job's odd escapes are its own affair.
+            warnings.simplefilter("ignore")
+            return ast.parse(text, name, feature_version=known)
+
+
+def decoded(data: bytes) -> str:
+    """Python source as text, by its byte order mark or coding line.
+
+    Raises:
+        SyntaxError: the encoding is not known, or the bytes are not in it.
+    """
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise SyntaxError(f"(unicode error) {error}", ("", line, 0, "")) from error
+
+
+def _first_on_path(job: Job) -> Iterator[Path]:
+    """Where Python looks first: the script's folder, or with ``-m`` the working folder."""
+    if job.script is None:
+        yield job.folder
+    elif job.script.is_dir():
+        yield job.script
+    else:
+        yield job.script.resolve().parent
+    for entry in (job.environment.get("PYTHONPATH") or "").split(":"):
+        if entry:
+            yield job.folder / entry
+
+
+def _in(folder: Path, name: str) -> Path | None:
+    for file in (folder / name / "__init__.py", folder / f"{name}.py"):
+        try:
+            if file.is_file():
+                return file
+        except OSError:
+            return None
+    return None
+
+
+def _namespace(folder: Path, name: str) -> Path | None:
+    """The folder ``name`` when Python files lie in it or in a folder of it."""
+    found = folder / name
+    try:
+        if not found.is_dir():
+            return None
+        entries = list(islice(found.iterdir(), _MOST_ENTRIES))
+        if any(entry.suffix == ".py" for entry in entries):
+            return found
+        if any((entry / "__init__.py").is_file() for entry in entries):
+            return found
+    except OSError:
+        pass
+    return None
+
+
+def _relative(file: Path, folder: Path) -> str:
+    for root in (folder, folder.resolve()):
+        if file.is_relative_to(root):
+            return file.relative_to(root).as_posix()
+    return file.as_posix()

@@ -1,0 +1,1 @@
+"""How each library that reads a command line would read it: one file a library."""

@@ -1,0 +1,433 @@
+"""Hydra: a configuration composed of files, with the overrides of the command line.
+
+After Hydra's documentation, "The Defaults List", "Packages" and "Basic Override syntax": groups
+(``model=resnet``), changed, added and deleted keys (``a.b=1``, ``+a=1``, ``++a=1``, ``~a``).
+What a ``ConfigStore`` or another search path holds is not known: then nothing is said to be missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from epochzero.check.findings import Place, Unknown
+from epochzero.check.program.configuration import Unreadable, get, load, merged
+from epochzero.check.program.parsers.model import (
+    ArgumentProblem,
+    Parsed,
+    ParserSpec,
+    given_at,
+    nearest,
+)
+from epochzero.check.program.values import Anything, Constant, Items, Value
+
+__all__ = ["parse", "resolved"]
+
+_OVERRIDE = re.compile(r"(?P<mark>\+\+|\+|~)?(?P<key>[\w./@:\-]+)(?:=(?P<value>.*))?", re.DOTALL)
+_PACKAGE = re.compile(r"^#\s*@package[ \t]+(\S+)", re.MULTILINE)
+_INTERPOLATION = re.compile(r"\$\{([\w.\[\]]+)\}")
+# Options of Hydra's own, and whether they take a value.
+_OPTIONS = {
+    "--config-name": True, "-cn": True, "--config-path": True, "-cp": True, "--config-dir": True,
+    "-cd": True, "--cfg": True, "-c": True, "--package": True, "-p": True, "--info": True,
+    "-i": True, "--experimental-rerun": True, "--multirun": False, "-m": False, "--run": False,
+    "-r": False, "--resolve": False, "--help": False, "-h": False, "--hydra-help": False,
+    "--version": False, "--shell-completion": False, "-sc": True,
+}  # fmt: skip
+_NOTHING = Items("dict", ())
+_DEEPEST = 20
+
+
+def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
+    """The configuration that Hydra composes, by its first keys; see `arguments.parse`."""
+    overrides, options = _split(argv)
+    where = _folder(spec, options, folder)
+    name = options.get("--config-name") or options.get("-cn") or _text(spec, "config_name")
+    if where is None or not name:
+        unknown = Unknown("the configuration", "its place is not known", spec.place)
+        return Parsed({}, (), (unknown,), spec)
+    complete = spec.complete and not {"--config-dir", "-cd"} & set(options)
+    composing = _Composing(spec, where, folder or where, complete)
+    composing.groups(overrides)
+    config = composing.read(name, "", top=True)
+    for text in composing.keys:
+        config = composing.override(config, text)
+    config = resolved(config)
+    values = {}
+    if isinstance(config, Items) and config.kind == "dict":
+        pairs = zip(config.keys, config.values, strict=True)
+        values = {str(k.value): v for k, v in pairs if isinstance(k, Constant)}
+    return Parsed(values, tuple(composing.problems), tuple(composing.unknowns), spec)
+
+
+def _split(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The overrides, and Hydra's own options."""
+    overrides, options = [], {}
+    arguments = list(argv)
+    while arguments:
+        argument = arguments.pop(0)
+        name, equals, value = argument.partition("=")
+        if name in _OPTIONS:
+            takes = _OPTIONS[name] and not equals and arguments
+            options[name] = arguments.pop(0) if takes else value
+        else:
+            overrides.append(argument)
+    return overrides, options
+
+
+def _text(spec: ParserSpec, name: str) -> str:
+    value = spec.defaults.get(name)
+    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""
+
+
+def _folder(spec: ParserSpec, options: dict[str, str], folder: Path | None) -> Path | None:
+    """Where the configuration lies: relative to the file of ``hydra.main``."""
+    path = options.get("--config-path") or options.get("-cp") or _text(spec, "config_path")
+    if folder is None or not path or "://" in path:
+        return None
+    return folder / Path(spec.place.path).parent / path
+
+
+@dataclass
+class _Composing:
+    """One composition."""
+
+    spec: ParserSpec
+    folder: Path
+    job: Path
+    complete: bool
+    problems: list[ArgumentProblem] = field(default_factory=list)
+    unknowns: list[Unknown] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._chosen: dict[str, tuple[str, str]] = {}
+        self._added: dict[str, str] = {}
+        self._used: set[str] = set()
+
+    def groups(self, overrides: Sequence[str]) -> None:
+        """Tell choices of groups from keys: a group is a folder of the configuration."""
+        for text in overrides:
+            found = _OVERRIDE.fullmatch(text)
+            if found is None:
+                self.unknowns.append(
+                    Unknown("an override", "its syntax is not known", given_at(text))
+                )
+                self.complete = False
+                continue
+            key, value, mark = found["key"], found["value"], found["mark"] or ""
+            group = key.partition("@")[0]
+            if key.startswith("hydra"):
+                continue
+            if "@" in key or (mark == "~" and self._is_group(group)):
+                self.complete = False
+            elif value is not None and self._is_group(group) and "," not in value:
+                if mark:
+                    self._added[group] = value
+                else:
+                    self._chosen[group] = (value, text)
+            else:
+                self.keys.append(text)
+
+    def _is_group(self, group: str) -> bool:
+        return (self.folder / group).is_dir()
+
+    def read(self, name: str, group: str, *, top: bool = False, depth: int = 0) -> Value:
+        """A file of the configuration with its defaults, in its package."""
+        path = self.folder / group / f"{name.removesuffix('.yaml')}.yaml"
+        config = load(path, "yaml", _shown(path, self.job))
+        if isinstance(config, Unreadable) or depth > _DEEPEST:
+            self._not_there(config, group, name)
+            return _NOTHING
+        defaults = get(config, "defaults")
+        own = _without(config, "defaults")
+        if not isinstance(own, Items):
+            own = _NOTHING
+        own = _at(own, self._package(path, group))
+        composed = self._composed(defaults, own, group, depth)
+        if top:
+            self._check_chosen()
+            for added, choice in self._added.items():
+                composed = merged(composed, self.read(choice, added, depth=depth + 1))
+        return composed
+
+    def _composed(self, defaults: Value | None, own: Value, group: str, depth: int) -> Value:
+        """The defaults list from first to last; without ``_self_`` the file itself comes last."""
+        config: Value = _NOTHING
+        entries = defaults.values if isinstance(defaults, Items) else ()
+        if Constant("_self_") not in [_bare(entry) for entry in entries]:
+            entries = (*entries, Constant("_self_"))
+        for entry in entries:
+            if _bare(entry) == Constant("_self_"):
+                config = merged(config, own)
+                continue
+            config = merged(config, self._default(entry, group, depth))
+        return config
+
+    def _default(self, entry: Value, group: str, depth: int) -> Value:
+        """An entry of a defaults list."""
+        if isinstance(entry, Constant) and isinstance(entry.value, str):
+            name = entry.value.lstrip("/")
+            above, _, last = name.rpartition("/")
+            return self.read(last, f"{group}/{above}".strip("/"), depth=depth + 1)
+        if not isinstance(entry, Items) or len(entry.keys) != 1:
+            self.complete = False
+            return _NOTHING
+        key, choice = entry.keys[0], entry.values[0]
+        words = str(key.value).split() if isinstance(key, Constant) else [""]
+        name, optional = words[-1], "optional" in words[:-1]
+        full = name.lstrip("/") if name.startswith("/") else f"{group}/{name}".strip("/")
+        if "@" in full or full.startswith("hydra"):
+            self.complete = self.complete and full.startswith("hydra")
+            return _NOTHING
+        self._used.add(full)
+        value = self._chosen[full][0] if full in self._chosen else self._choice(choice, key)
+        if value is None or (optional and not (self.folder / full / f"{value}.yaml").is_file()):
+            return _NOTHING
+        return self.read(value, full, depth=depth + 1)
+
+    def _choice(self, choice: Value, key: Value) -> str | None:
+        if isinstance(choice, Constant) and choice.value == "???":
+            option = str(key.value) if isinstance(key, Constant) else ""
+            message = f"You must specify '{option}', e.g, {option}=<OPTION>"
+            place = choice.origin or self.spec.place
+            if self.complete:
+                self.problems.append(ArgumentProblem("missing", option, "", message, place))
+            return None
+        if isinstance(choice, Constant) and isinstance(choice.value, str):
+            if "${" in choice.value:
+                self.complete = False
+                return None
+            return choice.value
+        # A list of options is not followed; null is none.
+        self.complete = self.complete and _bare(choice) == Constant(None)
+        return None
+
+    def _check_chosen(self) -> None:
+        for group, (value, text) in self._chosen.items():
+            if group not in self._used and self.complete:
+                message = (
+                    f"Could not override '{group}'. No match in the defaults list. "
+                    f"To append to your default list use +{group}={value}"
+                )
+                self.problems.append(
+                    ArgumentProblem("unknown", group, value, message, given_at(text))
+                )
+
+    def _not_there(self, config: Value | Unreadable, group: str, name: str) -> None:
+        place = config.place if isinstance(config, Unreadable) else self.spec.place
+        reason = config.reason if isinstance(config, Unreadable) else "nested too deeply"
+        chosen = self._chosen.get(group)
+        options = sorted(path.stem for path in (self.folder / group).glob("*.yaml"))
+        # Only what the command line asks for: a default may come from a ConfigStore.
+        if self.complete and chosen and chosen[0] == name and options:
+            message = (
+                f"Could not find '{group}/{name}'. Available options in '{group}': "
+                f"{', '.join(options)}"
+            )
+            self.problems.append(
+                ArgumentProblem(
+                    "choice", group, name, message, given_at(chosen[1]), near=nearest(name, options)
+                )
+            )
+        self.complete = False
+        self.unknowns.append(
+            Unknown(f"the configuration {group}/{name}".rstrip("/"), reason, place)
+        )
+
+    @staticmethod
+    def _package(path: Path, group: str) -> tuple[str, ...]:
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            found = _PACKAGE.search(stream.read(1 << 12))
+        package = found[1] if found else "_group_"
+        if package == "_global_":
+            return ()
+        parts = tuple(part for part in group.split("/") if part)
+        if package == "_group_":
+            return parts
+        return tuple(
+            package.replace("_global_.", "").replace("_group_", ".".join(parts)).split(".")
+        )
+
+    # -- Keys of the command line ----------------------------------------------------------------
+
+    def override(self, config: Value, text: str) -> Value:
+        """The configuration with one override, noting what Hydra would refuse."""
+        found = _OVERRIDE.fullmatch(text)
+        assert found is not None, "only what matches is kept"
+        mark, path = found["mark"] or "", tuple(found["key"].replace("/", ".").split("."))
+        there = _find(config, path)
+        if mark == "~":
+            if there is None:
+                self._refuse("unknown", config, path, text, "Could not delete from config. '{}' does "
+                             "not exist.")  # fmt: skip
+            return _deleted(config, path)
+        if found["value"] is None:
+            return config
+        if mark == "" and there is None:
+            self._refuse("unknown", config, path, text, "Could not override '{}'. Key '{}' is not in "
+                         "struct")  # fmt: skip
+        elif mark == "+" and there is not None and _certain(there):
+            self._refuse("conflict", config, path, text, "Could not append to config. An item is "
+                         "already at '{}'.")  # fmt: skip
+        return _stored(config, path, _literal(found["value"], given_at(text)))
+
+    def _refuse(
+        self,
+        kind: Literal["unknown", "conflict"],
+        config: Value,
+        path: tuple[str, ...],
+        text: str,
+        message: str,
+    ) -> None:
+        if not self.complete:
+            return
+        key = ".".join(path)
+        near = _near(config, path)
+        said = message.format(key, path[-1])
+        value = text.partition("=")[2]
+        self.problems.append(
+            ArgumentProblem(
+                kind, key, value, said, given_at(text), near="" if kind == "conflict" else near
+            )
+        )
+
+
+def _shown(path: Path, folder: Path) -> str:
+    """A file's path for places: relative to the folder of the job where it lies in it."""
+    path, folder = Path(os.path.normpath(path)), Path(os.path.normpath(folder))
+    return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
+
+
+def _bare(value: Value) -> Value:
+    return Constant(value.value) if isinstance(value, Constant) else value
+
+
+def _without(config: Value, name: str) -> Value:
+    return _deleted(config, (name,))
+
+
+def _at(config: Value, path: tuple[str, ...]) -> Value:
+    for name in reversed(path):
+        config = Items("dict", (config,), (Constant(name),))
+    return config
+
+
+def _find(config: Value, path: tuple[str, ...]) -> Value | None:
+    """The item at a path; None where there surely is none."""
+    at: Value | None = config
+    for name in path:
+        if isinstance(at, Items) and at.kind == "list" and name.isdigit():
+            at = at.values[int(name)] if int(name) < len(at.values) else None
+        elif isinstance(at, Constant):
+            # An interpolation may stand for a dictionary; null is no dictionary.
+            return Anything() if "${" in str(at.value) else None
+        elif at is not None:
+            at = get(at, name)
+    return at
+
+
+def _certain(value: Value) -> bool:
+    return not isinstance(value, Anything)
+
+
+def _near(config: Value, path: tuple[str, ...]) -> str:
+    """The key that was probably meant."""
+    above = _find(config, path[:-1]) if len(path) > 1 else config
+    keys = above.keys if isinstance(above, Items) else ()
+    found = nearest(path[-1], [str(key.value) for key in keys if isinstance(key, Constant)])
+    return ".".join((*path[:-1], found)) if found else ""
+
+
+def _stored(config: Value, path: tuple[str, ...], value: Value) -> Value:
+    if isinstance(config, Items) and config.kind == "list":
+        return Anything("a list of which items are changed")
+    whole = value
+    for name in reversed(path):
+        whole = Items("dict", (whole,), (Constant(name),))
+    return merged(config, whole) if isinstance(config, Items) else whole
+
+
+def _deleted(config: Value, path: tuple[str, ...]) -> Value:
+    if not isinstance(config, Items) or config.kind != "dict":
+        return config
+    pairs = []
+    for key, value in zip(config.keys, config.values, strict=True):
+        here = isinstance(key, Constant) and key.value == path[0]
+        if not here:
+            pairs.append((key, value))
+        elif len(path) > 1:
+            pairs.append((key, _deleted(value, path[1:])))
+    return Items("dict", tuple(v for _, v in pairs), tuple(k for k, _ in pairs), config.complete)
+
+
+def _literal(text: str, place: Place) -> Value:
+    """A value of the command line, whose grammar is near to YAML's flow style."""
+    try:
+        data = yaml.safe_load(text) if len(text) < 10_000 else text
+    except (yaml.YAMLError, ValueError, RecursionError):
+        data = text
+    # Hydra reads 1e-3 as a number, unlike PyYAML.
+    if isinstance(data, str) and re.fullmatch(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+", data):
+        data = float(data)
+    return _of_data(data, place)
+
+
+def _of_data(data: object, place: Place) -> Value:
+    if isinstance(data, dict):
+        values = tuple(_of_data(value, place) for value in data.values())
+        return Items("dict", values, tuple(_of_data(key, place) for key in data))
+    if isinstance(data, list):
+        return Items("list", tuple(_of_data(item, place) for item in data))
+    if data is None or isinstance(data, str | int | float | bool):
+        return Constant(data, place)
+    return Anything("a value of the command line")
+
+
+# -- Interpolation -----------------------------------------------------------------------------
+
+
+def resolved(config: Value) -> Value:
+    """A configuration as OmegaConf reads it: ``${a.b}`` followed, ``???`` and resolvers not known."""
+    return _resolved(config, config, 0)
+
+
+def _resolved(value: Value, root: Value, depth: int) -> Value:
+    if isinstance(value, Items):
+        items = tuple(_resolved(item, root, depth) for item in value.values)
+        return Items(value.kind, items, value.keys, value.complete)
+    if not isinstance(value, Constant) or not isinstance(value.value, str):
+        return value
+    if value.value == "???":
+        return Anything("a mandatory value that is not given")
+    if "${" not in value.value:
+        return value
+    if depth > _DEEPEST:
+        return Anything("an interpolation of itself")
+    whole = _INTERPOLATION.fullmatch(value.value)
+    if whole is not None:
+        found = _find(root, tuple(whole[1].replace("[", ".").replace("]", "").split(".")))
+        return (
+            Anything(f"{whole[0]} leads nowhere")
+            if found is None
+            else _resolved(found, root, depth + 1)
+        )
+    return _joined(value, root, depth)
+
+
+def _joined(value: Constant, root: Value, depth: int) -> Value:
+    """A text with interpolations in it, when all of them are known."""
+    text = str(value.value)
+    for name in _INTERPOLATION.findall(text):
+        found = _find(root, tuple(name.split(".")))
+        part = _resolved(found, root, depth + 1) if found is not None else None
+        if not isinstance(part, Constant):
+            return Anything("an interpolation that is not known")
+        text = text.replace(f"${{{name}}}", str(part.value))
+    return Anything("a resolver of OmegaConf") if "${" in text else Constant(text, value.origin)

@@ -1,0 +1,419 @@
+"""argparse: the standard library's own parser, run in a child process on the given command line.
+
+The child (`epochzero.check.program.parser_process`) gets the description as JSON, an empty
+environment and limits on time, memory, files and sockets; code of the job never runs.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from epochzero.check.findings import Place, Unknown
+from epochzero.check.program import parser_process
+from epochzero.check.program.parsers.model import (
+    ArgumentProblem,
+    OptionSpec,
+    Parsed,
+    ParserSpec,
+    given_at,
+    nearest,
+    plain,
+    told,
+)
+from epochzero.check.program.values import Anything, Constant, External, Instance, Items, Own, Value
+
+__all__ = ["parse"]
+
+TIMEOUT_S = 10.0
+LARGEST_ARGUMENTS_BYTES = 1 << 20
+
+_TYPES = {
+    "int": "int",
+    "float": "float",
+    "str": "str",
+    "bool": "bool",
+    "complex": "complex",
+    "open": "file:r",
+    "pathlib.Path": "path",
+    "pathlib.PosixPath": "path",
+    "ast.literal_eval": "literal",
+    "json.loads": "json",
+    "transformers.hf_argparser.string_to_bool": "truth",
+}
+_ACTIONS = {
+    "store", "store_const", "store_true", "store_false", "append", "append_const", "count", "help",
+    "version", "extend",
+}  # fmt: skip
+NONE = Constant(None)
+_NO_VALUE = {"store_const", "store_true", "store_false", "append_const", "count", "help", "version"}
+# argparse refuses these keywords with the actions that take no value.
+_OF_VALUES = {"type", "nargs", "choices"}
+
+
+class _CannotTellError(Exception):
+    """The command line cannot be read with what is known of the parser."""
+
+    def __init__(self, reason: str, place: Place) -> None:
+        super().__init__(reason)
+        self.place = place
+
+
+def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
+    """What argparse makes of a command line; see `epochzero.check.program.arguments.parse`."""
+    request = _Request(spec)
+    try:
+        arguments = _expanded(spec, argv, folder)
+        request.argv = arguments
+        said = {
+            **request.parser(spec),
+            "argv": arguments,
+            "known_only": spec.known_only or not request.complete,
+        }
+        answer = _asked(said, spec.place)
+    except _CannotTellError as error:
+        unknown = Unknown("the arguments", str(error), error.place)
+        return Parsed({}, (), (*request.unknowns, unknown), spec)
+    return _Answer(request, answer).parsed()
+
+
+def _expanded(spec: ParserSpec, argv: Sequence[str], folder: Path | None) -> list[str]:
+    """The arguments with those of files (``@args.txt``, one a line) in their place."""
+    found: list[str] = []
+    for argument in argv:
+        if not argument or argument[0] not in spec.fromfile_prefix_chars:
+            found.append(argument)
+            continue
+        try:
+            if folder is None:
+                raise OSError("the folder of the job is not known")
+            path = folder / argument[1:]
+            if not path.is_file() or path.stat().st_size > LARGEST_ARGUMENTS_BYTES:
+                raise OSError("no file that can be read")
+            found.extend(path.read_text(encoding="utf-8").splitlines())
+        except (OSError, ValueError) as error:
+            raise _CannotTellError(f"{argument}: {error}", given_at(argument)) from error
+    return found
+
+
+def _asked(said: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+    """The child's answer."""
+    command = [sys.executable, "-I", "-S", str(Path(parser_process.__file__))]
+    try:
+        text = json.dumps(said)
+        done = subprocess.run(
+            command,
+            input=text.encode("utf-8", "surrogatepass"),
+            capture_output=True,
+            env={},
+            timeout=TIMEOUT_S,
+            check=True,
+        )
+        answer: Mapping[str, Any] = json.loads(done.stdout)
+    except (OSError, ValueError, RecursionError, subprocess.SubprocessError) as error:
+        reason = f"argparse could not be run on them ({type(error).__name__})"
+        raise _CannotTellError(reason, place) from error
+    if "undefined" in answer:
+        raise _CannotTellError(f"argparse refuses the definition: {answer['undefined']}", place)
+    return answer
+
+
+# -- The request -------------------------------------------------------------------------------
+
+
+@dataclass
+class _Request:
+    """The description of a parser and its subcommands as JSON, and what it leaves out."""
+
+    spec: ParserSpec
+    argv: list[str] = field(default_factory=list)
+    options: list[OptionSpec] = field(default_factory=list)
+    references: list[Value] = field(default_factory=list)
+    unknowns: list[Unknown] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.complete = all(spec.complete for spec in _tree(self.spec))
+
+    def parser(self, spec: ParserSpec) -> dict[str, Any]:
+        """The description of one parser, its subcommands within.
+
+        Raises:
+            _CannotTellError: what is not known of an option decides how the others are read.
+        """
+        # An abbreviation of one option may be an option that is not known.
+        abbreviate = spec.allow_abbrev and self.complete
+        group_of = {n: g for g, numbers in enumerate(spec.exclusive) for n in numbers}
+        options = [
+            {**self._option(option), "group": group_of.get(number)}
+            for number, option in enumerate(spec.options)
+            if self.complete or _is_flag(option, spec)
+        ]
+        required = spec.exclusive_required or (False,) * len(spec.exclusive)
+        return {
+            "options": options,
+            "exclusive": [bool(r) and not self._strange() for r in required],
+            "defaults": {name: self._value(value) for name, value in spec.defaults.items()},
+            "subcommands": {n: self.parser(s) for n, s in spec.subcommands.items()},
+            "required": spec.subcommand_required and not self._strange(),
+            "dest": spec.subcommand_dest,
+            "prefix_chars": spec.prefix_chars,
+            "allow_abbrev": abbreviate,
+            "add_help": spec.add_help,
+        }
+
+    def _strange(self) -> bool:
+        """Whether an argument may stand for an option that the spec does not know."""
+        if self.complete:
+            return False
+        flags = {f for spec in _tree(self.spec) for option in spec.options for f in option.flags}
+        return any(
+            a[:1] in self.spec.prefix_chars and a.partition("=")[0] not in flags
+            for a in self.argv
+            if a
+        )
+
+    def _option(self, option: OptionSpec) -> dict[str, Any]:
+        self.options.append(option)
+        number = len(self.options) - 1
+        action, nargs = self._action(option), self._nargs(option)
+        keywords: dict[str, Any] = {} if action is None else {"action": action}
+        if nargs is not None:
+            keywords["nargs"] = nargs
+        for name in ("default", "const"):
+            if name in option.keywords:
+                keywords[name] = self._value(option.keywords[name])
+        if told(option.keywords.get("type", NONE), "") is not None:
+            keywords["type"] = self._type(option, option.keywords["type"])
+        choices = self._choices(option)
+        if choices is not None:
+            keywords["choices"] = choices
+        dest = option.keywords.get("dest")
+        if isinstance(dest, Constant) and isinstance(dest.value, str):
+            keywords["dest"] = dest.value
+        if self._required(option) and not self._strange():
+            keywords["required"] = True
+        if action == "version":
+            keywords["version"] = ""
+        if action in _NO_VALUE:
+            keywords = {k: v for k, v in keywords.items() if k not in _OF_VALUES}
+        return {"number": number, "flags": list(option.flags), "keywords": keywords}
+
+    def _required(self, option: OptionSpec) -> bool:
+        required = option.keywords.get("required", Constant(False))
+        if not isinstance(required, Constant):
+            self._leave(option, "whether it is required is not known")
+        return isinstance(required, Constant) and bool(required.value)
+
+    def _action(self, option: OptionSpec) -> str | None:
+        action = option.keywords.get("action")
+        if action is None:
+            return None
+        if isinstance(action, Constant) and action.value in _ACTIONS:
+            return str(action.value)
+        if isinstance(action, External) and action.name == "argparse.BooleanOptionalAction":
+            return "boolean"
+        # Only where an own action says how many values it takes can the rest be read.
+        if "nargs" not in option.keywords and self._used(option):
+            raise _CannotTellError(
+                f"{option.flags[0]} has an action of the program's own", option.place
+            )
+        self._leave(option, "an action of the program's own sets it")
+        return "own"
+
+    def _nargs(self, option: OptionSpec) -> int | str | None:
+        nargs = option.keywords.get("nargs")
+        if isinstance(nargs, External) and nargs.name.startswith("argparse."):
+            return {
+                "REMAINDER": "...",
+                "OPTIONAL": "?",
+                "ZERO_OR_MORE": "*",
+                "ONE_OR_MORE": "+",
+            }.get(nargs.name.removeprefix("argparse."))
+        if nargs is None or (isinstance(nargs, Constant) and isinstance(nargs.value, int | str)):
+            return None if nargs is None else nargs.value  # type: ignore[return-value]
+        if not isinstance(nargs, Constant) and self._used(option):
+            raise _CannotTellError(
+                f"how many values {option.flags[0]} takes is not known", option.place
+            )
+        return None
+
+    def _used(self, option: OptionSpec) -> bool:
+        """Whether the command line may name the option; positional arguments always."""
+        if option.flags[0][:1] not in self.spec.prefix_chars:
+            return True
+        names = [a.partition("=")[0] for a in self.argv if a[:1] in self.spec.prefix_chars and a]
+        return any(
+            # Abbreviated, or with its value behind it (-b4).
+            flag.startswith(name) or (len(flag) == 2 and name.startswith(flag))
+            for name in names
+            for flag in option.flags
+        )
+
+    def _type(self, option: OptionSpec, value: Value) -> str:
+        if isinstance(value, Instance) and value.made_by == "argparse.FileType":
+            mode = value.arguments[0] if value.arguments else value.keywords.get("mode")
+            known = told(mode)
+            return f"file:{known}" if isinstance(known, str) else "file:r"
+        if isinstance(value, External):
+            name = _TYPES.get(value.name.removeprefix("builtins."))
+            if name is not None:
+                return name
+        what = value.name if isinstance(value, External | Own) else "a function"
+        self._leave(option, f"its type is {what}, which is not executed")
+        return "untold"
+
+    def _choices(self, option: OptionSpec) -> list[Any] | None:
+        value = option.keywords.get("choices", NONE)
+        if told(value, "") is None:
+            return None
+        try:
+            if isinstance(value, Items) and value.kind == "dict":
+                value = Items("list", value.keys, complete=value.complete)
+            choices: list[Any] = list(plain(value))  # type: ignore[call-overload]
+            json.dumps(choices)
+        except (TypeError, ValueError) as error:
+            self._leave(option, f"its choices are not known: {error}")
+            return None
+        return choices
+
+    def _value(self, value: Value) -> dict[str, Any]:
+        """As JSON, or as a reference to what only this process knows."""
+        if isinstance(value, Constant) and isinstance(value.value, str | int | float | None):
+            return {"value": value.value}
+        if isinstance(value, Items) and value.complete and value.kind in ("list", "tuple"):
+            return {"kind": value.kind, "items": [self._value(item) for item in value.values]}
+        if isinstance(value, External) and value.name == "argparse.SUPPRESS":
+            return {"value": "==SUPPRESS=="}
+        self.references.append(value)
+        return {"reference": len(self.references) - 1}
+
+    def _leave(self, option: OptionSpec, reason: str) -> None:
+        if option.flags:
+            self.unknowns.append(Unknown(f"argument {option.flags[-1]}", reason, option.place))
+
+
+def _is_flag(option: OptionSpec, spec: ParserSpec) -> bool:
+    return bool(option.flags) and option.flags[0][:1] in spec.prefix_chars
+
+
+def _tree(spec: ParserSpec) -> list[ParserSpec]:
+    return [spec, *(below for s in spec.subcommands.values() for below in _tree(s))]
+
+
+# -- The answer --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What the child said, read as values with their places."""
+
+    request: _Request
+    said: Mapping[str, Any]
+
+    def parsed(self) -> Parsed:
+        """The whole."""
+        problems = tuple(self._problem(problem) for problem in self.said["problems"])
+        values = {
+            name: self._of(name, value)
+            for name, value in self.said["values"].items()
+            if not name.startswith("_")
+        }
+        unknowns = list(self.request.unknowns)
+        spec = self.request.spec
+        if not self.request.complete:
+            unknowns.append(Unknown("the arguments", "some options are not known", spec.place))
+        if self.said["ended"] and not problems:
+            unknowns.append(Unknown("the run", "the command asks for help", given_at()))
+        truths = tuple(self._false_truths())
+        return Parsed(values, problems + truths, tuple(unknowns), spec)
+
+    def _of(self, name: str, value: Mapping[str, Any]) -> Value:
+        given = self.said["given"].get(name)
+        if given:
+            return self._value(value, given_at(*given))
+        default = self._default(name)
+        if isinstance(default, Constant):
+            return self._value(value, default.origin)
+        if default is not None and "made" not in value:
+            return default
+        return self._value(value, self._place(name))
+
+    def _default(self, name: str) -> Value | None:
+        """The default as the program writes it: of the last option with this destination."""
+        for spec in reversed(_tree(self.request.spec)):
+            if name in spec.defaults:
+                return spec.defaults[name]
+        found = [o for o in self._options(name) if "default" in o.keywords]
+        return found[0].keywords["default"] if found else None
+
+    def _place(self, name: str) -> Place | None:
+        return next((option.place for option in self._options(name)), None)
+
+    def _options(self, name: str) -> list[OptionSpec]:
+        return [option for option in self.request.options if _destination(option) == name]
+
+    def _value(self, value: Mapping[str, Any], origin: Place | None) -> Value:
+        if "reference" in value:
+            known: Value = self.request.references[value["reference"]]
+            return known
+        if "untold" in value:
+            return Anything(value["untold"])
+        if "made" in value:
+            arguments = tuple(Constant(argument, origin) for argument in value["arguments"])
+            return Instance(value["made"], arguments, place=origin)
+        if "items" in value:
+            items = tuple(self._value(item, origin) for item in value["items"])
+            keys = tuple(self._value(key, origin) for key in value.get("keys", ()))
+            return Items("dict" if "keys" in value else value["kind"], items, keys)
+        return Constant(value["value"], origin)
+
+    def _problem(self, said: Mapping[str, Any]) -> ArgumentProblem:
+        number = said["number"]
+        option = None if number is None else self.request.options[number]
+        return ArgumentProblem(
+            said["kind"],
+            said["option"],
+            said["value"],
+            said["message"],
+            self.request.spec.place if option is None else option.place,
+            near=self._near(said, option),
+        )
+
+    def _near(self, said: Mapping[str, Any], option: OptionSpec | None) -> str:
+        if said["kind"] == "unknown":
+            return nearest(said["option"], [f for o in self.request.options for f in o.flags])
+        if said["kind"] == "choice" and option is not None:
+            choices = self.request._choices(option) or []
+            return nearest(said["value"], [str(choice) for choice in choices])
+        if said["kind"] == "choice":
+            return nearest(said["value"], self.request.spec.subcommands)
+        return ""
+
+    def _false_truths(self) -> list[ArgumentProblem]:
+        """Options of ``type=bool`` that are given a text for false: every text is true."""
+        found = []
+        for option in self.request.options:
+            given = self.said["given"].get(_destination(option), ())
+            wrong = [text for text in given if text.lower() in ("false", "no", "0", "off")]
+            if wrong and option.keywords.get("type") == External("builtins.bool"):
+                message = f"argument {'/'.join(option.flags)}: bool({wrong[0]!r}) is True"
+                flag = option.flags[-1]
+                found.append(
+                    ArgumentProblem("type", flag, wrong[0], message, option.place, fatal=False)
+                )
+        return found
+
+
+def _destination(option: OptionSpec) -> str:
+    """The attribute that argparse stores an option under."""
+    dest = option.keywords.get("dest")
+    if isinstance(dest, Constant) and isinstance(dest.value, str):
+        return dest.value
+    long = [flag for flag in option.flags if len(flag) > 1 and flag[0] == flag[1]]
+    flag = (long or list(option.flags) or [""])[0]
+    return flag.lstrip("-+/").replace("-", "_") if flag[:1] in "-+/" else flag

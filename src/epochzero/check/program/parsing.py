@@ -1,0 +1,462 @@
+"""Parsers of command lines that the program builds, and what they make of the job's arguments.
+
+The interpreter sees the calls that build a parser (``ArgumentParser()``, ``add_argument``, options
+of click, fields of data classes); they are collected as a `ParserSpec` and read by `parse`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from epochzero.check.findings import Place
+from epochzero.check.program.arguments import OptionSpec, Parsed, ParserSpec, parse
+from epochzero.check.program.core import Arguments, Core, PathEnds
+from epochzero.check.program.heap import (
+    Box,
+    Class,
+    Function,
+    Made,
+    Object,
+    Ref,
+    V,
+    published,
+    thawed,
+)
+from epochzero.check.program.parsers.model import Kind
+from epochzero.check.program.values import Anything, Constant, External, Value
+
+__all__ = ["CommandLines", "Part"]
+
+MOST_PARSED = 8
+"""Times that a program's parsers are asked; each may cost a child process."""
+_PARSER = "argparse.ArgumentParser"
+_HF = "HfArgumentParser"
+_CLICK_OPTIONS = ("click.option", "click.argument")
+_CLICK_COMMANDS = ("click.command", "click.group")
+_ABSL = (
+    "absl.flags.DEFINE_",
+    "tensorflow.compat.v1.app.flags.DEFINE_",
+    "tensorflow.app.flags.DEFINE_",
+)
+
+
+@dataclass(eq=False, slots=True)
+class Builder:
+    """A parser that is being built."""
+
+    kind: Kind
+    place: Place
+    keywords: Mapping[str, Value] = field(default_factory=dict)
+    options: list[OptionSpec] = field(default_factory=list)
+    exclusive: list[list[int]] = field(default_factory=list)
+    exclusive_required: list[bool] = field(default_factory=list)
+    subcommands: dict[str, Builder] = field(default_factory=dict)
+    subcommand_required: bool = False
+    subcommand_dest: str = ""
+    defaults: dict[str, Value] = field(default_factory=dict)
+    complete: bool = True
+    classes: list[Class] = field(default_factory=list)
+    parsed: tuple[int, Parsed] | None = None
+
+    def spec(self, known_only: bool = False) -> ParserSpec:
+        """The parser as it is now."""
+        return ParserSpec(
+            self.kind,
+            tuple(self.options),
+            {name: one.spec() for name, one in self.subcommands.items()},
+            self.subcommand_required,
+            self.subcommand_dest,
+            tuple(tuple(group) for group in self.exclusive),
+            tuple(self.exclusive_required),
+            dict(self.defaults),
+            known_only,
+            str(self._told("prefix_chars", "-")),
+            bool(self._told("allow_abbrev", True)),
+            str(self._told("fromfile_prefix_chars", "") or ""),
+            self.place,
+            self.complete,
+            bool(self._told("add_help", True)),
+        )
+
+    def _told(self, name: str, default: object) -> object:
+        value = self.keywords.get(name)
+        return value.value if isinstance(value, Constant) else default
+
+
+@dataclass(eq=False, slots=True)
+class Part:
+    """What a method of a parser gave: a group of it, or the maker of its subcommands."""
+
+    builder: Builder
+    group: int | None = None
+    makes_commands: bool = False
+
+
+class CommandLines:
+    """The parsers of a program.
+
+    Args:
+        machine: the interpreter, whose calls build them.
+    """
+
+    def __init__(self, machine: Core) -> None:
+        self.machine = machine
+        self.parsed: list[Parsed] = []
+        self._parts: dict[Ref, Part] = {}
+        self._flags = Builder("absl", Place(""))
+
+    # -- Calls that the interpreter sees ------------------------------------------------------
+
+    def called(self, name: str, given: Arguments, result: V, node: ast.expr) -> None:
+        """A function or class of a library was called."""
+        if isinstance(result, Made) and name == _PARSER:
+            self._begin(result, given, node)
+        elif isinstance(result, Made) and name.rpartition(".")[2] == _HF:
+            self._begin_hf(result, given, node)
+        elif name.startswith(_ABSL):
+            self._define_flag(name, given, node)
+        elif not name.startswith("builtins."):
+            for one in (*given.positional, *given.keywords.values()):
+                # A library may add options that are not seen.
+                if isinstance(one, Ref) and (part := self._part(one)) is not None:
+                    part.builder.complete = False
+
+    def method(self, owner: V, name: str, given: Arguments, node: ast.expr) -> V | None:
+        """What a method of a parser gives; None when it is no parser."""
+        part = self._part(owner) if isinstance(owner, Ref) else None
+        if part is None:
+            return None
+        match name:
+            case "__init__":
+                part.builder.keywords = _shown(given.keywords)
+                self._take_parents(part.builder, given)
+            case "add_argument" | "argument":
+                self._add(part, given, node)
+            case "add_argument_group":
+                return self._made(f"{name}", part.builder, part.group, node)
+            case "add_mutually_exclusive_group":
+                return self._exclusive(part, given, node)
+            case "add_subparsers":
+                return self._subparsers(part.builder, given, node)
+            case "add_parser":
+                return self._subparser(part, given, node)
+            case "set_defaults":
+                part.builder.defaults.update(_shown(given.keywords))
+            case "parse_args" | "parse_known_args" | "parse_intermixed_args":
+                return self._parse(part.builder, given, name == "parse_known_args", node)
+            case "parse_args_into_dataclasses":
+                return self._parse_into_classes(part.builder, node)
+            case "error" | "exit":
+                raise PathEnds
+        return None
+
+    def _part(self, owner: Ref) -> Part | None:
+        if owner not in self._parts and isinstance(owner, Object):
+            bases = owner.cls.externals()
+            if _PARSER in bases:
+                self._parts[owner] = Part(Builder("argparse", owner.place, owner.keywords))
+        return self._parts.get(owner)
+
+    # -- argparse -----------------------------------------------------------------------------
+
+    def _begin(self, made: Made, given: Arguments, node: ast.expr) -> None:
+        builder = Builder("argparse", self.machine.place(node), _shown(given.keywords))
+        self._take_parents(builder, given)
+        self._parts[made] = Part(builder)
+
+    def _take_parents(self, builder: Builder, given: Arguments) -> None:
+        parents = given.keywords.get("parents")
+        if parents is None:
+            return
+        items, complete, _ = self.machine.iterated_known(parents)
+        builder.complete = builder.complete and complete
+        for one in items or ():
+            part = self._part(one) if isinstance(one, Ref) else None
+            if part is None:
+                builder.complete = False
+            else:
+                builder.options += part.builder.options
+                builder.defaults |= part.builder.defaults
+
+    def _add(self, part: Part, given: Arguments, node: ast.expr) -> None:
+        builder = part.builder
+        flags = [one.value for one in given.positional if isinstance(one, Constant)]
+        known = [one for one in flags if isinstance(one, str)]
+        dest = given.keywords.get("dest")
+        if not known and isinstance(dest, Constant):
+            known = [str(dest.value)]
+        if not given.complete or len(flags) != len(given.positional) or not known:
+            builder.complete = False
+            return
+        keywords = _shown(given.keywords)
+        if not self.machine.certain:
+            # Perhaps it is not added at all: then it cannot be missing.
+            keywords.pop("required", None)
+            if not known[0].startswith("-") or any(
+                o.flags == tuple(known) for o in builder.options
+            ):
+                builder.complete = False
+                return
+        if part.group is not None:
+            builder.exclusive[part.group].append(len(builder.options))
+        builder.options.append(OptionSpec(tuple(known), keywords, self.machine.place(node)))
+
+    def _made(self, name: str, builder: Builder, group: int | None, node: ast.expr) -> V:
+        made = Made(f"argparse.ArgumentParser().{name}", (), {}, self.machine.place(node))
+        self._parts[made] = Part(builder, group)
+        return made
+
+    def _exclusive(self, part: Part, given: Arguments, node: ast.expr) -> V:
+        required = given.keywords.get("required")
+        part.builder.exclusive.append([])
+        part.builder.exclusive_required.append(
+            isinstance(required, Constant) and bool(required.value) and self.machine.certain
+        )
+        number = len(part.builder.exclusive) - 1
+        return self._made("add_mutually_exclusive_group", part.builder, number, node)
+
+    def _subparsers(self, builder: Builder, given: Arguments, node: ast.expr) -> V:
+        dest, required = given.keywords.get("dest"), given.keywords.get("required")
+        builder.subcommand_dest = str(dest.value) if isinstance(dest, Constant) else ""
+        builder.subcommand_required = isinstance(required, Constant) and bool(required.value)
+        made = Made("argparse.ArgumentParser().add_subparsers", (), {}, self.machine.place(node))
+        self._parts[made] = Part(builder, makes_commands=True)
+        return made
+
+    def _subparser(self, part: Part, given: Arguments, node: ast.expr) -> V | None:
+        name = given.positional[0] if given.positional else given.keywords.get("name")
+        if not part.makes_commands or not isinstance(name, Constant):
+            part.builder.complete = False
+            return None
+        below = Builder("argparse", self.machine.place(node), _shown(given.keywords))
+        self._take_parents(below, given)
+        aliases, _, _ = self.machine.iterated_known(given.keywords.get("aliases"))
+        for one in (name, *(aliases or ())):
+            if isinstance(one, Constant):
+                part.builder.subcommands[str(one.value)] = below
+        made = Made(_PARSER, (), {}, self.machine.place(node))
+        self._parts[made] = Part(below)
+        return made
+
+    def _parse(self, builder: Builder, given: Arguments, known_only: bool, node: ast.expr) -> V:
+        told = given.positional[0] if given.positional else given.keywords.get("args")
+        argv = self._argv(told)
+        namespace = Made("argparse.Namespace", (), {}, self.machine.place(node))
+        if argv is not None:
+            parsed = self._read(builder, argv, known_only, own=told is None)
+            if parsed is not None:
+                namespace.attributes.update(
+                    {name: thawed(value) for name, value in parsed.values.items()}
+                )
+                # Another library, a subcommand or a given namespace may bring more attributes.
+                sure = builder.complete and not known_only and not builder.subcommands
+                namespace.closed = sure and "namespace" not in given.keywords
+        if not known_only:
+            return namespace
+        return Box.of("tuple", (namespace, Anything("arguments that the parser does not know")))
+
+    def _argv(self, told: V | None) -> Sequence[str] | None:
+        """The arguments that are parsed; None when they are not known."""
+        if told is None or (isinstance(told, Constant) and told.value is None):
+            return self.machine.job.argv
+        items, complete, _ = self.machine.iterated_known(told)
+        known = [str(one.value) for one in items or () if isinstance(one, Constant)]
+        return known if items is not None and complete and len(known) == len(items) else None
+
+    def _read(
+        self, builder: Builder, argv: Sequence[str], known_only: bool = False, own: bool = True
+    ) -> Parsed | None:
+        size = len(builder.options) + len(builder.subcommands)
+        if builder.parsed is not None and builder.parsed[0] == size and own:
+            return builder.parsed[1]
+        if len(self.parsed) >= MOST_PARSED:
+            return None
+        spec = builder.spec(known_only)
+        parsed = parse(spec, tuple(argv), self.machine.job.folder)
+        builder.parsed = (size, parsed)
+        if own or tuple(argv) == self.machine.job.argv:
+            self.parsed.append(parsed)
+            self.machine.options.update(parsed.values)
+        return parsed
+
+    # -- Data classes and flags ---------------------------------------------------------------
+
+    def _begin_hf(self, made: Made, given: Arguments, node: ast.expr) -> None:
+        told = given.positional[0] if given.positional else given.keywords.get("dataclass_types")
+        items, complete, _ = self.machine.iterated_known(told)
+        classes = items if items is not None else [told]
+        builder = Builder("hf", self.machine.place(node), complete=complete or items is None)
+        for one in classes:
+            if isinstance(one, Class):
+                builder.classes.append(one)
+                builder.options += [*_fields(one)]
+                # A library's base class has fields that are not seen.
+                builder.complete = builder.complete and not one.externals()
+            else:
+                builder.complete = False
+                builder.classes.append(None)  # type: ignore[arg-type]
+        self._parts[made] = Part(builder)
+
+    def _parse_into_classes(self, builder: Builder, node: ast.expr) -> V:
+        parsed = self._read(builder, self.machine.job.argv)
+        objects: list[V] = []
+        for cls in builder.classes:
+            if cls is None or parsed is None:
+                objects.append(Anything("the arguments of a library's class"))
+                continue
+            names = [option.flags[0] for option in _fields(cls)]
+            known = {name: thawed(parsed.values[name]) for name in names if name in parsed.values}
+            objects.append(self.machine.apply(cls, Arguments([], known, False), node))
+        return Box.of("tuple", objects)
+
+    def _define_flag(self, name: str, given: Arguments, node: ast.expr) -> None:
+        names: tuple[str, ...] = ("name", "default", "help")
+        if name.endswith(("enum", "enum_class")):
+            names = ("name", "default", "enum_values", "help")
+        keywords = dict(zip(names, given.positional, strict=False)) | given.keywords
+        flag = keywords.pop("name", None)
+        if isinstance(flag, Constant):
+            define = {"define": Constant(name.rpartition(".")[2]), **_shown(keywords)}
+            place = self.machine.place(node)
+            self._flags.options.append(OptionSpec((str(flag.value),), define, place))
+
+    def read_flags(self) -> None:
+        """What ``absl.app.run`` does first: the flags get their values."""
+        # Modules of libraries define flags of their own.
+        self._flags.complete = False
+        self._read(self._flags, self.machine.job.argv)
+
+    def flag(self, name: str) -> V | None:
+        """The value of a flag of absl; None when it is none or not known."""
+        if self._flags.parsed is None:
+            return None
+        value = self._flags.parsed[1].values.get(name)
+        return None if value is None else thawed(value)
+
+    # -- Functions as commands ----------------------------------------------------------------
+
+    def is_command(self, function: Function) -> bool:
+        """Whether a function is a command of click or a main of Hydra, by its decorators."""
+        return any(
+            _decorator(one) in (*_CLICK_COMMANDS, "hydra.main") for one in function.decorators
+        )
+
+    def given_to(self, function: Function) -> Iterator[tuple[Function, Arguments]]:
+        """The functions that a command's call runs, with what the command line gives them."""
+        if any(_decorator(one) == "hydra.main" for one in function.decorators):
+            yield function, Arguments([self._configuration(function)])
+            return
+        builder = self._click(function)
+        parsed = self._read(builder, self.machine.job.argv)
+        values = {} if parsed is None else parsed.values
+        yield function, _for(function, values)
+        for name, below in function.commands.items():
+            if name in self.machine.job.argv:
+                yield below, _for(below, values)
+                return
+
+    def fired(self, function: Function) -> Arguments:
+        """What Fire gives a function."""
+        builder = Builder("fire", self._place_of(function))
+        args = function.node.args
+        positional = [*args.posonlyargs, *args.args]
+        defaults = [*([None] * (len(positional) - len(function.defaults))), *function.defaults]
+        parameters = [
+            *((one, default, "positional_or_keyword") for one, default in zip(
+                positional, defaults, strict=True)),
+            *((one, default, "keyword_only") for one, default in zip(
+                args.kwonlyargs, function.keyword_defaults, strict=True)),
+        ]  # fmt: skip
+        for one, default, kind in parameters:
+            keywords: dict[str, Value] = {"kind": Constant(kind)}
+            if default is not None:
+                keywords["default"] = published(default)
+            builder.options.append(OptionSpec((one.arg,), keywords, builder.place))
+        for several, kind in ((args.vararg, "var_positional"), (args.kwarg, "var_keyword")):
+            if several is not None:
+                option = OptionSpec((several.arg,), {"kind": Constant(kind)}, builder.place)
+                builder.options.append(option)
+        parsed = self._read(builder, self.machine.job.argv)
+        return _for(function, {} if parsed is None else parsed.values)
+
+    def _click(self, function: Function) -> Builder:
+        builder = Builder("click", self._place_of(function))
+        if (known := self._parts.get(function)) is not None:
+            return known.builder
+        for one in function.decorators:
+            if isinstance(one, Made) and one.name in _CLICK_OPTIONS:
+                flags = [o.value for o in one.arguments if isinstance(o, Constant)]
+                keywords = _shown(one.keywords)
+                place = one.place or builder.place
+                builder.options.append(OptionSpec(tuple(map(str, flags)), keywords, place))
+            elif not (isinstance(one, Made) and _decorator(one).startswith("click.")):
+                builder.complete = builder.complete and _decorator(one).startswith("click.pass")
+        builder.subcommands = {name: self._click(one) for name, one in function.commands.items()}
+        builder.subcommand_required = bool(builder.subcommands)
+        self._parts[function] = Part(builder)
+        return builder
+
+    def _configuration(self, function: Function) -> V:
+        """What Hydra composes."""
+        made = next(one for one in function.decorators if _decorator(one) == "hydra.main")
+        defaults = _shown(made.keywords) if isinstance(made, Made) else {}
+        place = self._place_of(function)
+        builder = Builder("hydra", place, defaults=defaults)
+        parsed = self._read(builder, self.machine.job.argv)
+        if parsed is None or not parsed.values:
+            return Anything("the configuration of Hydra")
+        config = Made("omegaconf.DictConfig", (), {}, place)
+        for name, value in parsed.values.items():
+            config.attributes[name] = configured(thawed(value), place)
+        return config
+
+    def _place_of(self, function: Function) -> Place:
+        return function.scope.module.place(function.node)
+
+
+def configured(value: V, place: Place | None) -> V:
+    """A configuration whose keys are also attributes, as OmegaConf makes them."""
+    if isinstance(value, Box) and value.kind == "dict":
+        config = Made("omegaconf.DictConfig", (), {}, place, closed=value.content.complete)
+        for key, one in zip(value.content.keys, value.content.values, strict=True):
+            if isinstance(key, Constant):
+                config.attributes[str(key.value)] = configured(one, place)
+        return config
+    return value
+
+
+def _decorator(value: V) -> str:
+    """The name of a decorator."""
+    return value.name if isinstance(value, (Made, External)) else ""
+
+
+def _for(function: Function, values: Mapping[str, Value]) -> Arguments:
+    """What a command gets by name; a context or object before it is not known."""
+    args = function.node.args
+    names = [one.arg for one in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    known = {name: thawed(values[name]) for name in names if name in values}
+    return Arguments([], known, False)
+
+
+def _fields(cls: Class) -> Iterator[OptionSpec]:
+    """The fields of a data class as options."""
+    for one in reversed(cls.line()):
+        for statement in one.node.body:
+            if not isinstance(statement, ast.AnnAssign) or not isinstance(
+                statement.target, ast.Name
+            ):
+                continue
+            name = statement.target.id
+            keywords: dict[str, Value] = {"annotation": Constant(ast.unparse(statement.annotation))}
+            default = one.names.get(name)
+            if isinstance(default, Made) and default.name == "dataclasses.field":
+                keywords |= _shown(default.keywords)
+            elif default is not None:
+                keywords["default"] = published(default)
+            yield OptionSpec((name,), keywords, one.module.place(statement))
+
+
+def _shown(keywords: Mapping[str, V]) -> dict[str, Value]:
+    return {name: published(value) for name, value in keywords.items()}

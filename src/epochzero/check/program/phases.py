@@ -1,0 +1,117 @@
+"""In which phase of a job something happens, as far as names and loops tell.
+
+The phases are those of Zhang et al., ICSE 2020, Figure 10: the loop that steps an optimizer is
+training, what comes before it is initialization or the preparation of data, what comes after it is
+evaluation. Validation between training steps belongs to training.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["is_data", "is_fit", "is_optimizer", "is_step", "is_verdict", "named_phase"]
+
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_DATA = frozenset(
+    [
+        "data",
+        "dataset",
+        "datasets",
+        "dataloader",
+        "dataloaders",
+        "loader",
+        "loaders",
+        "preprocess",
+        "preprocessing",
+        "preprocessor",
+        "transforms",
+        "collate",
+        "tokenize",
+        "tokenise",
+        "augment",
+        "augmentation",
+        "augmentations",
+        "corpus",
+        "datamodule",
+    ]
+)
+_EVALUATION = frozenset(
+    [
+        "eval",
+        "evaluate",
+        "evaluation",
+        "evaluator",
+        "test",
+        "testing",
+        "tester",
+        "predict",
+        "prediction",
+        "predictions",
+        "predictor",
+        "infer",
+        "inference",
+        "export",
+        "submission",
+    ]
+)
+_DATA_CALL = re.compile(
+    r"pandas\.read_|polars\.(read|scan)_|torchvision\.(datasets|io|transforms)\.|torchaudio\.load"
+    r"|datasets\.(load_|Dataset\b|DatasetDict\b)|torch\.utils\.data\.|tensorflow\.data\."
+    r"|numpy\.(load|loadtxt|genfromtxt|memmap|fromfile)$|cv2\.imread$|PIL\.Image\.open$"
+    r"|sklearn\.(datasets|preprocessing|model_selection)\.|csv\.(reader|DictReader)$"
+)
+_FIT = re.compile(
+    r"(Trainer|Model|Module|Sequential|Learner|Classifier|Regressor|Estimator)\(\)\.(fit|fit_generator)$"
+    r"|Trainer\(\)\.train$|(^|\.)keras\..*\.fit$"
+)
+_VERDICT = re.compile(r"Trainer\(\)\.(test|predict|evaluate)$|\(\)\.(evaluate|predict)$")
+_OPTIMIZER = re.compile(
+    r"(^|\.)(optim|optimizers?)\.[A-Z]\w*$|(^|\.)(Adam\w*|SGD|RMSprop|Adafactor)$"
+)
+
+
+def named_phase(name: str) -> str | None:
+    """The phase that the name of a function, class or module says; None when it says none."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    if _DATA.intersection(words):
+        return "preprocessing"
+    if words and words[0] in _EVALUATION:
+        return "evaluation"
+    return None
+
+
+def is_data(name: str) -> bool:
+    """Whether a library's function reads or prepares data."""
+    return _DATA_CALL.match(name) is not None
+
+
+def is_fit(name: str) -> bool:
+    """Whether a library's function is the whole training: ``Trainer().fit``."""
+    return _FIT.search(name) is not None
+
+
+def is_verdict(name: str) -> bool:
+    """Whether a library's function evaluates or predicts."""
+    return _VERDICT.search(name) is not None
+
+
+def is_optimizer(name: str) -> bool:
+    """Whether a library's name is the class of an optimizer."""
+    return _OPTIMIZER.search(name) is not None
+
+
+def is_step(name: str, receiver: str) -> bool:
+    """Whether a call is a step of training: ``backward``, or ``step`` of an optimizer.
+
+    Args:
+        name: dotted name of what is called.
+        receiver: the expression before the last dot, as written.
+    """
+    last = name.rpartition(".")[2]
+    if last == "backward":
+        return True
+    owner = name.removesuffix(".step")
+    return last == "step" and (
+        is_optimizer(owner.removesuffix("()"))
+        or any(word in receiver.lower() for word in ("optim", "opt", "scaler"))
+    )

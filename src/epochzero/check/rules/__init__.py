@@ -1,0 +1,106 @@
+"""What can go wrong: one file a rule, and the catalogue that loads them.
+
+A module of this folder that has ``RULE`` is a rule; its file's name is the rule's id with ``_`` for
+``-``. A module without it helps others. Nothing else has to be touched to add a rule.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import cache
+from types import ModuleType
+
+from epochzero import taxonomy
+from epochzero.check.rules.base import Case, Rule
+from epochzero.errors import CatalogError, InputError
+
+__all__ = ["Case", "Rule", "builtin", "choose", "find", "load"]
+
+_TEXTS = ("title", "why", "fix", "source")
+
+
+@cache
+def builtin() -> tuple[Rule, ...]:
+    """The rules of this package, by id.
+
+    Raises:
+        CatalogError: one of them is wrong.
+    """
+    return load(sys.modules[__name__])
+
+
+def load(folder: ModuleType) -> tuple[Rule, ...]:
+    """The rules among the modules of a package, by id.
+
+    Raises:
+        CatalogError: a module cannot be imported, or its rule is wrong.
+    """
+    rules = []
+    for found in pkgutil.iter_modules(folder.__path__):
+        name = f"{folder.__name__}.{found.name}"
+        try:
+            module = importlib.import_module(name)
+        except Exception as error:
+            raise CatalogError(f"{name}: cannot be imported: {error}") from error
+        if hasattr(module, "RULE"):
+            rules.append(_checked(module.RULE, found.name, name))
+    return tuple(sorted(rules, key=lambda rule: rule.id))
+
+
+def _checked(rule: object, stem: str, where: str) -> Rule:
+    """The rule, when it is one and complete."""
+    if not isinstance(rule, Rule):
+        raise CatalogError(f"{where}: RULE is a {type(rule).__name__}, not a Rule")
+    for problem in _problems(rule, stem):
+        raise CatalogError(f"{where}: {problem}")
+    return rule
+
+
+def _problems(rule: Rule, stem: str) -> Iterable[str]:
+    """What is wrong with a rule."""
+    if rule.id != stem.replace("_", "-"):
+        yield f"id is {rule.id!r}, and the file's name says {stem.replace('_', '-')!r}"
+    if rule.category not in taxonomy.categories():
+        yield f"category: {rule.category!r} is none of the taxonomy"
+    for name in _TEXTS:
+        if not getattr(rule, name).strip():
+            yield f"{name} is empty"
+    if not rule.catches or not rule.leaves:
+        yield "it needs a case that it catches and one that it leaves alone"
+    for case in rule.catches:
+        if case.line < 1 and case.path not in ("<command>", "<target>"):
+            yield "catches: a case does not say at which line the finding must be"
+    for case in (*rule.catches, *rule.leaves):
+        if not case.files.keys() & set(case.command):
+            yield f"a case has no {case.command[-1]}, which is what is run"
+
+
+def find(name: str) -> Rule:
+    """The rule of this id.
+
+    Raises:
+        InputError: there is none; the message names one like it.
+    """
+    rules = {rule.id: rule for rule in builtin()}
+    if name not in rules:
+        near = get_close_matches(name, rules, n=1)
+        hint = f"did you mean {near[0]}?" if near else "`epochzero check --rules` lists them"
+        raise InputError(f"no rule is called {name!r}; {hint}")
+    return rules[name]
+
+
+def choose(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
+    """The rules that are asked: those of ``select``, all when it is empty, without ``ignore``.
+
+    Raises:
+        InputError: one of the names is no rule's.
+    """
+    wanted = {find(name).id for name in select}
+    unwanted = {find(name).id for name in ignore}
+    return tuple(
+        rule for rule in builtin() if (rule.id in wanted or not wanted) and rule.id not in unwanted
+    )

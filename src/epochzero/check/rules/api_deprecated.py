@@ -1,0 +1,81 @@
+"""Names and keywords that the target's version of a library has, and a later one will not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.api import Change, installed, reached, uses
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    for use in uses(program):
+        change = use.change
+        have = installed(target, change.distribution)
+        if have and _is_announced(change, have):
+            said = f"{change.keyword}= of {change.name}" if change.keyword else change.name
+            until = f" and gone in {change.removed}" if change.removed else ""
+            yield finding_at(
+                use.at,
+                RULE.id,
+                RULE.category,
+                severity="warning",
+                message=f"{said} is deprecated since {change.distribution} {change.deprecated}"
+                f"{until}; the target has {have}.",
+                consequence="A warning now, and a failure after an update of the image",
+                fix=f"Use {change.instead}.",
+            )
+
+
+def _is_announced(change: Change, have: str) -> bool:
+    if not change.deprecated or not reached(have, change.deprecated):
+        return False
+    return not change.removed or not reached(have, change.removed)
+
+
+def _packages(name: str, version: str) -> str:
+    return f'[distributions]\n"{name}" = "{version}"\n'
+
+
+_AMP = {"train.py": "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"}
+_NUMPY = {"train.py": "import numpy as np\nprint(np.float(1))\n"}
+_TRAINER = {
+    "train.py": "from transformers import TrainingArguments\n"
+    "args = TrainingArguments('out', evaluation_strategy='epoch')\n"
+}
+_WEIGHTS = {
+    "train.py": "from torchvision import models\n\nmodel = models.resnet18(pretrained=True)\n"
+}
+
+RULE = Rule(
+    id="api-deprecated",
+    title="A name or keyword that a later version of a library no longer has",
+    category="framework_api_misuse",
+    why="It still works on the target. The next image of the platform may have the version that "
+    "removes it, and then the same job fails.",
+    fix="Use what replaces it.",
+    source="Zhang et al., ICSE 2020, section 5.3, finding 7; release notes named in api_changes.toml",
+    check=_check,
+    catches=(
+        Case(_AMP, target=_packages("torch", "2.5.1"), line=3),
+        Case(_NUMPY, target=_packages("numpy", "1.22.0"), line=2),
+        Case(_TRAINER, target=_packages("transformers", "4.42.0"), line=2),
+        Case(_WEIGHTS, target=_packages("torchvision", "0.15.2"), line=3),
+    ),
+    leaves=(
+        Case(_AMP, target=_packages("torch", "2.1.0")),
+        Case(_AMP),
+        Case(_NUMPY, target=_packages("numpy", "1.26.0")),
+        Case(_TRAINER, target=_packages("transformers", "4.40.0")),
+        Case(
+            {"train.py": "import torch\n\nscaler = torch.amp.GradScaler('cuda')\n"},
+            target=_packages("torch", "2.6.0"),
+        ),
+    ),
+)

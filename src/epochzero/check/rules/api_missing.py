@@ -1,0 +1,115 @@
+"""Names that the target's version of a library does not have, by its captured API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from epochzero.check.api import class_of, member, uses
+from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.program.events import Called, Imported, Looked, Situation
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import External
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    told = {(use.at.place.path, use.at.place.line) for use in uses(program)}
+    for name, at, is_import in _names(program):
+        line = (at.place.path, at.place.line)
+        handled = guarded(at, ImportError if is_import else AttributeError)
+        if line in told or handled or reach.is_versioned(at):
+            continue
+        there, _, beside = member(target, name)
+        if there is not False:
+            continue
+        told.add(line)
+        within, _, last = name.rpartition(".")
+        near = get_close_matches(last, beside, n=3)
+        yield finding_at(
+            at,
+            RULE.id,
+            "library_not_found" if is_import else RULE.category,
+            severity=reach.severity(at),
+            message=f"The target's {name.partition('.')[0]}{_version(target, name)} has no {name}.",
+            consequence=f"ImportError: cannot import name '{last}' from '{within}'"
+            if is_import
+            else f"AttributeError: {within} has no attribute '{last}'",
+            fix=f"Near names there: {', '.join(near)}."
+            if near
+            else "See the library's release notes.",
+        )
+
+
+def _names(program: Program) -> Iterator[tuple[str, Situation, bool]]:
+    """The dotted names of libraries that the job uses, and whether in an import."""
+    seen: set[tuple[str, Place]] = set()
+    for event in program.events:
+        for name, is_import in _of(event):
+            if (name, event.at.place) not in seen:
+                seen.add((name, event.at.place))
+                yield name, event.at, is_import
+
+
+def _of(event: Imported | Called | Looked) -> Iterator[tuple[str, bool]]:
+    if isinstance(event, Imported):
+        for one in event.names:
+            if one != "*":
+                yield f"{event.module}.{one}", True
+    elif isinstance(event, Looked):
+        if isinstance(event.on, External) and not event.item and not event.stored:
+            yield f"{event.on.name}.{event.name}", False
+    elif "()" not in event.name:
+        yield event.name, False
+    elif event.name.count("()") == 1 and not event.name.endswith("()"):
+        # A method of an object that a class made: `torch.nn.Linear().froward`.
+        name = class_of(event.name)
+        if name and name.count(".") > 1 and not name.endswith("__call__"):
+            yield name, False
+
+
+def _version(target: Target, name: str) -> str:
+    found = (target.distributions or {}).get(name.partition(".")[0].replace("_", "-"))
+    return f" {found.version}" if found is not None else ""
+
+
+_API = (
+    '[api.mylib]\nload = "(path)"\nTrainer = "(model)"\n"Trainer.fit" = "(data)"\n"Trainer.save" = "(path)"\n'
+    'VERSION = false\n[api."mylib.nn"]\nLinear = "(a, b)"\n'
+)
+_OPEN = '[api.mylib]\nload = "(path)"\n"*" = false\n'
+
+RULE = Rule(
+    id="api-missing",
+    title="A library on the target does not have a name that the job uses",
+    category="attribute_not_found",
+    why="The job was written for another version of the library, or the name is misspelt. It fails when "
+    "the line runs.",
+    fix="Use a name that the target's version has.",
+    source="Zhang et al., ICSE 2020, section 5.3, finding 7: frameworks evolve rapidly",
+    check=_check,
+    catches=(
+        Case({"train.py": "import mylib\n\nmylib.laod('a')\n"}, target=_API, line=3),
+        Case({"train.py": "from mylib import save\n\nsave('a')\n"}, target=_API, line=1),
+        Case({"train.py": "import mylib.nn as nn\n\nprint(nn.Linaer(1, 2))\n"}, target=_API, line=3),
+        Case({"train.py": "import mylib\n\nmylib.Trainer('m').fti([1])\n"}, target=_API, line=3),
+        Case({"train.py": "import mylib\n\nprint(mylib.float16)\n"}, target=_API, line=3),
+    ),
+    leaves=(
+        Case({"train.py": "import mylib\n\nmylib.load('a')\nprint(mylib.VERSION)\n"}, target=_API),
+        Case({"train.py": "import mylib\n\nmylib.anything('a')\n"}, target=_OPEN),
+        Case({"train.py": "import mylib\n\nmylib.laod('a')\n"}),
+        Case({"train.py": "try:\n    from mylib import save\nexcept ImportError:\n    save = None\n"},
+             target=_API),
+        Case({"train.py": "from mylib import nn\nimport mylib\n\nprint(nn.Linear(1, 2), mylib.nn)\n"},
+             target=_API),
+        Case({"train.py": "import mylib\n\nif hasattr(mylib, 'save'):\n    mylib.save('a')\n"},
+             target=_API),
+    ),
+)  # fmt: skip

@@ -1,0 +1,130 @@
+"""Names and keywords that the target's version of a library no longer has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.api import Change, Use, installed, reached, uses
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_CATEGORIES = {
+    "import": "library_not_found",
+    "attribute": "attribute_not_found",
+    "keyword": "framework_api_misuse",
+    "override": "framework_api_misuse",
+}
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    fails: set[Change] = set()
+    for use in uses(program):
+        if use.change in fails:
+            continue
+        have = installed(target, use.change.distribution)
+        is_asked = _is_handled(use) or reach.is_versioned(use.at)
+        if have and _is_gone(use.change, have) and not is_asked:
+            change = use.change
+            if use.kind == "import":
+                fails.add(change)  # What comes after it is not reached.
+            said = f"{change.keyword}= of {change.name}" if change.keyword else change.name
+            yield finding_at(
+                use.at,
+                RULE.id,
+                _CATEGORIES[use.kind],
+                severity=reach.severity(use.at),
+                message=f"{said} is gone since {change.distribution} {change.removed}; "
+                f"the target has {have}.",
+                consequence=_consequence(use),
+                fix=f"Use {change.instead}, or pin {change.distribution}<{change.removed}.",
+            )
+
+
+def _is_gone(change: Change, have: str) -> bool:
+    if not change.removed or not reached(have, change.removed):
+        return False
+    return not change.back or not reached(have, change.back)
+
+
+def _is_handled(use: Use) -> bool:
+    kinds = {"import": ImportError, "keyword": TypeError}
+    return guarded(use.at, kinds.get(use.kind, AttributeError))
+
+
+def _consequence(use: Use) -> str:
+    within, _, last = use.change.name.rpartition(".")
+    if use.kind == "import":
+        return f"ImportError: {use.change.name} is not there"
+    if use.kind == "keyword":
+        return f"TypeError: {last}() got an unexpected keyword argument '{use.change.keyword}'"
+    if use.kind == "override":
+        return f"{last} is refused or never called"
+    return f"AttributeError: {within} has no attribute '{last}'"
+
+
+def _packages(**versions: str) -> str:
+    lines = ["[distributions]"]
+    return "\n".join([*lines, *(f'"{name}" = "{have}"' for name, have in versions.items())])
+
+
+_NUMPY = {"train.py": "import numpy as np\nmask = np.zeros(4, dtype=np.bool)\n"}
+_SCHEDULER = {
+    "train.py": "import torch\nfrom torch import nn, optim\n\nmodel = nn.Linear(2, 2)\n"
+    "optimizer = optim.SGD(model.parameters(), lr=0.1)\n"
+    "scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'min', verbose=True)\n"
+}
+_APPEND = {
+    "train.py": "import pandas as pd\n\nframe = pd.read_csv('a.csv')\nframe = frame.append({'a': 1})\n"
+}
+_LIGHTNING = {
+    "train.py": "import pytorch_lightning as pl\n\ntrainer = pl.Trainer(gpus=1, max_epochs=2)\n"
+}
+_JOBLIB = {"train.py": "from sklearn.externals import joblib\nprint(joblib)\n"}
+_GUARDED = {
+    "train.py": "try:\n    from sklearn.externals import joblib\n"
+    "except ImportError:\n    import joblib\nprint(joblib)\n"
+}
+
+RULE = Rule(
+    id="api-removed",
+    title="A name or keyword that the target's version of a library no longer has",
+    category="attribute_not_found",
+    why="Frameworks change quickly, and the image of the platform seldom has the versions of the "
+    "laptop. The call fails when it is reached, which for evaluation code is after the training.",
+    fix="Use what replaced it, or pin the version that the job was written for.",
+    source="Zhang et al., ICSE 2020, section 5.3, finding 7; release notes named in api_changes.toml",
+    check=_check,
+    catches=(
+        Case(_NUMPY, target=_packages(numpy="1.26.4"), line=2),
+        Case(_SCHEDULER, target=_packages(torch="2.7.1"), line=6),
+        Case(_APPEND, target=_packages(pandas="2.2.3"), line=4),
+        Case(_LIGHTNING, target=_packages(**{"pytorch-lightning": "2.1.0"}), line=3),
+        Case(_JOBLIB, target=_packages(**{"scikit-learn": "1.5.0"}), line=1),
+    ),
+    leaves=(
+        Case(_NUMPY, target=_packages(numpy="1.23.5")),
+        Case(_NUMPY, target=_packages(numpy="2.1.0")),
+        Case(_NUMPY),
+        Case(_SCHEDULER, target=_packages(torch="2.6.0")),
+        Case(_APPEND, target=_packages(pandas="1.5.3")),
+        Case(_GUARDED, target=_packages(**{"scikit-learn": "1.5.0"})),
+        Case(
+            {
+                "train.py": "import torch\n\nif torch.__version__ < '1.8':\n"
+                "    torch.set_deterministic(True)\n"
+            },
+            target=_packages(torch="2.4.0"),
+        ),
+        Case(
+            {"train.py": "rows = []\nrows.append(1)\n"},
+            target=_packages(pandas="2.2.3", numpy="2.0"),
+        ),
+    ),
+)

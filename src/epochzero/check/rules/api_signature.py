@@ -1,0 +1,85 @@
+"""Arguments that the target's version of a library does not take, by its captured API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from epochzero.check.api import class_of, member, uses
+from epochzero.check.calls import misfit
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Signature, Target
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    told = {(use.at.place.path, use.at.place.line) for use in uses(program)}
+    for call in program.calls:
+        name = class_of(call.name) if "()" in call.name else call.name
+        line = (call.at.place.path, call.at.place.line)
+        if not name or name.endswith("__call__") or line in told:
+            continue
+        # An own class's `super().__init__` is called with the library's name, and its own object.
+        _, signature, _ = member(target, name)
+        if signature is None or name.endswith("__init__"):
+            continue
+        wrong = misfit(signature, len(call.arguments), tuple(call.keywords), call.complete)
+        if wrong and not guarded(call.at, TypeError) and not reach.is_versioned(call.at):
+            told.add(line)
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity=reach.severity(call.at),
+                message=f"On the target {name}() {wrong}.",
+                consequence=f"TypeError: {name.rpartition('.')[2]}() {wrong}",
+                fix=_fix(signature, wrong),
+            )
+
+
+def _fix(signature: Signature, wrong: str) -> str:
+    names = list(dict.fromkeys([*signature.positional, *signature.keywords]))
+    unknown = wrong.partition("keyword argument '")[2].rstrip("'")
+    near = get_close_matches(unknown, names, n=1) if unknown else []
+    if near:
+        return f"Did you mean {near[0]}=?"
+    return f"It takes: {', '.join(names)}." if names else "It takes nothing."
+
+
+_API = (
+    '[api.mylib]\nload = "(path, *, strict=...)"\nmake = "(**options)"\n'
+    'Trainer = "(model, epochs=...)"\n"Trainer.fit" = "(data, *, ckpt_path=...)"\nVERSION = false\n'
+)
+
+RULE = Rule(
+    id="api-signature",
+    title="A library on the target does not take the arguments that the job gives",
+    category="framework_api_misuse",
+    why="Parameters are renamed and removed between versions. The call fails when it is reached.",
+    fix="Give what the target's version takes.",
+    source="Zhang et al., ICSE 2020, section 3.2, Framework API Misuse: softmax() got an unexpected keyword "
+    "argument 'axis'",
+    check=_check,
+    catches=(
+        Case({"train.py": "import mylib\n\nmylib.load('a', True)\n"}, target=_API, line=3),
+        Case({"train.py": "import mylib\n\nmylib.Trainer('m', epoch=3)\n"}, target=_API, line=3),
+        Case({"train.py": "import mylib\n\nmylib.load()\n"}, target=_API, line=3),
+        Case({"train.py": "import mylib\n\nmylib.Trainer('m').fit([1], resume=True)\n"}, target=_API,
+             line=3),
+    ),
+    leaves=(
+        Case({"train.py": "import mylib\n\nmylib.load('a', strict=False)\n"}, target=_API),
+        Case({"train.py": "import mylib\n\nmylib.make(a=1, b=2)\n"}, target=_API),
+        Case({"train.py": "import mylib\n\nmylib.load(*open('a').read().split())\n"}, target=_API),
+        Case({"train.py": "import mylib\n\nmylib.load()\n"}),
+        Case({"train.py": "import mylib\n\n\nclass Mine(mylib.Trainer):\n    def __init__(self):\n"
+              "        super().__init__('m', epochs=2)\n\n\nMine().fit([1], ckpt_path='a')\n"},
+             target=_API),
+    ),
+)  # fmt: skip

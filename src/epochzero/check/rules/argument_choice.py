@@ -1,0 +1,46 @@
+"""A value that is none of an option's choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.command_line import findings
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_SCRIPT = """\
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--opt", choices=["sgd", "adam"])
+parser.add_argument("--n", type=int, choices=range(3))
+args = parser.parse_args()
+"""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    return findings(program, "argument-choice", {"choice"}, "Give {option} one of its choices.")
+
+
+RULE = Rule(
+    id="argument-choice",
+    title="A value is none of the choices of its option",
+    category="illegal_argument",
+    why="The names of models, optimizers and modes are spelt differently in the launch script and in the code, or a choice was taken away; the parser ends the job when it starts.",
+    fix="Give one of the choices, or add the value to them.",
+    source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
+    "Python code by the launching script",
+    check=_check,
+    catches=(
+        Case({"train.py": _SCRIPT}, ("--opt", "adm"), line=4),
+        Case({"train.py": _SCRIPT}, ("--n", "3"), line=5),
+    ),
+    leaves=(
+        Case({"train.py": _SCRIPT}, ("--opt", "adam", "--n", "2")),
+        Case({"train.py": _SCRIPT}, ()),
+    ),
+)

@@ -1,0 +1,151 @@
+"""Calls of the job's own functions and classes with arguments that do not fit."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.calls import (
+    called_function,
+    constructor,
+    given,
+    method_of,
+    misfit,
+    own_bases,
+    parameters,
+)
+from epochzero.check.code import Code, code_of, resolve
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Module, Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Signature, Target
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    for module in program.modules.values():
+        code = code_of(module)
+        for call, name, signature in _calls(program, module, code):
+            wrong = misfit(signature, *given(call))
+            at = reach.at(module, call) if wrong else None
+            if at is not None and not guarded(at, TypeError):
+                yield finding_at(
+                    at,
+                    RULE.id,
+                    RULE.category,
+                    severity=reach.severity(at),
+                    message=f"{name}() {wrong}.",
+                    consequence=f"TypeError: {name}() {wrong}",
+                    fix=_fix(name, signature),
+                )
+
+
+def _fix(name: str, signature: Signature) -> str:
+    names = ", ".join(dict.fromkeys([*signature.positional, *signature.keywords]))
+    return f"Give {name} what it takes: {names}." if names else f"Give {name} nothing."
+
+
+def _calls(
+    program: Program, module: Module, code: Code
+) -> Iterator[tuple[ast.Call, str, Signature]]:
+    """The calls of which it is known what they call."""
+    for call in code.of(ast.Call):
+        own = resolve(program, module, call.func)
+        if own is not None:
+            signature = constructor(program, *own)
+            name = own[1].name
+        else:
+            method = called_function(program, module, call)
+            signature = (
+                parameters(method, bound=True)
+                if method is not None
+                else _of_self(program, module, code, call)
+            )
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if signature is not None:
+            yield call, name, signature
+
+
+def _of_self(program: Program, module: Module, code: Code, call: ast.Call) -> Signature | None:
+    """The parameters of a method that is called on ``self``."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+        return None
+    cls, function = code.class_around(call), code.function(call)
+    if cls is None or function is None or code.parent.get(function) is not cls:
+        return None
+    arguments = [*function.args.posonlyargs, *function.args.args]
+    if function.decorator_list or not arguments or arguments[0].arg != func.value.id:
+        return None
+    if _may_be_replaced(program, func.attr):
+        return None
+    line = own_bases(program, module, cls)
+    found = method_of(line, func.attr) if line is not None else None
+    return parameters(found[1], bound=True) if found is not None else None
+
+
+def _may_be_replaced(program: Program, name: str) -> bool:
+    """Whether several classes define a method, or something is stored under its name."""
+    defined = 0
+    for module in program.modules.values():
+        code = code_of(module)
+        defined += sum(
+            method.name == name for cls in code.of(ast.ClassDef) for method in code.methods(cls)
+        )
+        if any(
+            node.attr == name and isinstance(node.ctx, ast.Store) for node in code.of(ast.Attribute)
+        ):
+            return True
+    return defined > 1
+
+
+_TRAIN = "def train(model, loader, epochs=3):\n    print(model, loader, epochs)\n\n\n"
+_NET = (
+    "from torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, width, classes):\n"
+    "        super().__init__()\n        self.fc = nn.Linear(width, classes)\n\n"
+    "    def forward(self, x):\n        return self.fc(x)\n\n\n"
+)
+_METHOD = (
+    "class Trainer:\n    def fit(self, data):\n        print(len(data))\n        for batch in data:\n"
+    "            self.step(batch, 1)\n\n    def step(self, batch):\n        print(batch)\n\n\n"
+)
+
+RULE = Rule(
+    id="argument-count",
+    title="A function or class of the job is called with arguments that do not fit",
+    category="illegal_argument",
+    why="Python looks at arguments when the call is made, not before: a call in the evaluation fails "
+    "after the training.",
+    fix="Give the call what the function takes.",
+    source="Zhang et al., ICSE 2020, Table 1, Illegal Argument; section 5.5, common programming errors",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_TRAIN}train('m')\n"}, line=5),
+        Case({"train.py": f"{_TRAIN}train('m', 'l', epoch=4)\n"}, line=5),
+        Case({"train.py": f"{_TRAIN}train('m', 'l', 3, 4)\n"}, line=5),
+        Case({"train.py": f"{_NET}model = Net(10)\n"}, line=13),
+        Case({"train.py": f"{_METHOD}Trainer().fit([1])\n"}, line=5),
+        Case(
+            {"train.py": "from models import build\n\nbuild(depth=2)\n",
+             "models.py": "def build(width, depth):\n    return width, depth\n"},
+            line=3,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": f"{_TRAIN}train('m', loader='l')\n"}),
+        Case({"train.py": f"{_TRAIN}args = ['m', 'l']\ntrain(*args)\n"}),
+        Case({"train.py": f"{_NET}model = Net(10, classes=2)\n"}),
+        Case({"train.py": "import click\n\n\n@click.command()\n@click.option('--n')\ndef main(n):\n"
+              "    print(n)\n\n\nmain()\n"}),
+        Case({"train.py": "def make(kind):\n    return kind\n\n\nif True:\n    make = lambda: 1\nmake()\n"}),
+        Case({"train.py": "from dataclasses import dataclass\n\n\n@dataclass\nclass Settings:\n"
+              "    rate: float = 0.1\n\n\nprint(Settings(rate=0.2))\n"}),
+        Case({"train.py": "import argparse\n\n\nclass Parser(argparse.ArgumentParser):\n    pass\n\n\n"
+              "print(Parser(description='x'))\n"}),
+        Case({"train.py": "def unused(a, b):\n    return a\n\n\ndef never():\n    return unused(1)\n"}),
+    ),
+)  # fmt: skip

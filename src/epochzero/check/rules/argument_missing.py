@@ -1,0 +1,47 @@
+"""An argument that the program's parser demands is not given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.command_line import findings
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_SCRIPT = """\
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("data")
+parser.add_argument("--lr", required=True)
+args = parser.parse_args()
+"""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    return findings(program, "argument-missing", {"missing"}, "Give {option}.")
+
+
+RULE = Rule(
+    id="argument-missing",
+    title="An argument that the program demands is not given",
+    category="illegal_argument",
+    why="A required option or the value of an option is missing, often because a variable of the launch script is empty; the parser ends the job when it starts.",
+    fix="Give the argument, or a default in the parser.",
+    source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
+    "Python code by the launching script",
+    check=_check,
+    catches=(
+        Case({"train.py": _SCRIPT}, ("shards",), line=5),
+        Case({"train.py": _SCRIPT}, ("--lr", "1"), line=4),
+        Case({"train.py": _SCRIPT}, ("shards", "--lr"), line=5),
+    ),
+    leaves=(
+        Case({"train.py": _SCRIPT}, ("shards", "--lr", "1")),
+        Case({"train.py": _SCRIPT}, ("--lr=1", "--", "-x")),
+    ),
+)

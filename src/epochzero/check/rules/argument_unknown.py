@@ -1,0 +1,51 @@
+"""An argument that the program's parser does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.command_line import findings
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_SCRIPT = """\
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+parser.add_argument("--epochs", type=int)
+args = parser.parse_args()
+"""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    return findings(
+        program,
+        "argument-unknown",
+        {"unknown", "ambiguous"},
+        "Leave {option} out, or define it in the parser.",
+    )
+
+
+RULE = Rule(
+    id="argument-unknown",
+    title="The command line has an argument that the program does not know",
+    category="illegal_argument",
+    why="Options are renamed in the code and not in the launch script, or belong to another version of the program; the parser ends the job when it starts, after the wait in the queue.",
+    fix="Write the option as the parser defines it, or leave it out.",
+    source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
+    "Python code by the launching script",
+    check=_check,
+    catches=(
+        Case({"train.py": _SCRIPT}, ("--lr", "1", "--epoch-count", "3"), line=3),
+        Case({"train.py": _SCRIPT}, ("--lr=1", "more"), line=3),
+    ),
+    leaves=(
+        Case({"train.py": _SCRIPT}, ("--lr", "1", "--ep", "3")),
+        Case({"train.py": _SCRIPT}, ()),
+    ),
+)

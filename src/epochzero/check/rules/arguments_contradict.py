@@ -1,0 +1,372 @@
+"""Arguments that the program's own checks refuse together."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Module, Program
+from epochzero.check.program.values import Constant
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.command_line import findings
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_DEEPEST = 8
+_COMPARE: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Lt: operator.lt,  # type: ignore[dict-item]
+    ast.LtE: operator.le,  # type: ignore[dict-item]
+    ast.Gt: operator.gt,  # type: ignore[dict-item]
+    ast.GtE: operator.ge,  # type: ignore[dict-item]
+    ast.In: lambda item, items: item in items,  # type: ignore[operator]
+    ast.NotIn: lambda item, items: item not in items,  # type: ignore[operator]
+}
+_COUNT: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_LARGEST = 1e12
+
+
+class _UnknownError(Exception):
+    """An expression of which not all is known."""
+
+
+class _LeftError(Exception):
+    """The walk may have been left: what follows may not be reached."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    yield from findings(program, "arguments-contradict", {"conflict"}, "Leave one of them out.")
+    # The parser would have ended the job before.
+    if any(problem.fatal for parsed in program.parsed for problem in parsed.problems):
+        return
+    entry = program.modules.get("__main__")
+    if entry is None or entry.tree is None or not program.options:
+        return
+    walk = _Walk(program, _options(program))
+    if walk.options:
+        with suppress(_LeftError):
+            walk.block(entry, entry.tree.body, _namespaces(entry.tree), 0)
+        yield from walk.found
+
+
+def _options(program: Program) -> dict[str, object]:
+    """The options that are known and that the program nowhere changes."""
+    changed: set[str] = set()
+    for module in program.modules.values():
+        for node in ast.walk(module.tree) if module.tree else ():
+            if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                changed.add(node.attr)
+            # Options may be changed under names that are not written.
+            if isinstance(node, ast.Name) and node.id in ("setattr", "vars", "delattr"):
+                return {}
+            if isinstance(node, ast.Attribute) and node.attr in ("__dict__", "set_defaults"):
+                return {}
+    return {
+        name: value.value
+        for name, value in program.options.items()
+        if isinstance(value, Constant) and name not in changed
+    }
+
+
+def _namespaces(tree: ast.AST) -> frozenset[str]:
+    """The names that hold the parsed arguments, and never anything else."""
+    parsed: set[str] = set()
+    others: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            called = node.value.func if isinstance(node.value, ast.Call) else None
+            name = called.attr if isinstance(called, ast.Attribute) else ""
+            for target in node.targets:
+                first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else None
+                holder = target if name == "parse_args" else first
+                if name in ("parse_args", "parse_known_args") and isinstance(holder, ast.Name):
+                    parsed.add(holder.id)
+                elif isinstance(target, ast.Name):
+                    others.add(target.id)
+    return frozenset(parsed - others)
+
+
+def _parsers(tree: ast.AST) -> frozenset[str]:
+    """The names of parsers, whose ``error`` ends the program, unlike that of a logger."""
+    return frozenset(
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func).endswith("ArgumentParser")
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
+
+
+def _option_of(node: ast.AST, names: frozenset[str]) -> str:
+    """``lr`` for ``args.lr``; empty for anything else."""
+    known = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    return node.attr if known and node.value.id in names else ""  # type: ignore[attr-defined]
+
+
+@dataclass
+class _Walk:
+    """From the entry through what surely runs, with the conditions that are known."""
+
+    program: Program
+    options: Mapping[str, object]
+    found: list[Finding] = field(default_factory=list)
+
+    def block(
+        self, module: Module, body: Sequence[ast.stmt], names: frozenset[str], depth: int
+    ) -> None:
+        """Statements in their order; `_LeftError` where what follows may not be reached."""
+        for statement in body:
+            if isinstance(statement, ast.Assert):
+                self._refused(module, statement.test, statement, names, holds=False)
+            elif isinstance(statement, ast.If):
+                self._if(module, statement, names, depth)
+            elif isinstance(statement, ast.Return | ast.Raise):
+                self._calls(module, statement, names, depth)
+                raise _LeftError
+            elif isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign):
+                if _leaves(statement):
+                    raise _LeftError
+                self._calls(module, statement, names, depth)
+            elif not isinstance(statement, ast.FunctionDef | ast.ClassDef) and _leaves(statement):
+                raise _LeftError
+
+    def _if(self, module: Module, statement: ast.If, names: frozenset[str], depth: int) -> None:
+        try:
+            holds = bool(self._value(statement.test, names))
+        except _UnknownError:
+            if _leaves(statement):
+                raise _LeftError from None
+            return
+        if holds and _refuses(statement.body, module):
+            self._refused(module, statement.test, statement, names, holds=True)
+            raise _LeftError
+        self.block(module, statement.body if holds else statement.orelse, names, depth)
+
+    def _calls(
+        self, module: Module, statement: ast.stmt, names: frozenset[str], depth: int
+    ) -> None:
+        """Into the functions of the same module that a statement calls by their names."""
+        value = getattr(statement, "value", None)
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
+            return
+        assert module.tree is not None
+        functions = [
+            node
+            for node in module.tree.body
+            if isinstance(node, ast.FunctionDef) and node.name == value.func.id
+        ]
+        if len(functions) != 1 or functions[0].decorator_list or depth >= _DEEPEST:
+            return
+        function = functions[0]
+        parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+        bound = {
+            parameter
+            for parameter, given in zip(parameters, value.args, strict=False)
+            if isinstance(given, ast.Name) and given.id in names
+        }
+        inside = (names - set(parameters)) | bound | _namespaces(function)
+        try:
+            self.block(module, function.body, frozenset(inside), depth + 1)
+        except _LeftError:
+            # A return leaves the function only.
+            if self.found or _exits(function):
+                raise
+
+    def _refused(
+        self,
+        module: Module,
+        test: ast.expr,
+        statement: ast.stmt,
+        names: frozenset[str],
+        holds: bool,
+    ) -> None:
+        """A finding when the condition is known to be the refused one, and is about arguments."""
+        used = sorted(set(self._used(test, names)))
+        try:
+            if not used or bool(self._value(test, names)) is not holds:
+                return
+        except _UnknownError:
+            return
+        given = ", ".join(f"{name} = {self.options[name]!r}" for name in used)
+        place = module.place(statement)
+        refuses = "demands" if not holds else "refuses"
+        self.found.append(
+            Finding(
+                "arguments-contradict",
+                "error",
+                "illegal_argument",
+                "initialization",
+                place,
+                f"The program {refuses} {ast.unparse(test)}, and {given}.",
+                "AssertionError" if not holds else f"The job ends at: {_end(statement)}",
+                "Give arguments that go together: " + ", ".join(used) + ".",
+            )
+        )
+
+    def _used(self, test: ast.expr, names: frozenset[str]) -> Iterator[str]:
+        for node in ast.walk(test):
+            if (name := _option_of(node, names)) in self.options:
+                yield name
+
+    # -- Conditions ------------------------------------------------------------------------------
+
+    def _value(self, node: ast.expr, names: frozenset[str]) -> object:
+        """What an expression comes to.
+
+        Raises:
+            _UnknownError: not all of it is known.
+        """
+        try:
+            return self._known(node, names)
+        except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
+            raise _UnknownError from error
+
+    def _known(self, node: ast.expr, names: frozenset[str]) -> object:
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Name) and node.id == "__name__":
+            return "__main__"
+        if (name := _option_of(node, names)) in self.options:
+            return self.options[name]
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            return [self._known(item, names) for item in node.elts]
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return not self._known(node.operand, names)
+        if isinstance(node, ast.BoolOp):
+            return self._both(node, names)
+        if isinstance(node, ast.Compare):
+            return self._compared(node, names)
+        if isinstance(node, ast.BinOp) and type(node.op) in _COUNT:
+            left, right = self._known(node.left, names), self._known(node.right, names)
+            if all(isinstance(one, int | float) and abs(one) < _LARGEST for one in (left, right)):
+                return _COUNT[type(node.op)](left, right)  # type: ignore[arg-type]
+        raise _UnknownError
+
+    def _both(self, node: ast.BoolOp, names: frozenset[str]) -> object:
+        value: object = None
+        for part in node.values:
+            value = self._known(part, names)
+            if bool(value) is isinstance(node.op, ast.Or):
+                return value
+        return value
+
+    def _compared(self, node: ast.Compare, names: frozenset[str]) -> bool:
+        left = self._known(node.left, names)
+        for kind, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self._known(right_node, names)
+            if not _COMPARE[type(kind)](left, right):
+                return False
+            left = right
+        return True
+
+
+_EXITS = ("exit", "_exit", "abort", "error", "fail")
+
+
+def _is_exit(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return (node.func.id if isinstance(node.func, ast.Name) else name) in _EXITS
+
+
+def _leaves(statement: ast.AST) -> bool:
+    """Whether a statement may end the function or the program."""
+    return any(
+        isinstance(node, ast.Return | ast.Raise | ast.Break | ast.Continue) or _is_exit(node)
+        for node in ast.walk(statement)
+    )
+
+
+def _exits(function: ast.FunctionDef) -> bool:
+    """Whether a function may end the program, not itself only."""
+    return any(isinstance(node, ast.Raise) or _is_exit(node) for node in ast.walk(function))
+
+
+def _refuses(body: Sequence[ast.stmt], module: Module) -> bool:
+    """Whether a block surely ends the program: ``raise``, ``parser.error``."""
+    last = body[-1]
+    if any(_leaves(statement) for statement in body[:-1]):
+        return False
+    call = last.value if isinstance(last, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return isinstance(last, ast.Raise)
+    assert module.tree is not None
+    owner = call.func.value
+    return (
+        call.func.attr == "error"
+        and isinstance(owner, ast.Name)
+        and owner.id in _parsers(module.tree)
+    )
+
+
+def _end(statement: ast.stmt) -> str:
+    last = statement.body[-1] if isinstance(statement, ast.If) else statement
+    return ast.unparse(last).partition("\n")[0][:200]
+
+
+_PARSER = (
+    "import argparse\n\np = argparse.ArgumentParser()\np.add_argument('--low', type=int, default=1)\n"
+    "p.add_argument('--high', type=int, default=9)\np.add_argument('--amp', action='store_true')\n"
+)
+_CHECKS = (
+    "def check(args):\n    if args.amp and args.low > 3:\n        raise ValueError('no')\n"
+    "    assert args.low < args.high, 'order'\n\n\nargs = p.parse_args()\ncheck(args)\n"
+)
+
+RULE = Rule(
+    id="arguments-contradict",
+    title="The program refuses these arguments together",
+    category="illegal_argument",
+    why="Programs check what belongs together when they have started; with known arguments the "
+    "check's answer is known before.",
+    fix="Give arguments that go together.",
+    source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument",
+    check=_check,
+    catches=(
+        Case({"train.py": _PARSER + _CHECKS}, ("--low", "9"), line=10),
+        Case({"train.py": _PARSER + _CHECKS}, ("--low", "5", "--amp"), line=8),
+        Case(
+            {
+                "train.py": _PARSER + "args = p.parse_args()\n"
+                "if args.amp and args.high % 2:\n    p.error('--amp needs an even --high')\n"
+            },
+            ("--amp",),
+            line=8,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": _PARSER + _CHECKS}, ("--low", "3", "--amp")),
+        Case(
+            {
+                "train.py": _PARSER + "args = p.parse_args()\nargs.low = 0\n"
+                "assert args.low < args.high\n"
+            },
+            ("--low", "9"),
+        ),
+        Case(
+            {
+                "train.py": _PARSER + "args = p.parse_args()\nimport os\nif os.path.exists('x'):\n"
+                "    exit()\nassert args.low < args.high\n"
+            },
+            ("--low", "9"),
+        ),
+    ),
+)

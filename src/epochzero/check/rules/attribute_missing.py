@@ -1,0 +1,263 @@
+"""Attributes and names that the job's own classes and modules lack."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from epochzero.check.calls import own_bases
+from epochzero.check.code import Code, code_of, dotted
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Module, Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_Missing = tuple[ast.AST, str, str, frozenset[str]]
+_DYNAMIC = frozenset({"setattr", "vars", "__dict__", "globals", "locals", "exec"})
+_ANSWER_ANY = frozenset({"__getattr__", "__getattribute__", "__slots__", "__setattr__"})
+_OF_MODULE = frozenset(
+    [
+        "T_destination",
+        "add_module",
+        "apply",
+        "bfloat16",
+        "buffers",
+        "call_super_init",
+        "children",
+        "compile",
+        "cpu",
+        "cuda",
+        "double",
+        "dump_patches",
+        "eval",
+        "extra_repr",
+        "float",
+        "forward",
+        "get_buffer",
+        "get_extra_state",
+        "get_parameter",
+        "get_submodule",
+        "half",
+        "ipu",
+        "load_state_dict",
+        "modules",
+        "mtia",
+        "named_buffers",
+        "named_children",
+        "named_modules",
+        "named_parameters",
+        "parameters",
+        "register_backward_hook",
+        "register_buffer",
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_full_backward_pre_hook",
+        "register_load_state_dict_post_hook",
+        "register_load_state_dict_pre_hook",
+        "register_module",
+        "register_parameter",
+        "register_state_dict_post_hook",
+        "register_state_dict_pre_hook",
+        "requires_grad_",
+        "set_extra_state",
+        "set_submodule",
+        "share_memory",
+        "state_dict",
+        "to",
+        "to_empty",
+        "train",
+        "training",
+        "type",
+        "xpu",
+        "zero_grad",
+    ]
+)
+_PLAIN = frozenset({"object", "torch.nn.Module", "torch.nn.modules.Module"})
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    stored = _stored(program)
+    for module in program.modules.values():
+        code = code_of(module)
+        found = [*_of_imports(program, module, code)]
+        if stored is not None:
+            found += _of_self(program, module, code, stored)
+        for node, name, owner, others in found:
+            at = reach.at(module, node)
+            is_import = isinstance(node, ast.ImportFrom)
+            if at is None or guarded(at, ImportError if is_import else AttributeError):
+                continue
+            near = get_close_matches(name, others, n=1)
+            yield finding_at(
+                at,
+                RULE.id,
+                RULE.category,
+                severity=reach.severity(at),
+                message=f"{owner} has no {name}.",
+                consequence=f"ImportError: cannot import name '{name}' from '{owner}'"
+                if is_import
+                else f"AttributeError: '{owner}' object has no attribute '{name}'",
+                fix=f"Did you mean {near[0]}?" if near else f"Define {name}, or correct its name.",
+            )
+
+
+def _stored(program: Program) -> frozenset[str] | None:
+    """All names that anything in the job gives a value after a dot or in a class.
+
+    None when names may be made while it runs.
+    """
+    found: set[str] = set()
+    for module in program.modules.values():
+        code = code_of(module)
+        names = {node.id for node in code.of(ast.Name)}
+        if _DYNAMIC & (names | code.attributes):
+            return None
+        found |= {
+            node.attr for node in code.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)
+        }
+        for cls in code.of(ast.ClassDef):
+            found |= code.locals.get(cls, frozenset())
+        # register_buffer("mean", ...) and its like name attributes in a text.
+        found |= {
+            node.value
+            for node in code.of(ast.Constant)
+            if isinstance(node.value, str) and node.value.isidentifier()
+        }
+    return frozenset(found)
+
+
+def _of_self(
+    program: Program, module: Module, code: Code, stored: frozenset[str]
+) -> Iterator[_Missing]:
+    """``self.name`` in classes of which all is known, where nothing in the job gives it a value."""
+    for node in code.of(ast.Attribute):
+        if not isinstance(node.ctx, ast.Load) or node.attr in stored or node.attr[:2] == "__":
+            continue
+        cls, function = code.class_around(node), code.function(node)
+        if cls is None or function is None or code.parent.get(function) is not cls:
+            continue
+        arguments = [*function.args.posonlyargs, *function.args.args]
+        is_self = (
+            isinstance(node.value, ast.Name) and arguments and arguments[0].arg == node.value.id
+        )
+        if not is_self or function.decorator_list or _is_asked(code, node):
+            continue
+        names = _known(program, module, cls)
+        if names is not None and node.attr not in names:
+            yield node, node.attr, cls.name, stored
+
+
+def _is_asked(code: Code, node: ast.Attribute) -> bool:
+    """Whether the job asks for the attribute before: ``hasattr(self, "name")``."""
+    return any(
+        isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr")
+        for call in code.of(ast.Call)
+        if code.class_around(call) is code.class_around(node)
+    )
+
+
+def _known(program: Program, module: Module, cls: ast.ClassDef) -> frozenset[str] | None:
+    """The attributes that a class has by its bases; None when they are not known."""
+    line = own_bases(program, module, cls)
+    if line is None or _is_base(program, cls):
+        return None
+    names: set[str] = set()
+    for where, one in line:
+        code = code_of(where)
+        methods = {method.name for method in code.methods(one)}
+        if methods & _ANSWER_ANY or code.locals.get(one, frozenset()) & _ANSWER_ANY:
+            return None
+        bases = code.library_bases(one)
+        if any(name not in _PLAIN for name in bases):
+            return None
+        if bases:
+            names |= _OF_MODULE
+    return frozenset(names)
+
+
+def _is_base(program: Program, cls: ast.ClassDef) -> bool:
+    """Whether another class may derive from this one, and bring what it lacks."""
+    return any(
+        cls.name == dotted(base).rpartition(".")[2]
+        for module in program.modules.values()
+        for other in code_of(module).of(ast.ClassDef)
+        for base in other.bases
+    )
+
+
+def _of_imports(program: Program, module: Module, code: Code) -> Iterator[_Missing]:
+    """``from own_module import name`` of a name that the module does not have."""
+    for node in code.of(ast.ImportFrom):
+        owner = program.modules.get(code.absolute(node))
+        if owner is None or owner.tree is None or owner is module:
+            continue
+        names = code_of(owner).stored.keys()
+        used = {one.id for one in code_of(owner).of(ast.Name)}
+        if "__getattr__" in names or _DYNAMIC & used or "*" in names:
+            continue
+        for alias in node.names:
+            is_module = f"{owner.name}.{alias.name}" in program.modules
+            is_file = (owner.file.parent / alias.name).exists() or (
+                owner.file.parent / f"{alias.name}.py"
+            ).exists()
+            in_package = owner.path.endswith("__init__.py") and (is_module or is_file)
+            if alias.name != "*" and alias.name not in names and not in_package:
+                known = alias.name.startswith("__") and alias.name.endswith("__")
+                if not known:
+                    yield node, alias.name, owner.name, frozenset(names)
+
+
+_NET = (
+    "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+    "        super().__init__()\n        self.fc1 = nn.Linear(2, 2)\n\n    def forward(self, x):\n"
+    "        return {}\n\n\nprint(Net()(torch.rand(1, 2)))\n"
+)
+_PLAIN_CLASS = (
+    "class Settings:\n    rate = 0.1\n\n    def __init__(self):\n        self.epochs = 3\n\n"
+    "    def show(self):\n        print(self.{})\n\n\nSettings().show()\n"
+)
+_IMPORT = {
+    "train.py": "from models import {}\nprint({})\n",
+    "models.py": "def build():\n    return 1\n",
+}
+
+
+def _import(name: str, models: str = _IMPORT["models.py"]) -> dict[str, str]:
+    return {"train.py": _IMPORT["train.py"].replace("{}", name), "models.py": models}
+
+
+RULE = Rule(
+    id="attribute-missing",
+    title="A class or module of the job lacks a name that is used",
+    category="attribute_not_found",
+    why="Names after a dot are looked up when the line runs. A layer that was renamed, or a function "
+    "that was never written, ends the job there.",
+    fix="Correct the name, or define it.",
+    source="Zhang et al., ICSE 2020, Table 1, Attribute Not Found",
+    check=_check,
+    catches=(
+        Case({"train.py": _NET.format("self.fc2(x)")}, line=11),
+        Case({"train.py": _NET.format("self.fc1(self.norm(x))")}, line=11),
+        Case({"train.py": _PLAIN_CLASS.format("epoch")}, line=8),
+        Case(_import("make"), line=1),
+    ),
+    leaves=(
+        Case({"train.py": _NET.format("self.fc1(x)")}),
+        Case({"train.py": _NET.format("self.fc1(x) if self.training else x")}),
+        Case({"train.py": _PLAIN_CLASS.format("rate")}),
+        Case({"train.py": "settings = None\n" + _PLAIN_CLASS.format("batch")
+              + "settings = Settings()\nsettings.batch = 3\n"}),
+        Case(_import("build")),
+        Case(_import("make", "def __getattr__(name):\n    return name\n")),
+        Case(_import("make", "from os.path import *\n")),
+        Case({"train.py": "import argparse\n\n\nclass P(argparse.ArgumentParser):\n    def go(self):\n"
+              "        return self.prog\n\n\nprint(P().go())\n"}),
+    ),
+)  # fmt: skip

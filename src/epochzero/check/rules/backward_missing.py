@@ -1,0 +1,70 @@
+"""An optimizer that steps without any gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import does_anywhere, has_framework_loop, optimizer_steps
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    gives = does_anywhere(program, "backward", "grad", "autograd", "manual_backward", "func")
+    if gives or has_framework_loop(program):
+        return
+    for call in optimizer_steps(program):
+        if call.at.loop and not call.arguments and not call.keywords:
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity="warning",
+                message="The optimizer steps, and nothing in the job calls backward().",
+                consequence="The model never changes: all epochs have the same loss",
+                fix="Call loss.backward() before optimizer.step().",
+            )
+            return
+
+
+_HEAD = (
+    "import torch\nfrom torch import nn\n\nmodel = nn.Linear(4, 1)\n"
+    "optimizer = torch.optim.Adam(model.parameters())\n"
+)
+_LOOP = "for step in range(100):\n    loss = model(torch.rand(8, 4)).mean()\n    optimizer.zero_grad()\n"
+_FUNCTION = {
+    "train.py": f"{_HEAD}\n\ndef train(model, optimizer):\n    for step in range(10):\n"
+    "        optimizer.zero_grad()\n        loss = model(torch.rand(8, 4)).sum()\n"
+    "        optimizer.step()\n\n\ntrain(model, optimizer)\n"
+}
+
+RULE = Rule(
+    id="backward-missing",
+    title="The optimizer steps without any gradient",
+    category="framework_api_misuse",
+    why="step() skips parameters without gradients, in silence: the training runs to its end and has "
+    "learned nothing.",
+    fix="Call loss.backward() before optimizer.step().",
+    source="PyTorch documentation, torch.optim.Optimizer.step and autograd",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}{_LOOP}    optimizer.step()\n"}, line=9),
+        Case(_FUNCTION, line=12),
+        Case({"train.py": f"{_HEAD}{_LOOP}    optimizer.step()\n    print(loss.item())\n"}, line=9),
+        Case({"train.py": _HEAD + "while True:\n    loss = model(torch.rand(8, 4)).mean()\n"
+              "    optimizer.step()\n"}, line=8),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}{_LOOP}    loss.backward()\n    optimizer.step()\n"}),
+        Case({"train.py": f"{_HEAD}{_LOOP}    torch.autograd.backward(loss)\n    optimizer.step()\n"}),
+        Case({"train.py": f"{_HEAD}{_LOOP}    for p in model.parameters():\n        p.grad = p\n"
+              "    optimizer.step()\n"}),
+        Case({"train.py": f"{_HEAD}optimizer.step()\n"}),
+        Case({"train.py": f"{_HEAD}{_LOOP}    optimizer.step(lambda: loss)\n"}),
+    ),
+)  # fmt: skip

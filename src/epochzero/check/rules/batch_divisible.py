@@ -1,0 +1,155 @@
+"""A global batch that the processes cannot share evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding, Place
+from epochzero.check.program.configuration import Unreadable, get, load
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Items, Value
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.world import number, option, world_size
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_MODEL_PARALLEL = (
+    "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
+)  # fmt: skip
+
+_PARSER = (
+    "import argparse\n\np = argparse.ArgumentParser()\n"
+    "p.add_argument('--tensor-model-parallel-size', type=int, default=1)\n"
+    "p.add_argument('--pipeline-model-parallel-size', type=int, default=1)\n"
+    "p.add_argument('--micro-batch-size', type=int)\n"
+    "p.add_argument('--global-batch-size', type=int)\n"
+    "args = p.parse_args()\n"
+)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    yield from _megatron(program)
+    yield from _deepspeed(program)
+
+
+def _megatron(program: Program) -> Iterable[Finding]:
+    world = world_size(program.job)
+    whole, micro = option(program, "global_batch_size"), option(program, "micro_batch_size")
+    degrees = [option(program, name) for name in _MODEL_PARALLEL if name in program.options]
+    if world is None or whole is None or micro is None or len(degrees) < 2:
+        return
+    split = 1
+    for degree in degrees:
+        if degree is None or degree[0] < 1:
+            return
+        split *= degree[0]
+    replicas = world // split
+    if micro[0] < 1 or replicas < 1 or world % split or whole[0] % (micro[0] * replicas) == 0:
+        return
+    yield Finding(
+        "batch-divisible",
+        "error",
+        "illegal_argument",
+        "initialization",
+        whole[1] if whole[1].path else Place("<command>"),
+        f"The global batch of {whole[0]} is no multiple of micro batch {micro[0]} x {replicas} "
+        "data-parallel replicas.",
+        f"AssertionError: global batch size ({whole[0]}) is not divisible by micro batch size "
+        f"({micro[0]}) times data parallel size ({replicas})",
+        f"Choose a multiple of {micro[0] * replicas} as the global batch.",
+    )
+
+
+def _deepspeed(program: Program) -> Iterable[Finding]:
+    """DeepSpeed's three batch sizes, of which two decide the third."""
+    world = world_size(program.job)
+    for call in program.calls:
+        if call.name != "deepspeed.initialize" or world is None:
+            continue
+        config = _config(program, call.keywords.get("config"))
+        said = [
+            _batch(config, name)
+            for name in (
+                "train_batch_size",
+                "train_micro_batch_size_per_gpu",
+                "gradient_accumulation_steps",
+            )
+        ]
+        if not isinstance(config, Items) or None in said:
+            continue
+        whole, micro, steps = (one for one in said if one is not None)
+        if "mpu" in call.keywords or whole == micro * steps * world:
+            continue
+        where = get(config, "train_batch_size")
+        place = where.origin if isinstance(where, Constant) else None
+        yield Finding(
+            "batch-divisible",
+            "error",
+            "illegal_argument",
+            "initialization",
+            place or call.at.place,
+            f"train_batch_size {whole} is not micro batch {micro} x accumulation {steps} x "
+            f"{world} processes = {micro * steps * world}.",
+            "AssertionError: Check batch related parameters. train_batch_size is not equal to "
+            "micro_batch_per_gpu * gradient_acc_step * world_size",
+            "Leave train_batch_size out, or make it the product.",
+            call.at.via,
+        )
+
+
+def _config(program: Program, value: Value | None) -> Value | None:
+    """The configuration: a dictionary, or the file of that name in the job's folder."""
+    if isinstance(value, Constant) and isinstance(value.value, str):
+        loaded = load(program.job.folder / value.value, "json", value.value)
+        return None if isinstance(loaded, Unreadable) else loaded
+    return value
+
+
+def _batch(config: Value | None, name: str) -> int | None:
+    return number(get(config, name)) if isinstance(config, Items) else None
+
+
+_ZERO = (
+    "import deepspeed\n\nmodel = object()\n"
+    "deepspeed.initialize(model=model, config={'train_batch_size': 32,\n"
+    "    'train_micro_batch_size_per_gpu': 4, 'gradient_accumulation_steps': 2})\n"
+)
+
+RULE = Rule(
+    id="batch-divisible",
+    title="The global batch cannot be shared by the processes",
+    category="illegal_argument",
+    why="The global batch is fixed in a configuration and the number of GPUs changes: the frameworks "
+    "refuse what does not divide.",
+    fix="Make the global batch a multiple of micro batch x data-parallel size.",
+    source="Megatron-LM, num_microbatches_calculator; DeepSpeed documentation, 'Batch Size Related "
+    "Parameters'",
+    check=_check,
+    catches=(
+        Case(
+            {"train.py": _PARSER},
+            ("--micro-batch-size", "4", "--global-batch-size", "36"),
+            command=("torchrun", "--nproc_per_node=8", "train.py"),
+            path="<command>",
+            line=0,
+        ),
+        Case(
+            {"train.py": _ZERO},
+            command=("torchrun", "--nproc_per_node=8", "train.py"),
+            line=4,
+        ),
+    ),
+    leaves=(
+        Case(
+            {"train.py": _PARSER},
+            ("--micro-batch-size", "4", "--global-batch-size", "64"),
+            command=("torchrun", "--nproc_per_node=8", "train.py"),
+        ),
+        Case(
+            {"train.py": _ZERO},
+            command=("torchrun", "--nproc_per_node=4", "train.py"),
+        ),
+        Case({"train.py": _PARSER}, ("--micro-batch-size", "4", "--global-batch-size", "3")),
+    ),
+)

@@ -1,0 +1,109 @@
+"""A library keeps what it fetches in a folder that cannot be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from epochzero.check.findings import Finding
+from epochzero.check.paths.downloads import cache_folder, downloads_of
+from epochzero.check.paths.world import World, caught, world_of
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_CATEGORY = "permission_denied"
+_SAID_BY = {
+    "huggingface": "HF_HOME",
+    "torch": "TORCH_HOME",
+    "nltk": "NLTK_DATA",
+    "keras": "KERAS_HOME",
+}
+
+
+def _check(program: Program, target: Target) -> Iterator[Finding]:
+    if target.network.internet is False:
+        return
+    world, told = world_of(program, target), set()
+    for one in downloads_of(program, target, world):
+        place = cache_folder(program, target, one.fetch.cache)
+        own = {"cache_dir", "local_dir", "model_dir"} & one.call.keywords.keys()
+        if place is None or own or place[0] in told or caught(one.call.at, PermissionError):
+            continue
+        reason = _refusal(world, place[0])
+        if reason:
+            told.add(place[0])
+            variable = _SAID_BY.get(one.fetch.cache, "its cache variable")
+            yield Finding(
+                "cache-not-writable",
+                "error" if one.call.at.certain else "warning",
+                _CATEGORY,
+                one.call.at.phase,
+                one.call.at.place,
+                f"{one.call.name} keeps what it fetches in {place[0]}, and {reason}.",
+                f"PermissionError: [Errno 13] Permission denied: '{place[0]}'",
+                f"Set {variable} to a folder that is writable on the target.",
+                one.call.at.via,
+            )
+
+
+def _refusal(world: World, folder: str) -> str:
+    """Why the cache cannot be made or filled; empty when nothing is known against it."""
+    platform, user = world.platform, world.platform.target.user
+    refused = platform.refusal(folder)
+    if refused:
+        return refused
+    home = user.home if user else ""
+    if home and folder.startswith(home) and platform.there(home) is False:
+        return f"the home folder {home} is not there"
+    return ""
+
+
+_USER = '[user]\nname = "mara"\nuid = 1000\nhome = "/home/mara"\n\n'
+_READ_ONLY = (
+    f'{_USER}[[mounts]]\npath = "/home"\nwritable = false\n\n[[mounts]]\npath = "/scratch"\n'
+)
+_MODEL = "from transformers import AutoModel\nAutoModel.from_pretrained('bert-base-uncased')\n"
+_NET = "from torchvision.models import resnet18\nnet = resnet18(weights='DEFAULT')\n"
+
+RULE = Rule(
+    id="cache-not-writable",
+    title="A library cannot write its cache",
+    category=_CATEGORY,
+    why="Libraries keep models and data under the home folder, which in a container or on a compute "
+    "node is often read-only or not there.",
+    fix="Set HF_HOME, TORCH_HOME or the like to a folder that is writable on the target.",
+    source="huggingface_hub documentation: environment variables",
+    check=_check,
+    catches=(
+        Case({"train.py": _MODEL}, target=_READ_ONLY, line=2),
+        Case({"train.py": _NET}, target=_READ_ONLY, line=2),
+        Case({"train.py": _MODEL}, target=f'{_USER}[files]\n"/home/mara" = false\n', line=2),
+        Case(
+            {"train.py": "import nltk\nnltk.download('punkt')\n"},
+            target=_READ_ONLY,
+            line=2,
+        ),
+        Case(
+            {"train.py": _MODEL},
+            target=f'{_READ_ONLY}\n[environment]\nHF_HOME = "/home/shared/models"\n',
+            line=2,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": _MODEL}, target=_USER),
+        Case({"train.py": _MODEL}),
+        Case(
+            {"train.py": _MODEL}, target=f'{_READ_ONLY}\n[environment]\nHF_HOME = "/scratch/hf"\n'
+        ),
+        Case(
+            {
+                "train.py": "from transformers import AutoModel\n"
+                "AutoModel.from_pretrained('bert-base-uncased', cache_dir='/scratch/hf')\n"
+            },
+            target=_READ_ONLY,
+        ),
+        Case({"train.py": "import torch\nmodel = torch.nn.Linear(2, 2)\n"}, target=_READ_ONLY),
+    ),
+)

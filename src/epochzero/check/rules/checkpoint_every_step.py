@@ -1,0 +1,109 @@
+"""A checkpoint is saved in every step of training."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from epochzero.check.findings import Finding
+from epochzero.check.paths.accesses import accesses_of
+from epochzero.check.paths.sizes import enclosing_loops
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_CATEGORY = "storage_full"
+_BATCHES = re.compile(r"loader|batch|dataloader|train_dl|train_iter", re.IGNORECASE)
+_EPOCHS = re.compile(r"epoch", re.IGNORECASE)
+
+
+def _check(program: Program, target: Target) -> Iterator[Finding]:
+    for call in program.calls:
+        saves = [
+            one for one in accesses_of(call, {}) if one.use.checkpoint and one.does == "writes"
+        ]
+        if not saves or not call.at.loop or "Trainer" in call.name or "Callback" in call.name:
+            continue
+        loops = [
+            loop
+            for place in (*call.at.via, call.at.place)
+            for loop in enclosing_loops(program, place)
+        ]
+        if not loops or any(conditions for _, conditions in loops) or not _is_step(loops[-1][0]):
+            continue
+        yield Finding(
+            "checkpoint-every-step",
+            "warning",
+            _CATEGORY,
+            call.at.phase,
+            call.at.place,
+            f"{saves[0].function} saves a checkpoint in every step of the loop over "
+            f"{ast.unparse(loops[-1][0].iter)}.",
+            "Most of the time would go into saving, and a new name each time fills the storage.",
+            "Save once an epoch, or every few hundred steps: if step % 500 == 0.",
+            call.at.via,
+        )
+
+
+def _is_step(loop: ast.For) -> bool:
+    """Whether a loop goes over batches, by the names in it."""
+    names = ast.unparse(loop.target)
+    return bool(_BATCHES.search(ast.unparse(loop.iter))) and not _EPOCHS.search(names)
+
+
+_START = "import torch\nmodel = torch.nn.Linear(2, 2)\nloader = [torch.zeros(4, 2)] * 8\n"
+_SAVE = "torch.save(model.state_dict(), 'last.pt')\n"
+
+RULE = Rule(
+    id="checkpoint-every-step",
+    title="A checkpoint is saved in every step",
+    category=_CATEGORY,
+    why="Saving takes longer than a step: the GPUs wait, and with a new name for each file the "
+    "storage fills up.",
+    fix="Save once an epoch, or every few hundred steps.",
+    source="documentation of transformers: save_steps=500; mlfoundations/open_lm #154",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_START}for batch in loader:\n    model(batch)\n    {_SAVE}"}, line=6),
+        Case(
+            {
+                "train.py": f"{_START}for epoch in range(3):\n    for batch in loader:\n"
+                f"        model(batch)\n        {_SAVE}"
+            },
+            line=7,
+        ),
+        Case(
+            {
+                "train.py": f"{_START}for step, batch in enumerate(loader):\n    model(batch)\n"
+                "    torch.save(model, f'step{step}.pt')\n"
+            },
+            line=6,
+        ),
+        Case(
+            {
+                "train.py": f"{_START}\n\ndef save():\n    {_SAVE}\n\n"
+                "for batch in loader:\n    save()\n"
+            },
+            line=7,
+        ),
+    ),
+    leaves=(
+        Case(
+            {
+                "train.py": f"{_START}for epoch in range(3):\n    for batch in loader:\n"
+                f"        model(batch)\n    {_SAVE}"
+            }
+        ),
+        Case(
+            {
+                "train.py": f"{_START}for step, batch in enumerate(loader):\n"
+                f"    if step % 500 == 0:\n        {_SAVE}"
+            }
+        ),
+        Case({"train.py": f"{_START}for batch in loader:\n    model(batch)\n{_SAVE}"}),
+        Case({"train.py": f"{_START}for epoch in range(9):\n    {_SAVE}"}),
+    ),
+)

@@ -1,0 +1,66 @@
+"""What the rules about the command line share: findings for the problems of parsed arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from epochzero.check.findings import Finding, Place
+from epochzero.check.program.model import Program
+from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
+
+__all__ = ["findings"]
+
+
+def findings(program: Program, rule: str, kinds: Collection[str], fix: str) -> Iterator[Finding]:
+    """A finding for each problem of these kinds that is surely one.
+
+    Args:
+        program: the program with its parsed command lines.
+        rule: id of the rule.
+        kinds: of `ArgumentProblem`.
+        fix: what to do when nothing near is known; ``{option}`` and ``{value}`` are filled in.
+    """
+    unsure = [program.job.argv[at] for at in sorted(program.job.unsure)]
+    seen: set[tuple[str, str, Place]] = set()
+    for parsed in program.parsed:
+        for problem in parsed.problems:
+            key = (problem.kind, problem.option, problem.place)
+            if problem.kind not in kinds or key in seen or _may_pass(problem, unsure):
+                continue
+            seen.add(key)
+            yield _finding(program, parsed, problem, rule, fix)
+
+
+def _may_pass(problem: ArgumentProblem, unsure: Sequence[str]) -> bool:
+    """Whether an argument that is not known may put it right, or is what is complained about."""
+    said = f"{problem.option}={problem.value}"
+    return bool(unsure) and (problem.kind == "missing" or any(one in said for one in unsure))
+
+
+def _finding(
+    program: Program, parsed: Parsed, problem: ArgumentProblem, rule: str, fix: str
+) -> Finding:
+    name = program.job.script.name if program.job.script else program.job.module
+    ends = (
+        f"{name}: error: {problem.message}" if parsed.spec.kind == "argparse" else problem.message
+    )
+    if not problem.fatal:
+        ends = f"No error: the program goes on, and {problem.message.partition(': ')[2]}."
+    written = _meant(problem) or fix.format(option=problem.option, value=problem.value)
+    return Finding(
+        rule=rule,
+        severity="error" if problem.fatal else "warning",
+        category="illegal_argument",
+        phase="initialization",
+        place=problem.place if problem.place.path else Place("<command>"),
+        message=problem.message,
+        consequence=ends,
+        fix=written,
+    )
+
+
+def _meant(problem: ArgumentProblem) -> str:
+    if not problem.near:
+        return ""
+    wrong = problem.option if problem.kind == "unknown" else problem.value
+    return f"Write {problem.near} for {wrong}, if that is what is meant."

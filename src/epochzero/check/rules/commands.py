@@ -1,0 +1,89 @@
+"""Which programs a call or a command line starts."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from epochzero.check.program.events import Called, Situation
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Items, Text, Value
+
+__all__ = ["Started", "started", "words_of"]
+
+_SHELL = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
+_DIRECT = {
+    "subprocess.run",
+    "subprocess.call",
+    "subprocess.check_call",
+    "subprocess.check_output",
+    "subprocess.Popen",
+    "os.execvp",
+    "os.execlp",
+    "os.spawnvp",
+}
+_RAISES = {"subprocess.check_call", "subprocess.check_output"}
+_OPERATORS = re.compile(r"[;&|<>()`$\n]")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A program that the job's code starts.
+
+    Attributes:
+        words: the command; empty texts for words that are not known.
+        shell: whether a shell starts it.
+        raises: whether the call raises when the program fails.
+        at: where and when.
+    """
+
+    words: tuple[str, ...]
+    shell: bool
+    raises: bool
+    at: Situation
+
+
+def started(program: Program) -> Iterator[Started]:
+    """The programs that are started by a call whose program is known."""
+    for call in program.calls:
+        if call.name in _SHELL or call.name in _DIRECT:
+            shell = call.name in _SHELL or _is_true(call.keywords.get("shell"))
+            words = _words(call, shell)
+            if words:
+                raises = call.name in _RAISES or _is_true(call.keywords.get("check"))
+                yield Started(words, shell, raises or not shell, call.at)
+
+
+def words_of(line: str) -> tuple[str, ...]:
+    """The words of the first command of a shell's line; none where they cannot be told."""
+    simple = _OPERATORS.split(line.strip(), maxsplit=1)[0]
+    try:
+        words = shlex.split(simple)
+    except ValueError:
+        return ()
+    while words and _ASSIGNMENT.match(words[0]):
+        words = words[1:]
+    return tuple(words)
+
+
+def _is_true(value: Value | None) -> bool:
+    return isinstance(value, Constant) and value.value is True
+
+
+def _words(call: Called, shell: bool) -> tuple[str, ...]:
+    first = call.arguments[0] if call.arguments else call.keywords.get("args")
+    if isinstance(first, Items) and not shell:
+        return tuple(_text(item) for item in first.values)
+    if isinstance(first, Constant) and isinstance(first.value, str):
+        return words_of(first.value) if shell else (first.value,)
+    if shell and isinstance(first, Text) and isinstance(first.parts[0], str):
+        # The last word before what is not known may go on in it.
+        return words_of(first.parts[0].rpartition(" ")[0])
+    return ()
+
+
+def _text(value: Value) -> str:
+    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""

@@ -1,0 +1,114 @@
+"""A key that the program reads from its configuration, and that the configuration lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.configuration import kind_of
+from epochzero.check.program.model import Program
+from epochzero.check.program.parsers.model import nearest
+from epochzero.check.program.values import Constant, Items, Value
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_DEEPEST = 20
+_MOST = 100
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    for event in program.lookups:
+        if event.found is not False or event.stored or not isinstance(event.on, Items):
+            continue
+        path = _path(event.on)
+        error = KeyError if event.item else AttributeError
+        if not path or guarded(event.at, error):
+            continue
+        near = nearest(event.name, list(_keys(event.on)))
+        meant = f"Write {near}, if that is meant" if near else f"Add {event.name} to {path}"
+        yield finding_at(
+            event.at,
+            "configuration-key-missing",
+            "key_not_found",
+            message=f"{path} has no {event.name!r} there; it has {_some(event.on)}.",
+            consequence=f"{error.__name__}: '{event.name}'",
+            fix=f"{meant}, or read it with a default.",
+        )
+
+
+def _path(items: Items) -> str:
+    """The configuration that a dictionary comes from as a whole; empty when it does not."""
+    if items.kind != "dict" or not items.complete or not items.keys:
+        return ""
+    # Of what the program puts together itself, the file cannot be blamed.
+    paths = set(_origins(items, 0))
+    path = paths.pop() if len(paths) == 1 else ""
+    return path if kind_of(path) else ""
+
+
+def _origins(value: Value, depth: int) -> Iterator[str]:
+    """The files that the constants of a value come from."""
+    if isinstance(value, Constant):
+        yield value.origin.path if value.origin else ""
+    elif isinstance(value, Items) and depth < _DEEPEST:
+        for item in value.values[:_MOST]:
+            yield from _origins(item, depth + 1)
+    else:
+        yield ""
+
+
+def _keys(items: Items) -> Iterator[str]:
+    return (str(key.value) for key in items.keys if isinstance(key, Constant))
+
+
+def _some(items: Items, most: int = 8) -> str:
+    names = list(_keys(items))
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
+
+
+RULE = Rule(
+    id="configuration-key-missing",
+    title="The configuration lacks a key that the program reads",
+    category="key_not_found",
+    why="A key was renamed in the code or in one of many configuration files. It is often read late, "
+    "such as the settings of the evaluation, when all the training has been paid for.",
+    fix="Add the key to the file, or read it with a default.",
+    source="Zhang et al., ICSE 2020, section 3.3: Key Not Found; section 4: failures in evaluation",
+    check=_check,
+    catches=(
+        Case(
+            {
+                "train.py": "import yaml\n\nwith open('c.yaml') as stream:\n"
+                "    config = yaml.safe_load(stream)\nprint(config['eval']['beam'])\n",
+                "c.yaml": "lr: 0.1\neval:\n  beam_size: 4\n",
+            },
+            line=5,
+        ),
+        Case(
+            {
+                "train.py": "import json\nconfig = json.load(open('c.json'))\nprint(config['lrr'])\n",
+                "c.json": '{"lr": 0.1}',
+            },
+            line=3,
+        ),
+    ),
+    leaves=(
+        Case(
+            {
+                "train.py": "import json\nconfig = json.load(open('c.json'))\n"
+                "config['x'] = 1\nprint(config['lr'], config['x'], config.get('y'))\n",
+                "c.json": '{"lr": 0.1}',
+            },
+        ),
+        Case(
+            {
+                "train.py": "import json\nconfig = json.load(open('c.json'))\n"
+                "try:\n    print(config['y'])\nexcept KeyError:\n    pass\n",
+                "c.json": '{"lr": 0.1}',
+            },
+        ),
+    ),
+)

@@ -1,0 +1,87 @@
+"""Something is put on a GPU where there is none, or where PyTorch cannot use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.builds import lacks_cuda, moves_to_cuda
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reason = lacks_cuda(target)
+    if not reason:
+        return
+    reach = Reach.of(program)
+    for call in moves_to_cuda(program):
+        # What stands under a condition mostly asks whether there is a GPU.
+        if reach.severity(call.at) == "error" and not guarded(
+            call.at, RuntimeError, AssertionError
+        ):
+            no_gpu = "GPU" in reason
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity="error",
+                message=f"This needs a GPU, and on the target it cannot have one: {reason}.",
+                consequence="RuntimeError: No CUDA GPUs are available, or Found no NVIDIA driver"
+                if no_gpu
+                else "AssertionError: Torch not compiled with CUDA enabled",
+                fix="Ask for a GPU, or take the device from torch.cuda.is_available()."
+                if no_gpu
+                else "Install a CUDA build of PyTorch.",
+            )
+            return
+
+
+_CUDA = {
+    "train.py": "import torch\nfrom torch import nn\n\nmodel = nn.Linear(4, 2)\nmodel.cuda()\n"
+}
+_TO = {
+    "train.py": "import torch\nfrom torch import nn\n\ndevice = torch.device('cuda:0')\n"
+    "model = nn.Linear(4, 2).to(device)\n"
+}
+_KEYWORD = {"train.py": "import torch\n\nx = torch.zeros(4, device='cuda')\n"}
+_LOOP = {
+    "train.py": "import sys\nimport torch\n\n\ndef main():\n    for step in range(int(sys.argv[1])):\n"
+    "        batch = torch.rand(4, 2).cuda()\n        print(batch)\n\n\nmain()\n"
+}
+_ASKS = {
+    "train.py": "import torch\nfrom torch import nn\n\n"
+    "device = 'cuda' if torch.cuda.is_available() else 'cpu'\nmodel = nn.Linear(4, 2).to(device)\n"
+}
+_UNDER = {
+    "train.py": "import torch\nfrom torch import nn\n\nmodel = nn.Linear(4, 2)\n"
+    "if torch.cuda.is_available():\n    model.cuda()\n"
+}
+
+RULE = Rule(
+    id="cpu-build-on-gpu",
+    title="A GPU is used where PyTorch cannot use one",
+    category="framework_api_misuse",
+    why="A PyTorch from PyPI's CPU index, or a job that was not given a GPU, fails at the first .cuda().",
+    fix="Install a CUDA build, ask for a GPU, or choose the device by torch.cuda.is_available().",
+    source="pytorch/pytorch issue 30664, Torch not compiled with CUDA enabled",
+    check=_check,
+    catches=(
+        Case(_CUDA, target='cuda_of_torch = ""\n', line=5),
+        Case(_TO, target='gpus = "none"\n', line=5),
+        Case(_KEYWORD, target='[distributions]\ntorch = "2.4.0+cpu"\n', line=3),
+        Case(_LOOP, ("10",), target='gpus = "none"\n', line=7),
+    ),
+    leaves=(
+        Case(_ASKS, target='cuda_of_torch = ""\n'),
+        Case(_UNDER, target='gpus = "none"\n'),
+        Case(_CUDA, target='gpus = "1 x A100"\n'),
+        Case(_CUDA),
+        Case({"train.py": "import torch\nx = torch.ones(2).to('cpu')\n"}, target='gpus = "none"\n'),
+    ),
+)

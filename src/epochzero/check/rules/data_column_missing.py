@@ -1,0 +1,172 @@
+"""A column is asked for that the table does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from epochzero.check.findings import Finding
+from epochzero.check.paths.accesses import argument
+from epochzero.check.paths.contents import columns
+from epochzero.check.paths.faults import encoding_of, is_plain
+from epochzero.check.paths.world import Opened, caught, world_of
+from epochzero.check.program.events import Situation
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_CATEGORY = "key_not_found"
+_READERS = {"pandas.read_csv": ",", "pandas.read_table": "\t"}
+_OF_READING = ("usecols", "parse_dates", "index_col")
+_OF_METHODS = {
+    "groupby": (0, "by"),
+    "sort_values": (0, "by"),
+    "set_index": (0, "keys"),
+    "pop": (0, "item"),
+    "drop": (None, "columns"),
+    "dropna": (None, "subset"),
+    "drop_duplicates": (0, "subset"),
+    "explode": (0, "column"),
+}
+"""Methods of a frame, each with the parameter that names columns."""
+_ADDS = ("insert", "eval", "update", "__setitem__")
+
+
+def _check(program: Program, target: Target) -> Iterator[Finding]:
+    for opened in world_of(program, target).opened:
+        comma = _READERS.get(opened.access.call.name)
+        if comma is None or not is_plain(opened.access):
+            continue
+        header = columns(opened.local, encoding_of(opened.access) or "utf-8", comma)
+        if header:
+            yield from _of_table(program, opened, header)
+
+
+def _of_table(program: Program, opened: Opened, header: list[str]) -> Iterator[Finding]:
+    call = opened.access.call
+    asked = [(name, call.at) for key in _OF_READING for name in _names(call.keywords.get(key))]
+    if isinstance(call.result, Instance) and not _changed(program, call.result):
+        asked += _asked_of(program, call.result)
+    for name, at in dict.fromkeys(asked):
+        if name not in header and not caught(at, KeyError):
+            yield _finding(opened, header, name, at)
+
+
+def _changed(program: Program, frame: Instance) -> bool:
+    """Whether the frame gets columns in a way that is not followed."""
+    return any(
+        look.on == frame and look.stored and not look.item for look in program.lookups
+    ) or any(
+        call.receiver == frame
+        and (call.name.rpartition(".")[2] in _ADDS or "inplace" in call.keywords)
+        for call in program.calls
+    )
+
+
+def _asked_of(program: Program, frame: Instance) -> Iterator[tuple[str, Situation]]:
+    """The columns that are asked of a frame, without those that the program adds to it."""
+    own = {look.name for look in program.lookups if look.on == frame and look.stored}
+    for look in program.lookups:
+        if look.on == frame and look.item and not look.stored and look.name not in own:
+            yield look.name, look.at
+    for call in program.calls:
+        method = call.name.rpartition(".")[2]
+        if call.receiver == frame and method in _OF_METHODS and "errors" not in call.keywords:
+            for name in _names(argument(call, *_OF_METHODS[method])):
+                if name not in own:
+                    yield name, call.at
+
+
+def _names(value: Value | None) -> list[str]:
+    values = value.values if isinstance(value, Items) and value.kind == "list" else (value,)
+    return [one.value for one in values if isinstance(one, Constant) and isinstance(one.value, str)]
+
+
+def _finding(opened: Opened, header: list[str], name: str, at: Situation) -> Finding:
+    near = get_close_matches(name, header, n=1, cutoff=0.6)
+    shown = opened.access.text.known or opened.path
+    has = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
+    reading = at is opened.access.call.at
+    return Finding(
+        "data-column-missing",
+        "error" if at.certain else "warning",
+        _CATEGORY,
+        at.phase,
+        at.place,
+        f"the column {name!r} is not in {shown}; it has {has}.",
+        f"ValueError: columns expected but not found: [{name!r}]"
+        if reading
+        else f"KeyError: {name!r}",
+        f"Write {near[0]!r}." if near else f"Use a column of {shown}, or add {name!r} to it.",
+        at.via,
+    )
+
+
+_READ = "import pandas as pd\nframe = pd.read_csv('a.csv')\n"
+_TABLE = "text,sentiment\ngood,1\nbad,0\n"
+
+RULE = Rule(
+    id="data-column-missing",
+    title="A column is asked for that the table does not have",
+    category=_CATEGORY,
+    why="A column that is called otherwise in the file of the target, often in the test set alone, "
+    "ends the job with a KeyError.",
+    fix="Use the names that the file has.",
+    source="Zhang et al., ICSE 2020, Table 1: Key Not Found; section 5.4: check the schema before",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_READ}y = frame.pop('label')\n", "a.csv": _TABLE}, line=3),
+        Case({"train.py": f"{_READ}frame.groupby('label').mean()\n", "a.csv": _TABLE}, line=3),
+        Case({"train.py": f"{_READ}x = frame.drop(columns=['label'])\n", "a.csv": _TABLE}, line=3),
+        Case(
+            {
+                "train.py": "import pandas as pd\npd.read_csv('a.csv', usecols=['text', 'label'])\n",
+                "a.csv": _TABLE,
+            },
+            line=2,
+        ),
+        Case(
+            {"train.py": f"{_READ}frame = frame.sort_values(by='Sentiment')\n", "a.csv": _TABLE},
+            line=3,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": f"{_READ}y = frame.pop('sentiment')\n", "a.csv": _TABLE}),
+        Case(
+            {
+                "train.py": f"{_READ}frame['label'] = frame['sentiment'] > 0\n"
+                "frame.groupby('label').mean()\n",
+                "a.csv": _TABLE,
+            }
+        ),
+        Case(
+            {
+                "train.py": f"{_READ}frame.columns = ['text', 'label']\ny = frame.pop('label')\n",
+                "a.csv": _TABLE,
+            }
+        ),
+        Case(
+            {
+                "train.py": f"{_READ}frame.rename(columns={{'sentiment': 'label'}}, inplace=True)\n"
+                "y = frame.pop('label')\n",
+                "a.csv": _TABLE,
+            }
+        ),
+        Case(
+            {
+                "train.py": "import pandas as pd\n"
+                "frame = pd.read_csv('a.csv', names=['t', 'label'])\ny = frame.pop('label')\n",
+                "a.csv": "x,1\n",
+            }
+        ),
+        Case(
+            {
+                "train.py": f"{_READ}x = frame.drop(columns=['label'], errors='ignore')\n",
+                "a.csv": _TABLE,
+            }
+        ),
+    ),
+)

@@ -1,0 +1,52 @@
+"""A file or folder of data has nothing in it."""
+
+from __future__ import annotations
+
+from epochzero.check.paths.faults import Faulty, fault_asker
+from epochzero.check.rules.base import Case, Rule
+
+__all__ = ["RULE"]
+
+_CATEGORY = "corrupt_data"
+
+
+def _fix(faulty: Faulty) -> str:
+    return f"Fill {faulty.shown}, or give the path of the data that is meant."
+
+
+_GLOB = "from pathlib import Path\nfiles = sorted(Path('data').glob('*/*.png'))\n"
+_FOLDER = "from torchvision.datasets import ImageFolder\ndata = ImageFolder('images')\n"
+
+RULE = Rule(
+    id="data-empty",
+    title="A file of data has nothing in it",
+    category=_CATEGORY,
+    why="A file that was made and never filled, or a pattern that matches nothing, ends the job "
+    "when it is read, or lets it go on without data.",
+    fix="Fill the file, or give the path of the data that is meant.",
+    source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
+    check=fault_asker("data-empty", "empty", _CATEGORY, _fix),
+    catches=(
+        Case({"train.py": "import pandas as pd\npd.read_csv('a.csv')\n", "a.csv": ""}, line=2),
+        Case(
+            {"train.py": "import json\nsettings = json.load(open('a.json'))\n", "a.json": ""},
+            line=2,
+        ),
+        Case({"train.py": _GLOB, "data/0/a.jpg": "x"}, line=2),
+        Case({"train.py": "import torch\ntorch.load('last.pt')\n", "last.pt": ""}, line=2),
+        Case({"train.py": _FOLDER, "images/readme.txt": "x"}, line=2),
+    ),
+    leaves=(
+        Case({"train.py": "import pandas as pd\npd.read_csv('a.csv')\n", "a.csv": "a,b\n1,2\n"}),
+        Case({"train.py": "text = open('notes.txt').read()\n", "notes.txt": ""}),
+        Case({"train.py": _GLOB, "data/0/a.png": "x"}),
+        Case({"train.py": f"open('data/0/a.png', 'w').write('x')\n{_GLOB}", "data/0/b.txt": "x"}),
+        Case(
+            {
+                "train.py": "import pandas as pd\nfrom pandas.errors import EmptyDataError\ntry:\n"
+                "    pd.read_csv('a.csv')\nexcept EmptyDataError:\n    pass\n",
+                "a.csv": "",
+            }
+        ),
+    ),
+)

@@ -1,0 +1,63 @@
+"""A text is not in the encoding in which it is read."""
+
+from __future__ import annotations
+
+from epochzero.check.paths.faults import Faulty, encoding_of, fault_asker
+from epochzero.check.rules.base import Case, Rule
+
+__all__ = ["RULE"]
+
+_CATEGORY = "unexpected_encoding"
+
+
+def _fix(faulty: Faulty) -> str:
+    asked = encoding_of(faulty.access) or "utf-8"
+    return (
+        f"Give the encoding in which {faulty.shown} is written (encoding='latin-1' or 'cp1252' is "
+        f"usual), or convert it to {asked} once."
+    )
+
+
+_ASCII = "text = open('a.txt', encoding='ascii').read()\n"
+_LINES = "for line in open('a.txt', 'r', -1, 'ascii'):\n    print(line)\n"
+
+RULE = Rule(
+    id="data-encoding",
+    title="A text is in another encoding than it is read in",
+    category=_CATEGORY,
+    why="One line with an accent in another encoding ends the reading, in the middle of a corpus.",
+    fix="Give the encoding in which the file is written.",
+    source="Zhang et al., ICSE 2020, Table 1: Unexpected Encoding",
+    check=fault_asker("data-encoding", "encoding", _CATEGORY, _fix),
+    catches=(
+        Case({"train.py": _ASCII, "a.txt": "café\n"}, line=1),
+        Case(
+            {
+                "train.py": "import pandas as pd\npd.read_csv('a.csv', encoding='ascii')\n",
+                "a.csv": "a\ncafé\n",
+            },
+            line=2,
+        ),
+        Case(
+            {
+                "train.py": "from pathlib import Path\n"
+                "text = Path('a.txt').read_text(encoding='ascii')\n",
+                "a.txt": "x\n" * 200_000 + "ü\n",
+            },
+            line=2,
+        ),
+        Case({"train.py": _LINES, "a.txt": "ß"}, line=1),
+    ),
+    leaves=(
+        Case({"train.py": "text = open('a.txt').read()\n", "a.txt": "café\n"}),
+        Case({"train.py": "data = open('a.txt', 'rb').read()\n", "a.txt": "café\n"}),
+        Case({"train.py": _ASCII, "a.txt": "cafe\n"}),
+        Case(
+            {
+                "train.py": "open('a.txt', encoding='ascii', errors='replace').read()\n",
+                "a.txt": "café\n",
+            }
+        ),
+        Case({"train.py": "open('a.txt', encoding='latin-1').read()\n", "a.txt": "café\n"}),
+    ),
+)

@@ -1,0 +1,73 @@
+"""A file of data is not what it is read as."""
+
+from __future__ import annotations
+
+from epochzero.check.paths.faults import Faulty, fault_asker
+from epochzero.check.rules.base import Case, Rule
+
+__all__ = ["RULE"]
+
+_CATEGORY = "corrupt_data"
+
+
+def _fix(faulty: Faulty) -> str:
+    if "Git LFS" in faulty.fault.what:
+        return f"Fetch the file: git lfs pull --include {faulty.shown}"
+    if "JSON lines" in faulty.fault.what:
+        return "Read it line by line, json.loads of each."
+    return f"Correct {faulty.shown}, or read it as what it is."
+
+
+_LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:0a1b\nsize 1234567\n"
+_JSON = "import json\nwith open('a.json') as file:\n    items = json.load(file)\n"
+_CSV = "import pandas as pd\nframe = pd.read_csv('a.csv')\n"
+
+RULE = Rule(
+    id="data-not-parsable",
+    title="A file of data cannot be read as what it should be",
+    category=_CATEGORY,
+    why="A file that is a pointer of Git LFS, a web page that was saved in place of a download, or "
+    "has an error in one line ends the job when it is read.",
+    fix="Correct the file, or read it as what it is.",
+    source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
+    check=fault_asker("data-not-parsable", "not-parsable", _CATEGORY, _fix),
+    catches=(
+        Case({"train.py": "import torch\ntorch.load('w.pt')\n", "w.pt": _LFS}, line=2),
+        Case({"train.py": _JSON, "a.json": '{"a": 1}\n{"a": 2}\n'}, line=3),
+        Case({"train.py": _JSON, "a.json": '{"a": 1,}\n'}, line=3),
+        Case({"train.py": _CSV, "a.csv": "a,b\n1,2\n1,2,3\n"}, line=2),
+        Case(
+            {
+                "train.py": "import yaml\ncfg = yaml.safe_load(open('a.yaml'))\n",
+                "a.yaml": "a: [1, 2\nb: 3\n",
+            },
+            line=2,
+        ),
+        Case(
+            {
+                "train.py": "import numpy as np\nx = np.load('x.npy')\n",
+                "x.npy": "<!DOCTYPE html><html>not found</html>",
+            },
+            line=2,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": _JSON, "a.json": '{"a": [1, 2.5, null]}\n'}),
+        Case({"train.py": _CSV, "a.csv": "a,b\n1,2\n3,4\n"}),
+        Case({"train.py": _CSV, "a.csv": 'a,b\n1,"x, y"\n3,4\n'}),
+        Case(
+            {
+                "train.py": "import pandas as pd\npd.read_csv('a.csv', sep=';')\n",
+                "a.csv": "a;b\n1,5;2\n1,5,5;3\n",
+            }
+        ),
+        Case({"train.py": "data = open('a.json').readlines()\n", "a.json": '{"a": 1}\n{"a": 2}\n'}),
+        Case(
+            {
+                "train.py": "import json\ntry:\n    items = json.load(open('a.json'))\n"
+                "except ValueError:\n    items = []\n",
+                "a.json": "{",
+            }
+        ),
+    ),
+)

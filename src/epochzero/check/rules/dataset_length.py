@@ -1,0 +1,106 @@
+"""A data set without the methods that a data loader calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from epochzero.check.calls import method_of, own_bases
+from epochzero.check.code import code_of
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Instance
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+_DATASET = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset", "object"})
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    for call in program.calls:
+        value = argument(call, 0, "dataset")
+        if call.name != "torch.utils.data.DataLoader" or not isinstance(value, Instance):
+            continue
+        missing = _missing(program, value.made_by) if value.own else ""
+        has_sampler = {"sampler", "batch_sampler"} & set(call.keywords) or len(call.arguments) > 3
+        if (
+            missing
+            and not guarded(call.at, TypeError)
+            and not (missing == "__len__" and has_sampler)
+        ):
+            name = value.made_by.rpartition(".")[2]
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity=reach.severity(call.at),
+                message=f"The data set {name} has no {missing}.",
+                consequence=f"TypeError: object of type '{name}' has no len()"
+                if missing == "__len__"
+                else "NotImplementedError, or TypeError: object is not subscriptable",
+                fix=f"Define {missing} in {name}.",
+            )
+
+
+def _missing(program: Program, name: str) -> str:
+    """The method that a class of the job lacks; empty when it has both or that is not known."""
+    within, _, last = name.rpartition(".")
+    module = program.modules.get(within)
+    cls = code_of(module).classes.get(last) if module is not None else None
+    if module is None or cls is None:
+        return ""
+    line = own_bases(program, module, cls)
+    names = [base for where, one in line or () for base in code_of(where).library_bases(one)]
+    if line is None or any(base not in _DATASET for base in names):
+        return ""
+    methods = {method.name for where, one in line for method in code_of(where).methods(one)}
+    others = {
+        node.id for _, one in line for node in ast.walk(one)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }  # fmt: skip
+    if methods & {"__iter__", "__getattr__", "__getitems__"}:
+        return ""
+    if method_of(line, "__getitem__") is None and "__getitem__" not in others:
+        return "__getitem__"
+    return "" if method_of(line, "__len__") is not None or "__len__" in others else "__len__"
+
+
+def _set(*methods: str, base: str = "(Dataset)") -> dict[str, str]:
+    body = "".join(f"    def {one}:\n        return 1\n\n" for one in methods)
+    return {
+        "train.py": "from torch.utils.data import DataLoader, Dataset, IterableDataset\n\n\n"
+        f"class Images{base}:\n{body}\nloader = DataLoader(Images(), batch_size=4, shuffle=True)\n"
+    }
+
+
+_ITEM, _LENGTH = "__getitem__(self, i)", "__len__(self)"
+
+RULE = Rule(
+    id="dataset-length",
+    title="A data set lacks a method that the data loader calls",
+    category="type_mismatch",
+    why="A map-style data set needs its length for the sampler and its items for the batches.",
+    fix="Define __len__ and __getitem__.",
+    source="PyTorch documentation, torch.utils.data.Dataset: subclasses should overwrite __getitem__ and "
+    "__len__",
+    check=_check,
+    catches=(
+        Case(_set(_ITEM), line=9),
+        Case(_set(_LENGTH), line=9),
+        Case(_set(_ITEM, base=""), line=9),
+        Case(_set(_ITEM, "length(self)"), line=12),
+    ),
+    leaves=(
+        Case(_set(_ITEM, _LENGTH)),
+        Case(_set("__iter__(self)", base="(IterableDataset)")),
+        Case(_set(_ITEM, "__getattr__(self, name)")),
+        Case({"train.py": _set(_ITEM)["train.py"].replace("shuffle=True", "sampler=[1, 2]")}),
+        Case({"train.py": "from torch.utils.data import DataLoader\nprint(DataLoader([1, 2]))\n"}),
+    ),
+)

@@ -1,0 +1,103 @@
+"""A tensor's move to a device whose result is thrown away."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from epochzero.check.builds import device_named
+from epochzero.check.code import code_of
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Instance
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_MAKERS = frozenset(
+    [
+        "torch.rand",
+        "torch.randn",
+        "torch.zeros",
+        "torch.ones",
+        "torch.tensor",
+        "torch.randint",
+        "torch.arange",
+        "torch.empty",
+        "torch.full",
+        "torch.from_numpy",
+        "torch.stack",
+        "torch.cat",
+        "torch.as_tensor",
+        "torch.eye",
+        "torch.linspace",
+    ]
+)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    statements = {
+        (module.path, node.value.lineno, node.value.col_offset + 1)
+        for module in program.modules.values()
+        for node in code_of(module).of(ast.Expr)
+        if isinstance(node.value, ast.Call)
+    }
+    told = set()
+    for call in program.calls:
+        place = call.at.place
+        is_alone = (place.path, place.line, place.column) in statements
+        if is_alone and _moves_tensor(call) and place not in told:
+            told.add(place)
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity="warning",
+                message="A tensor's .to() and .cuda() give a new tensor; this one is thrown away and the "
+                "old one stays where it is.",
+                consequence="RuntimeError: Expected all tensors to be on the same device",
+                fix="Assign the result: x = x.to(device).",
+            )
+
+
+def _moves_tensor(call: Called) -> bool:
+    """Whether a call moves what is surely a tensor: a module moves itself."""
+    maker, _, method = call.name.rpartition(".")
+    if not isinstance(call.receiver, Instance) or maker.removesuffix("()") not in _MAKERS:
+        return False
+    if method == "to":
+        device = call.arguments[0] if call.arguments else call.keywords.get("device")
+        made = device.made_by if isinstance(device, Instance) else ""
+        return bool(device_named(device)) or made == "torch.device"
+    return method in ("cuda", "cpu")
+
+
+_HEAD = "import torch\nfrom torch import nn\n\nmodel = nn.Linear(2, 2).to('cuda')\nx = torch.rand(4, 2)\n"
+
+RULE = Rule(
+    id="device-mismatch",
+    title="A tensor is moved to a device and the result is thrown away",
+    category="framework_api_misuse",
+    why="A module's .to() moves the module itself; a tensor's gives another tensor. Without an "
+    "assignment the data stays on the CPU, which shows on the first machine with a GPU.",
+    fix="Assign the result.",
+    source="PyTorch documentation, torch.Tensor.to: returns a tensor; torch.nn.Module.to: modifies the "
+    "module in-place",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}x.to('cuda')\nprint(model(x))\n"}, line=6),
+        Case({"train.py": f"{_HEAD}x.cuda()\nprint(model(x))\n"}, line=6),
+        Case({"train.py": f"{_HEAD}for i in range(2):\n    x.to(torch.device('cuda'))\n"}, line=7),
+        Case({"train.py": f"{_HEAD}y = torch.tensor([1, 2])\ny.cuda()\n"}, line=7),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}x = x.to('cuda')\nprint(model(x))\n"}),
+        Case({"train.py": f"{_HEAD}model.to('cuda')\n"}),
+        Case({"train.py": f"{_HEAD}print(model(x.to('cuda')))\n"}),
+        Case({"train.py": f"{_HEAD}x.requires_grad_()\n"}),
+        Case({"train.py": "def go(batch):\n    batch.to('cuda')\n\n\ngo(open('a'))\n"}),
+    ),
+)

@@ -1,0 +1,147 @@
+"""Divisions by a count that is zero, or can be."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from epochzero.check.code import code_of
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Module, Program
+from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    counts = _counts(program)
+    for module in program.modules.values():
+        for node in code_of(module).of(ast.BinOp):
+            if not isinstance(node.op, _DIVISIONS) or _is_asked(module, node.right):
+                continue
+            message = _of_option(program, node.right) or _of_length(module, node.right, counts)
+            is_sure = message.endswith("is 0.")
+            at = reach.at(module, node) if message else None
+            if at is not None and not guarded(at, ZeroDivisionError):
+                yield finding_at(
+                    at,
+                    RULE.id,
+                    RULE.category,
+                    severity=reach.severity(at) if is_sure else "warning",
+                    message=message,
+                    consequence="ZeroDivisionError: division by zero",
+                    fix=f"Divide by max(1, {ast.unparse(node.right)}), or say that there is nothing.",
+                )
+
+
+def _of_option(program: Program, divisor: ast.expr) -> str:
+    """What is wrong when a division is by an option that is zero."""
+    if not isinstance(divisor, ast.Attribute) or not isinstance(divisor.value, ast.Name):
+        return ""
+    is_options = divisor.value.id in (
+        "args",
+        "opt",
+        "options",
+        "opts",
+        "params",
+        "cfg",
+        "config",
+        "flags",
+        "hparams",
+    )
+    value = program.options.get(divisor.attr)
+    is_zero = isinstance(value, Constant) and type(value.value) in (int, float) and not value.value
+    return f"The option {divisor.attr} is 0." if is_options and is_zero else ""
+
+
+def _counts(program: Program) -> dict[tuple[str, int, int], list[Value]]:
+    """By the place of a call of len, what it was asked of."""
+    found: dict[tuple[str, int, int], list[Value]] = {}
+    for call in program.calls:
+        if call.name == "builtins.len" and call.arguments:
+            place = call.at.place
+            key = (place.path, place.line, place.column)
+            found.setdefault(key, []).append(call.arguments[0])
+    return found
+
+
+def _of_length(
+    module: Module, divisor: ast.expr, counts: dict[tuple[str, int, int], list[Value]]
+) -> str:
+    """What is wrong when a division is by the length of something that is or can be empty."""
+    if not isinstance(divisor, ast.Call):
+        return ""
+    for value in counts.get((module.path, divisor.lineno, divisor.col_offset + 1), ()):
+        written = ast.unparse(divisor)
+        if isinstance(value, Items) and value.complete and not value.values and not value.keys:
+            return f"{written} is 0."
+        if isinstance(value, Instance) and _may_drop_all(value):
+            return (
+                f"{written} is 0 when there are fewer samples than a batch has: drop_last is set."
+            )
+    return ""
+
+
+def _may_drop_all(loader: Instance) -> bool:
+    """Whether a loader that does not shuffle drops its last batch: one for an evaluation."""
+    if loader.made_by != "torch.utils.data.DataLoader":
+        return False
+    drop, shuffle = loader.keywords.get("drop_last"), loader.keywords.get("shuffle")
+    drops = isinstance(drop, Constant) and drop.value is True
+    return drops and (shuffle is None or (isinstance(shuffle, Constant) and not shuffle.value))
+
+
+def _is_asked(module: Module, divisor: ast.expr) -> bool:
+    """Whether a condition around the division looks at its divisor."""
+    written = ast.unparse(divisor)
+    names = {written, written.removeprefix("len(").removesuffix(")")}
+    code = code_of(module)
+    for one in code.around(divisor):
+        if isinstance(one, ast.If | ast.IfExp | ast.While | ast.BoolOp):
+            text = ast.unparse(one.values[0] if isinstance(one, ast.BoolOp) else one.test)
+            if any(name in text for name in names):
+                return True
+    return False
+
+
+_OPTION = {
+    "train.py": "import argparse\n\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=4)\n"
+    "args = p.parse_args()\nprint(100 // args.n)\n"
+}
+_LOADER = (
+    "from torch.utils.data import DataLoader\n\n\ndef validate(loader):\n    total = 0\n"
+    "    for x in loader:\n        total += x\n    return total / len(loader)\n\n\n"
+)
+_AVERAGE = "def mean(values):\n    print(values)\n    return sum(values) / len(values)\n\n\n"
+
+RULE = Rule(
+    id="division-by-zero",
+    title="A division is by a count that is zero, or can be",
+    category="division_by_zero",
+    why="A mean over nothing ends the job: an evaluation set smaller than a batch, an option that is 0.",
+    fix="Divide by max(1, count), or say that there is nothing to evaluate.",
+    source="Zhang et al., ICSE 2020, Table 1, Division by Zero, and section 3.3 on evaluation",
+    check=_check,
+    catches=(
+        Case(_OPTION, ("--n", "0"), line=6),
+        Case({"train.py": f"{_LOADER}validate(DataLoader([1, 2], batch_size=8, drop_last=True))\n"}, line=8),
+        Case({"train.py": f"{_AVERAGE}mean([])\n"}, line=3),
+        Case({"train.py": "results = {}\nprint(1 / len(results))\n"}, line=2),
+    ),
+    leaves=(
+        Case(_OPTION, ("--n", "5")),
+        Case({"train.py": f"{_LOADER}validate(DataLoader([1, 2], batch_size=8))\n"}),
+        Case({"train.py": f"{_LOADER}validate(DataLoader([1], drop_last=True, shuffle=True))\n"}),
+        Case({"train.py": f"{_AVERAGE}mean([1, 2])\n"}),
+        Case({"train.py": "results = {}\nprint(1 / len(results) if results else 0)\n"}),
+        Case({"train.py": "results = []\ntry:\n    print(1 / len(results))\nexcept ZeroDivisionError:\n"
+              "    print(0)\n"}),
+    ),
+)  # fmt: skip

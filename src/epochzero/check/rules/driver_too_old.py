@@ -1,0 +1,73 @@
+"""A driver that is too old for the CUDA of the target's PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.builds import first_import, wants_cuda
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target import oldest_driver
+from epochzero.check.target.gpus import version
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    built = target.cuda_of_torch
+    torch = first_import(program, "torch")
+    if not built or not target.driver or target.gpus == () or torch is None:
+        return
+    needed = oldest_driver(built)
+    if needed is None or version(target.driver) >= version(needed) or not wants_cuda(program):
+        return
+    if target.cuda and version(target.cuda) >= version(built):
+        return  # A compatibility package stands in for the driver.
+    yield finding_at(
+        torch.at,
+        RULE.id,
+        RULE.category,
+        severity="error",
+        message=f"The target's PyTorch was built for CUDA {built}, which needs driver {needed} or "
+        f"newer; the target has {target.driver}.",
+        consequence="RuntimeError: The NVIDIA driver on your system is too old",
+        fix="Install a PyTorch built for an older CUDA, or have the driver updated.",
+    )
+
+
+_JOB = {"train.py": "import torch\n\nx = torch.zeros(3).cuda()\n"}
+_NAMED = {"train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2).to('cuda')\n"}
+_LIGHTNING = {
+    "train.py": "import torch\nimport pytorch_lightning as pl\n\ntrainer = pl.Trainer(accelerator='gpu')\n"
+}
+
+RULE = Rule(
+    id="driver-too-old",
+    title="The driver is too old for the CUDA that PyTorch was built for",
+    category="gpu_fault",
+    why="The CUDA libraries come with PyTorch, the driver with the machine. A driver runs programs of "
+    "its own CUDA major version and of older ones.",
+    fix="Choose a build of PyTorch for the driver.",
+    source="NVIDIA, CUDA Toolkit release notes, minimum required driver version for CUDA minor version "
+    "compatibility",
+    check=_check,
+    catches=(
+        Case(_JOB, target='driver = "470.57.02"\ncuda_of_torch = "12.1"\n', line=1),
+        Case(_NAMED, target='driver = "535.104.05"\ncuda_of_torch = "13.0"\n', line=1),
+        Case(_LIGHTNING, target='driver = "440.33.01"\ncuda_of_torch = "11.8"\n', line=1),
+        Case(_JOB, target='driver = "390.46"\ncuda_of_torch = "10.2"\n', line=1),
+    ),
+    leaves=(
+        Case(_JOB, target='driver = "525.85.12"\ncuda_of_torch = "12.4"\n'),
+        Case(_JOB, target='driver = "580.65.06"\ncuda_of_torch = "11.8"\n'),
+        Case(_JOB, target='driver = "470.57.02"\n'),
+        Case(_JOB, target='driver = "470.57.02"\ncuda = "12.2"\ncuda_of_torch = "12.1"\n'),
+        Case(
+            {"train.py": "import torch\nprint(torch.ones(2))\n"},
+            target='driver = "470.57.02"\ncuda_of_torch = "12.1"\n',
+        ),
+    ),
+)

@@ -1,0 +1,136 @@
+"""Number formats and kernels that the target's GPUs are too old for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.builds import lowest_capability
+from epochzero.check.findings import Finding, Severity, Unknown
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, External, Value
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_Need = tuple[tuple[int, int], Severity, str, str]
+_FLASH: _Need = (
+    (8, 0),
+    "error",
+    "FlashAttention 2",
+    "RuntimeError: FlashAttention only supports Ampere GPUs or newer.",
+)
+_FP8: _Need = (
+    (8, 9),
+    "error",
+    "FP8",
+    "RuntimeError: compute capability 8.9 or higher is required for FP8 execution",
+)
+# Newer versions of PyTorch emulate it, and are slow; older ones refuse.
+_BF16: _Need = (
+    (8, 0),
+    "warning",
+    "bfloat16",
+    "RuntimeError: Current CUDA Device does not support bfloat16, or a slow emulation",
+)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    capability = lowest_capability(target)
+    if capability is None:
+        return
+    reach = Reach.of(program)
+    for call in program.calls:
+        for least, severity, what, consequence in _needs(call):
+            if capability < least and not guarded(call.at, RuntimeError):
+                certain = reach.severity(call.at) == "error"
+                yield finding_at(
+                    call.at,
+                    RULE.id,
+                    RULE.category,
+                    severity=severity if certain else "warning",
+                    message=f"{what} needs compute capability {least[0]}.{least[1]}; the target's GPUs "
+                    f"have {capability[0]}.{capability[1]}.",
+                    consequence=consequence,
+                    fix="Use float16 with gradient scaling and another attention, or ask for newer GPUs.",
+                )
+                break
+
+
+def _needs(call: Called) -> Iterator[_Need]:
+    if call.name.startswith("flash_attn.flash_attn_"):
+        yield _FLASH
+    if _text(call.keywords.get("attn_implementation")) == "flash_attention_2":
+        yield _FLASH
+    if call.name == "torch._scaled_mm" or (
+        call.name == "transformer_engine.pytorch.fp8_autocast" and _is_true(call, "enabled")
+    ):
+        yield _FP8
+    if _is_bf16(call):
+        yield _BF16
+
+
+def _is_bf16(call: Called) -> bool:
+    last = call.name.rpartition(".")[2]
+    if last == "autocast" and call.name.startswith("torch."):
+        device = call.arguments[0] if call.arguments else call.keywords.get("device_type")
+        on_cpu = _text(device) == "cpu" or ".cpu." in call.name
+        values = [*call.arguments[1:2], call.keywords.get("dtype")]
+        return not on_cpu and any(value == External("torch.bfloat16") for value in values)
+    if last.endswith("TrainingArguments"):
+        return _text(call.keywords.get("bf16")) == "True"
+    if last == "Trainer" and "lightning" in call.name:
+        return _text(call.keywords.get("precision")) in ("bf16", "bf16-mixed", "bf16-true")
+    return last == "Accelerator" and _text(call.keywords.get("mixed_precision")) == "bf16"
+
+
+def _is_true(call: Called, keyword: str) -> bool:
+    return call.complete and _text(call.keywords.get(keyword, Constant(True))) == "True"
+
+
+def _text(value: Value | None) -> str:
+    return str(value.value) if isinstance(value, Constant) else ""
+
+
+_FLASH_JOB = {
+    "train.py": "from transformers import AutoModelForCausalLM\n\n"
+    "model = AutoModelForCausalLM.from_pretrained('x', attn_implementation='flash_attention_2')\n"
+}
+_AUTOCAST = {
+    "train.py": "import torch\n\nwith torch.autocast('cuda', dtype=torch.bfloat16):\n    print(1)\n"
+}
+_ARGUMENTS = {
+    "train.py": "from transformers import TrainingArguments\n\nargs = TrainingArguments('out', bf16=True)\n"
+}
+_SCALED = {"train.py": "import torch\n\na = torch.ones(16, 16)\nb = torch._scaled_mm(a, a, a, a)\n"}
+
+RULE = Rule(
+    id="dtype-unsupported",
+    title="The target's GPUs are too old for a number format or kernel",
+    category="framework_api_misuse",
+    why="bfloat16 wants Ampere, FP8 Ada or Hopper, FlashAttention 2 Ampere. On older GPUs the call is "
+    "refused, or emulated many times slower.",
+    fix="Use what the GPU has, or ask for another GPU.",
+    source="NVIDIA, CUDA C++ Programming Guide, features by compute capability; Dao-AILab/flash-attention "
+    "README, supported GPUs",
+    check=_check,
+    catches=(
+        Case(_FLASH_JOB, target='gpus = "1 x T4"\n', line=3),
+        Case(_AUTOCAST, target='gpus = "4 x V100"\n', line=3),
+        Case(_ARGUMENTS, target='gpus = "1 x T4"\n', line=3),
+        Case(_SCALED, target='gpus = "8 x A100"\n', line=4),
+    ),
+    leaves=(
+        Case(_FLASH_JOB, target='gpus = "1 x A100"\n'),
+        Case(_AUTOCAST, target='gpus = "1 x H100"\n'),
+        Case(_AUTOCAST),
+        Case(_SCALED, target='gpus = "1 x H100"\n'),
+        Case(
+            {"train.py": _AUTOCAST["train.py"].replace("'cuda'", "'cpu'")},
+            target='gpus = "1 x T4"\n',
+        ),
+    ),
+)

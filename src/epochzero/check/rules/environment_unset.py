@@ -1,0 +1,193 @@
+"""A variable of the environment that is read, and that nothing sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.job.model import Job
+from epochzero.check.program.events import Situation
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, External
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.world import constant
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+# Only a launcher sets these.
+_OF_LAUNCHERS = frozenset(
+    ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+)
+# What takes no None.
+_OF_TEXTS = frozenset(
+    (
+        "builtins.int",
+        "builtins.float",
+        "builtins.open",
+        "os.path.join",
+        "os.makedirs",
+        "pathlib.Path",
+    )
+)
+# What a launcher may set besides what the job says, by how the names begin.
+_SETS = {
+    "sbatch": ("SLURM_", "SBATCH_", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
+    "salloc": ("SLURM_", "SALLOC_", "CUDA_VISIBLE_DEVICES"),
+    "srun": ("SLURM_", "SRUN_", "CUDA_VISIBLE_DEVICES", "PMI"),
+    "mpirun": ("OMPI_", "PMI", "MV2_", "I_MPI_"),
+    "horovodrun": ("HOROVOD_", "OMPI_"),
+    "torchrun": ("TORCHELASTIC_", "TORCH_", "ROLE_", "GROUP_", "OMP_NUM_THREADS"),
+    "accelerate": ("ACCELERATE_", "FSDP_", "TORCHELASTIC_", "GROUP_", "ROLE_", "OMP_NUM_THREADS"),
+    "deepspeed": ("CROSS_", "LOCAL_SIZE", "CUDA_VISIBLE_DEVICES"),
+}
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    # Another program may start this one, with an environment of its own.
+    if not program.job.certain:
+        return
+    for name, at in _read(program):
+        if _set(name, program.job) or not at.certain or guarded(at, KeyError):
+            continue
+        if target.environment is not None and name not in target.environment:
+            if program.job.activated:
+                yield Unknown(
+                    f"whether {name} is set", "the job's script activates an environment", at.place
+                )
+                continue
+            why = "no part of the job and not the target sets it"
+            yield _finding(name, at, why, may=_may_be_exported(name, program.job, target))
+        elif target.environment is None and name in _OF_LAUNCHERS and not program.job.launchers:
+            yield _finding(
+                name, at, "a launcher such as torchrun sets it, and none is used", may=True
+            )
+    if target.environment is not None and not program.job.activated:
+        yield from _without_default(program, target, target.environment)
+
+
+def _without_default(
+    program: Program, target: Target, environment: Mapping[str, str]
+) -> Iterable[Finding]:
+    """``int(os.getenv("X"))``: None where a text is needed."""
+    asked: dict[Place, str] = {}
+    for call in program.calls:
+        first = constant(call.arguments[0]) if call.arguments else None
+        if call.name in ("os.getenv", "os.environ.get") and isinstance(first, str):
+            alone = len(call.arguments) == 1 and not call.keywords
+            if alone and first not in environment and not _set(first, program.job):
+                asked[_line(call.at)] = first
+        name = asked.get(_line(call.at))
+        none = any(isinstance(v, Constant) and v.value is None for v in call.arguments)
+        if name and none and call.name in _OF_TEXTS and not guarded(call.at, TypeError):
+            yield finding_at(
+                call.at,
+                "environment-unset",
+                "type_mismatch",
+                message=f"No part of the job and not the target sets {name}, so that "
+                f"{call.name.removeprefix('builtins.')} is given None.",
+                consequence="TypeError: expected a text or a number, not NoneType",
+                fix=f"Set {name} where the job is started, or give a default.",
+                severity="warning" if _may_be_exported(name, program.job, target) else None,
+            )
+
+
+def _may_be_exported(name: str, job: Job, target: Target) -> bool:
+    """Whether the shell that submits the job may have set it, which the job would inherit."""
+    return name not in _OF_LAUNCHERS and not job.container and not target.here
+
+
+def _line(at: Situation) -> Place:
+    """The line of an event, of whichever part of it."""
+    return replace(at.place, column=0, code="")
+
+
+def _read(program: Program) -> Iterable[tuple[str, Situation]]:
+    """The variables that must be there, and where they are read."""
+    stored: set[str] = set()
+    environ = External("os.environ")
+    for event in program.lookups:
+        if event.on == environ and event.item:
+            if event.stored or event.found:
+                stored.add(event.name)
+            elif event.name not in stored:
+                yield event.name, event.at
+    for call in program.calls:
+        if call.name == "os.environ.pop" and len(call.arguments) == 1 and not call.keywords:
+            name = call.arguments[0]
+            if isinstance(name, Constant) and isinstance(name.value, str):
+                yield name.value, call.at
+
+
+def _set(name: str, job: Job) -> bool:
+    """Whether the job or one of its launchers sets it, or may."""
+    if name in job.environment or (job.launchers and "kubectl" in job.launchers):
+        return True
+    return any(name.startswith(_SETS.get(launcher, ())) for launcher in job.launchers)
+
+
+def _finding(name: str, at: Situation, why: str, *, may: bool) -> Finding:
+    launched = name in _OF_LAUNCHERS
+    return finding_at(
+        at,
+        "environment-unset",
+        "key_not_found",
+        message=f"The environment has no {name}: {why}.",
+        consequence=f"KeyError: '{name}'",
+        fix="Start the program with torchrun, or read the variable with a default."
+        if launched
+        else f"Set {name} where the job is started, or read it with os.environ.get and a default.",
+        severity="warning" if may else None,
+    )
+
+
+RULE = Rule(
+    id="environment-unset",
+    title="A variable of the environment is read, and nothing sets it",
+    category="key_not_found",
+    why="Variables that a shell profile sets at home are not there in a container, and those of a "
+    "launcher are not there when the program is started without it.",
+    fix="Set the variable in the job, or read it with a default.",
+    source="torchrun's documentation, section 'Environment Variables'; Zhang et al., ICSE 2020, "
+    "section 3.2",
+    check=_check,
+    catches=(
+        Case({"train.py": "import os\nrank = int(os.environ['RANK'])\n"}, line=2),
+        Case(
+            {"train.py": "import os\n\nroot = os.environ['DATA_ROOT']\n"},
+            target='[environment]\nHOME = "/root"\n',
+            line=3,
+        ),
+        Case(
+            {"train.py": "import os\n\nworkers = int(os.getenv('WORKERS'))\n"},
+            target='[environment]\nHOME = "/root"\n',
+            line=3,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": "import os\nroot = os.environ['DATA_ROOT']\n"}),
+        Case(
+            {"train.py": "import os\nroot = os.environ['DATA_ROOT']\n"},
+            target='[environment]\nHOME = "/root"\n',
+            command=("env", "DATA_ROOT=/data", "python", "train.py"),
+        ),
+        Case(
+            {"train.py": "import os\nrank = int(os.environ['RANK'])\n"},
+            command=("torchrun", "--nproc_per_node=2", "train.py"),
+        ),
+        Case(
+            {"train.py": "import os\nworkers = int(os.getenv('WORKERS', '4'))\n"},
+            target='[environment]\nHOME = "/root"\n',
+        ),
+        Case(
+            {
+                "train.py": "import os\nif 'RANK' in os.environ:\n    r = os.environ['RANK']\n"
+                "try:\n    w = os.environ['WORLD_SIZE']\nexcept KeyError:\n    w = '1'\n"
+                "os.environ['MASTER_ADDR'] = 'localhost'\nprint(os.environ['MASTER_ADDR'])\n"
+                "port = os.environ.get('MASTER_PORT')\n"
+            },
+        ),
+    ),
+)

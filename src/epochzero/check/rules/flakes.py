@@ -1,0 +1,277 @@
+"""What pyflakes says of the job's modules, as far as the job comes there.
+
+pyflakes knows Python's scopes; rules use those of its messages that surely end in an exception. It
+reads whole files, also functions that the job never calls: there nothing is found.
+"""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+from pyflakes import checker
+from pyflakes.messages import Message
+
+from epochzero.check.findings import Finding, Place, Severity
+from epochzero.check.program.events import Situation
+from epochzero.check.program.model import Module, Program
+
+__all__ = ["Flake", "flakes"]
+
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_Body: TypeAlias = list[ast.stmt]
+
+# Statements whose first body runs when they do. Of loops one round is taken for granted.
+_THROUGH = (
+    ast.ClassDef, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar,
+)  # fmt: skip
+# Functions that a library calls by their name.
+_HOOKS = {"forward"}
+
+
+@dataclass(frozen=True, slots=True)
+class Flake:
+    """A message of pyflakes at a place to which the job comes.
+
+    Attributes:
+        kind: class of the message, such as ``UndefinedName``.
+        values: that it names.
+        module: in which it is.
+        column: from 0, as ``ast`` counts.
+        place: where.
+        severity: ``error`` where the job surely comes by, else ``warning``.
+        at: circumstances of an event nearby.
+    """
+
+    kind: str
+    values: tuple[object, ...]
+    module: Module
+    column: int
+    place: Place
+    severity: Severity
+    at: Situation
+
+    def finding(
+        self, rule: str, category: str, message: str, consequence: str, fix: str
+    ) -> Finding:
+        """A finding about it."""
+        return Finding(
+            rule, self.severity, category, self.at.phase, self.place,
+            message, consequence, fix, self.at.via,
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=1)  # Several rules ask for the same program, one after the other.
+def _read(program: Program) -> _Reading:
+    """What pyflakes says of all modules, and what tells whether the job comes there."""
+    modules = [module for module in program.modules.values() if module.tree is not None]
+    events: dict[str, list[Situation]] = {}
+    for event in program.events:
+        events.setdefault(event.at.place.path, []).append(event.at)
+    return _Reading(
+        tuple((module, message) for module in modules for message in _messages(module)),
+        {path: _Events(found) for path, found in events.items()},
+        tuple(module.tree for module in modules if module.tree is not None),
+    )
+
+
+def _messages(module: Module) -> list[Message]:
+    assert module.tree is not None
+    try:
+        found: list[Message] = checker.Checker(module.tree, module.path).messages
+    except RecursionError:
+        return []
+    return found
+
+
+def flakes(program: Program, kinds: Container[str]) -> Iterator[Flake]:
+    """The messages of these kinds about code that the job reaches."""
+    reading = _read(program)
+    for module, message in reading.messages:
+        if type(message).__name__ in kinds:
+            events = reading.events.get(module.path, _Events([]))
+            yield from _flake(module, message, events, reading)
+
+
+def _flake(module: Module, message: Message, events: _Events, reading: _Reading) -> Iterator[Flake]:
+    assert module.tree is not None
+    line, column = message.lineno, message.col
+    gates = list(_gates(module.tree.body, line, module.name == "__main__"))
+    severity = _severity(gates, events, reading)
+    if severity is not None:
+        yield Flake(
+            type(message).__name__,
+            tuple(message.message_args),
+            module,
+            column,
+            Place(module.path, line, column + 1, module.place(line).code),
+            severity,
+            _nearest(gates, events, module),
+        )
+
+
+class _Events:
+    """The circumstances of the events in a module, by line."""
+
+    def __init__(self, events: list[Situation]) -> None:
+        self._events = sorted(events, key=lambda at: at.place.line)
+        self._lines = [at.place.line for at in self._events]
+
+    def within(self, body: _Body) -> list[Situation]:
+        """Those in the lines of a body."""
+        last = body[-1].end_lineno or body[-1].lineno
+        start, end = bisect_left(self._lines, body[0].lineno), bisect_right(self._lines, last)
+        return self._events[start:end]
+
+    def outside(self) -> Situation | None:
+        """The first one at the module's level."""
+        return next((at for at in self._events if not at.function), None)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What is known of a program.
+
+    Attributes:
+        messages: of pyflakes, with their modules.
+        events: by path.
+        trees: of the modules.
+    """
+
+    messages: tuple[tuple[Module, Message], ...]
+    events: Mapping[str, _Events]
+    trees: tuple[ast.Module, ...]
+
+    @cached_property
+    def mentioned(self) -> set[str]:
+        """Names that code mentions which itself runs; most programs never ask for them."""
+        return _mentioned(self.trees)
+
+
+# -- Does the job come there? ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """A body that does not run just because what is around it does.
+
+    Attributes:
+        function: the function that it is the body of; None for a branch.
+        body: its statements.
+        handled: whether an exception in it is caught.
+    """
+
+    function: _Function | None
+    body: _Body
+    handled: bool = False
+
+
+def _gates(body: _Body, line: int, entry: bool) -> Iterator[_Gate]:
+    """The gates around a line, the outermost first."""
+    for statement in body:
+        if not _within([statement], line):
+            continue
+        for number, inner in enumerate(_bodies(statement)):
+            if _within(inner, line):
+                function = (
+                    statement
+                    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+                    else None
+                )
+                caught = number == 0 and _catches(statement)
+                through = number == 0 and (
+                    isinstance(statement, _THROUGH) or (entry and _is_main(statement))
+                )
+                if caught or not through:
+                    yield _Gate(function, inner, caught)
+                yield from _gates(inner, line, entry)
+
+
+def _bodies(statement: ast.stmt) -> Iterator[_Body]:
+    for field in ("body", "orelse", "finalbody"):
+        if value := getattr(statement, field, None):
+            yield value
+    for branch in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield branch.body
+
+
+def _within(body: _Body, line: int) -> bool:
+    return body[0].lineno <= line <= (body[-1].end_lineno or body[-1].lineno)
+
+
+def _catches(statement: ast.stmt) -> bool:
+    """Whether a ``try`` catches whatever is wrong in its body, and goes on."""
+    return isinstance(statement, ast.Try | ast.TryStar) and any(
+        (handler.type is None or ast.unparse(handler.type) in {"Exception", "BaseException"})
+        and not any(isinstance(node, ast.Raise) for node in ast.walk(handler))
+        for handler in statement.handlers
+    )
+
+
+def _is_main(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and ast.unparse(statement.test) in {
+        "__name__ == '__main__'",
+        "'__main__' == __name__",
+    }
+
+
+def _severity(gates: Iterable[_Gate], events: _Events, reading: _Reading) -> Severity | None:
+    """How sure it is that the job comes through the gates; None when nothing says that it does."""
+    severity: Severity = "error"
+    for gate in gates:
+        inside = events.within(gate.body)
+        if gate.handled:
+            return None
+        if gate.function is not None and not inside and not _called(gate.function, reading):
+            return None
+        if inside or gate.function is None:
+            severity = severity if any(at.certain for at in inside) else "warning"
+    return severity
+
+
+def _called(function: _Function, reading: _Reading) -> bool:
+    name = function.name
+    by_python = name in _HOOKS or (name.startswith("__") and name.endswith("__"))
+    return by_python or name in reading.mentioned
+
+
+def _nearest(gates: list[_Gate], events: _Events, module: Module) -> Situation:
+    """An event in the innermost gate that has one, else at the module's level."""
+    for gate in reversed(gates):
+        if inside := events.within(gate.body):
+            return inside[0]
+    return events.outside() or Situation(module.place(1))
+
+
+def _mentioned(trees: Iterable[ast.Module]) -> set[str]:
+    """The names that code mentions which itself runs: modules, and functions that are mentioned."""
+    by_function: dict[str, set[str]] = {}
+    roots: set[str] = set()
+    for tree in trees:
+        _collect(tree, roots, by_function)
+    waiting, seen = {*roots, *_HOOKS}, set[str]()
+    waiting |= {name for name in by_function if name.startswith("__")}
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        waiting |= by_function.get(name, set()) - seen
+    return seen
+
+
+def _collect(tree: ast.AST, names: set[str], by_function: dict[str, set[str]]) -> None:
+    """Names in a piece of code into ``names``, those in its functions by the function's name."""
+    stack = [(tree, names)]
+    while stack:
+        node, into = stack.pop()
+        if isinstance(node, ast.Name):
+            into.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            into.add(node.attr)
+        own = into
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            own = by_function.setdefault(node.name, set())
+        stack += [(child, own) for child in ast.iter_child_nodes(node)]

@@ -1,0 +1,81 @@
+"""A format and the values for it that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.flakes import Flake, flakes
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_COUNT = "PercentFormatPositionalCountMismatch"
+_SAID = {
+    "PercentFormatInvalidFormat": ("The format is not valid: {0}.", "ValueError: {0}"),
+    "PercentFormatMixedPositionalAndNamed": (
+        "The format has placeholders with and without a name.",
+        "TypeError: format requires a mapping",
+    ),
+    "PercentFormatUnsupportedFormatCharacter": (
+        "%{0} is no conversion.",
+        "ValueError: unsupported format character '{0}'",
+    ),
+    "PercentFormatMissingArgument": ("The format asks for {0}, which is not given.", "KeyError"),
+    "PercentFormatExpectedMapping": (
+        "The format asks for names, and a sequence is given.",
+        "TypeError: format requires a mapping",
+    ),
+    "StringDotFormatMissingArgument": (
+        "The format asks for {0}, which is not given.",
+        "IndexError or KeyError: the replacement is missing",
+    ),
+    "StringDotFormatMixingAutomatic": (
+        "The format has numbered placeholders and others.",
+        "ValueError: cannot switch from automatic field numbering to manual field specification",
+    ),
+    "StringDotFormatInvalidFormat": ("The format is not valid: {0}.", "ValueError: {0}"),
+}
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    for flake in flakes(program, (_COUNT, *_SAID)):
+        if flake.kind == _COUNT:
+            yield _count(flake)
+        else:
+            message, consequence = (text.format(*flake.values) for text in _SAID[flake.kind])
+            yield flake.finding(RULE.id, RULE.category, message, consequence, RULE.fix)
+
+
+def _count(flake: Flake) -> Finding:
+    wanted, given = flake.values
+    consequence = (
+        "TypeError: not enough arguments for format string"
+        if int(str(given)) < int(str(wanted))
+        else "TypeError: not all arguments converted during string formatting"
+    )
+    message = f"The format asks for values: {wanted}. It is given {given}."
+    return flake.finding(RULE.id, RULE.category, message, consequence, RULE.fix)
+
+
+RULE = Rule(
+    id="format-arguments",
+    title="A text's format and the values for it do not fit",
+    category="type_mismatch",
+    why="The line that reports a result fails, often the last one of the run, when all that is left "
+    "to do is to print the metric.",
+    fix="Give the format as many values as it has placeholders, or use an f-string.",
+    source="Zhang et al., ICSE 2020, Table 1: Type Mismatch, 566 of 4,960 failures",
+    check=_check,
+    catches=(
+        Case({"train.py": "loss = 0.5\nprint('%d: %f' % (loss,))\n"}, line=2),
+        Case({"train.py": "loss = 0.5\nprint('{} {}'.format(loss))\n"}, line=2),
+    ),
+    leaves=(
+        Case({"train.py": "loss = 0.5\nprint('%d%%: %f' % (1, loss))\n"}),
+        Case({"train.py": "def line(*values):\n    return '{} {}'.format(*values)\nline(1, 2)\n"}),
+        Case({"train.py": "print('{} {}'.format(1, 2, 3))\n"}),
+    ),
+)

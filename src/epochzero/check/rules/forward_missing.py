@@ -1,0 +1,97 @@
+"""A torch module that is called and has no forward."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from epochzero.check.calls import method_of, own_bases
+from epochzero.check.code import code_of, made_class
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Module, Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    for module in program.modules.values():
+        for call in code_of(module).of(ast.Call):
+            made = made_class(program, module, call.func)
+            if made is None or not _lacks_forward(program, *made):
+                continue
+            at = reach.at(module, call)
+            if at is not None and not guarded(at, NotImplementedError):
+                name = made[1].name
+                yield finding_at(
+                    at,
+                    RULE.id,
+                    RULE.category,
+                    severity=reach.severity(at),
+                    message=f"The model is called, and its class {name} has no forward.",
+                    consequence=f"NotImplementedError: Module [{name}] is missing the required "
+                    '"forward" function',
+                    fix=f"Define forward in {name}; see whether it stands outside by its indentation.",
+                )
+
+
+def _lacks_forward(program: Program, module: Module, cls: ast.ClassDef) -> bool:
+    line = own_bases(program, module, cls)
+    names = [name for where, one in line or () for name in code_of(where).library_bases(one)]
+    if line is None or not names or not all(name in _MODULE for name in names):
+        return False
+    stored = any(
+        node.attr in ("forward", "__call__") and isinstance(node.ctx, ast.Store)
+        for where in program.modules.values()
+        for node in code_of(where).of(ast.Attribute)
+    )
+    written = any("forward" in ast.dump(statement) for _, one in line for statement in one.body
+                  if not isinstance(statement, ast.FunctionDef))  # fmt: skip
+    return not (stored or written or method_of(line, "forward") or method_of(line, "__call__"))
+
+
+def _net(
+    body: str, use: str = "print(Net()(torch.rand(2, 2)))\n", base: str = "nn.Module"
+) -> dict[str, str]:
+    return {
+        "train.py": f"import torch\nfrom torch import nn\n\n\nclass Net({base}):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(2, 2)\n"
+        f"{body}\n\n{use}"
+    }
+
+
+_OUTSIDE = "\n\ndef forward(self, x):\n    return self.fc(x)\n"
+_INSIDE = "\n    def forward(self, x):\n        return self.fc(x)\n"
+
+RULE = Rule(
+    id="forward-missing",
+    title="A model is called whose class has no forward",
+    category="not_implemented",
+    why="Calling a module runs its forward. One that stands outside of the class, by its indentation or "
+    "its name, is none.",
+    fix="Define forward in the class.",
+    source="PyTorch documentation, torch.nn.Module.forward: should be overridden by all subclasses",
+    check=_check,
+    catches=(
+        Case(_net(_OUTSIDE, "model = Net()\nprint(model(torch.rand(2, 2)))\n"), line=16),
+        Case(_net(""), line=11),
+        Case(_net(_INSIDE.replace("forward", "foward")), line=14),
+        Case(
+            _net("", "net = Net()\nfor step in range(3):\n    print(net(torch.rand(2, 2)))\n"),
+            line=13,
+        ),
+    ),
+    leaves=(
+        Case(_net(_INSIDE)),
+        Case(_net("", "print(Net())\n")),
+        Case(_net("", base="nn.Sequential")),
+        Case(_net("\n    forward = lambda self, x: self.fc(x)\n")),
+        Case(_net("\n    def __call__(self, x):\n        return self.fc(x)\n")),
+    ),
+)

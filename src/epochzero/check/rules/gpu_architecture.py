@@ -1,0 +1,89 @@
+"""A PyTorch that was not built for the target's GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.builds import first_import, lowest_capability, runs_on, wants_cuda
+from epochzero.check.findings import Finding, Severity, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target import first_cuda, last_cuda
+from epochzero.check.target.gpus import version
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    capability = lowest_capability(target)
+    torch = first_import(program, "torch")
+    if capability is None or torch is None or not wants_cuda(program):
+        return
+    problem = _problem(target, capability)
+    if problem is not None:
+        severity, message = problem
+        yield finding_at(
+            torch.at,
+            RULE.id,
+            RULE.category,
+            severity=severity,
+            message=message,
+            consequence="RuntimeError: CUDA error: no kernel image is available for execution on the "
+            "device",
+            fix="Install a PyTorch whose CUDA build lists the GPU's architecture, or ask for another GPU.",
+        )
+
+
+def _problem(target: Target, capability: tuple[int, int]) -> tuple[Severity, str] | None:
+    """How sure it is that the build does not run, and why."""
+    gpus = sorted({gpu.model for gpu in target.gpus or () if gpu.capability == capability})
+    name = f"{', '.join(gpus)} (compute capability {capability[0]}.{capability[1]})"
+    if target.gpu_architectures:
+        if runs_on(target.gpu_architectures, capability):
+            return None
+        architectures = ", ".join(target.gpu_architectures)
+        return "error", f"The target's PyTorch was built for {architectures}, not for {name}."
+    built, first, last = target.cuda_of_torch, first_cuda(capability), last_cuda(capability)
+    if built and last is not None and version(built) > version(last):
+        return "error", f"CUDA {built}, of the target's PyTorch, no longer builds for {name}."
+    if built and first is not None and version(built) < version(first):
+        return "warning", f"CUDA {built}, of the target's PyTorch, is older than {name}."
+    return None
+
+
+_JOB = {"train.py": "import torch\n\nx = torch.zeros(3).cuda()\n"}
+_H100 = '[[gpus]]\nmodel = "NVIDIA H100"\nmemory_bytes = "80 GiB"\ncapability = "9.0"\n'
+_V100 = '[[gpus]]\nmodel = "Tesla V100"\nmemory_bytes = "16 GiB"\ncapability = "7.0"\n'
+_A10 = '[[gpus]]\nmodel = "NVIDIA A10"\nmemory_bytes = "24 GiB"\ncapability = "8.6"\n'
+_B200 = '[[gpus]]\nmodel = "NVIDIA B200"\nmemory_bytes = "180 GiB"\ncapability = "10.0"\n'
+
+RULE = Rule(
+    id="gpu-architecture",
+    title="PyTorch was not built for the target's GPUs",
+    category="gpu_fault",
+    why="A build has machine code for some GPU architectures only. Making a tensor works; the first "
+    "kernel on the GPU fails.",
+    fix="Install a build of PyTorch for the GPU's architecture.",
+    source="NVIDIA, CUDA C++ Programming Guide, binary and PTX compatibility; pytorch/pytorch issue "
+    "31285",
+    check=_check,
+    catches=(
+        Case(_JOB, target=f'gpu_architectures = ["sm_70", "sm_80"]\n{_H100}', line=1),
+        Case(_JOB, target=f'gpu_architectures = ["sm_80", "sm_90"]\n{_V100}', line=1),
+        Case(_JOB, target=f'cuda_of_torch = "13.0"\n{_V100}', line=1),
+        Case(_JOB, target=f'cuda_of_torch = "12.4"\n{_B200}', line=1),
+        Case(_JOB, target=f'gpu_architectures = ["sm_90a"]\n{_B200}', line=1),
+    ),
+    leaves=(
+        Case(_JOB, target=f'gpu_architectures = ["sm_80", "sm_90"]\n{_A10}'),
+        Case(_JOB, target=f'gpu_architectures = ["sm_70", "compute_70"]\n{_H100}'),
+        Case(_JOB, target=f'cuda_of_torch = "12.4"\n{_H100}'),
+        Case(_JOB, target=_H100),
+        Case(
+            {"train.py": "import torch\nprint(torch.zeros(3))\n"},
+            target=f'gpu_architectures = ["sm_70"]\n{_H100}',
+        ),
+    ),
+)

@@ -1,0 +1,122 @@
+"""A launcher is told of other nodes or processes than the batch system is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.job.model import Job
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.world import said_at, said_text
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_NNODES = ("torchrun --nnodes", "deepspeed --num_nodes", "accelerate --num_machines")
+_PROCESSES = (
+    "torchrun --nproc_per_node", "torchrun --nproc-per-node", "deepspeed --num_gpus",
+)  # fmt: skip
+_NODES = ("sbatch --nodes", "sbatch -N", "salloc --nodes", "srun --nodes")
+_GPUS = ("sbatch --gres", "sbatch --gpus-per-node", "srun --gres", "srun --gpus-per-node")
+_BATCH = (
+    "#!/bin/bash\n#SBATCH --nodes={nodes}\n#SBATCH --gres=gpu:{gpus}\n"
+    "srun torchrun --nnodes={nnodes} --nproc_per_node={each} --rdzv_backend=c10d "
+    "--rdzv_endpoint=node0:29500 train.py\n"
+)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    job = program.job
+    told, asked = said_text(job, *_NNODES), said_text(job, *_NODES)
+    if _count(told) and _count(asked) and _count(told) > _count(asked):
+        yield Finding(
+            "launcher-nodes",
+            "error",
+            "communication_failure",
+            "initialization",
+            said_at(job, *_NNODES),
+            f"The launcher waits for {told} nodes, and the batch system is asked for {asked}.",
+            "The launcher waits for nodes that never come, until it gives up (a rendezvous timeout)",
+            f"Ask for {told} nodes, or tell the launcher {asked}.",
+        )
+    # Told nothing, torchrun runs on one node. What is told may also stand for the right number.
+    alone = _count(told) if told is not None else 1
+    if "torchrun" in job.launchers and 0 < alone < _count(asked) and not _told_otherwise(job):
+        yield Finding(
+            "launcher-nodes",
+            "warning",
+            "communication_failure",
+            "initialization",
+            said_at(job, *_NODES),
+            f"{asked} nodes are asked for, and torchrun is told of {alone}.",
+            "No error: the nodes train by themselves, each as if it were alone, or stand idle",
+            f"Give torchrun --nnodes={asked} and where to meet (--rdzv_endpoint), under srun.",
+        )
+    each, gpus = _count(said_text(job, *_PROCESSES)), job.gpus_per_node
+    if each and gpus and said_text(job, *_GPUS) and each < gpus and job.processes_per_node == each:
+        yield Finding(
+            "launcher-nodes",
+            "warning",
+            "gpu_fault",
+            "initialization",
+            said_at(job, *_PROCESSES),
+            f"{each} processes are started on each node, and {gpus} GPUs are asked for.",
+            f"No error: {gpus - each} GPUs of each node would stand idle",
+            f"Start {gpus} processes on a node, or ask for {each} GPUs.",
+        )
+
+
+def _told_otherwise(job: Job) -> bool:
+    """Whether torchrun may learn the number of nodes from its variables."""
+    return any(name.startswith("PET_") for name in job.environment)
+
+
+def _count(text: str | None) -> int:
+    """A count; 0 for none and for what is not written as a number."""
+    return int(text) if text and text.isascii() and text.isdigit() else 0
+
+
+RULE = Rule(
+    id="launcher-nodes",
+    title="The launcher counts on other nodes or GPUs than the batch system gives",
+    category="communication_failure",
+    why="The numbers stand twice, in the lines for the batch system and in the launcher's "
+    "arguments, and only one of them is changed.",
+    fix="Take the launcher's numbers from the batch system's variables, such as $SLURM_NNODES.",
+    source="torchrun's documentation, --nnodes; sbatch(1), --nodes and --gres",
+    check=_check,
+    catches=(
+        Case(
+            {"train.py": "", "run.sh": _BATCH.format(nodes=1, gpus=4, nnodes=2, each=4)},
+            command=("sbatch", "run.sh"),
+            path="run.sh",
+            line=4,
+        ),
+        Case(
+            {"train.py": "", "run.sh": _BATCH.format(nodes=2, gpus=8, nnodes=2, each=4)},
+            command=("sbatch", "run.sh"),
+            path="run.sh",
+            line=4,
+        ),
+        Case(
+            {
+                "train.py": "",
+                "run.sh": "#!/bin/bash\n#SBATCH --nodes=2\nsrun torchrun --nproc_per_node=4 train.py\n",
+            },
+            command=("sbatch", "run.sh"),
+            path="run.sh",
+            line=2,
+        ),
+    ),
+    leaves=(
+        Case(
+            {"train.py": "", "run.sh": _BATCH.format(nodes=2, gpus=4, nnodes=2, each=4)},
+            command=("sbatch", "run.sh"),
+        ),
+        Case(
+            {"train.py": "", "run.sh": _BATCH.format(nodes=1, gpus=4, nnodes="$N", each="gpu")},
+            command=("sbatch", "run.sh"),
+        ),
+    ),
+)

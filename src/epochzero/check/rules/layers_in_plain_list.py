@@ -1,0 +1,162 @@
+"""Layers in a plain list or dictionary, which the module does not know."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.code import Code, Function, code_of
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
+_WITHOUT_PARAMETERS = frozenset(
+    [
+        "ReLU",
+        "GELU",
+        "Tanh",
+        "Sigmoid",
+        "Softmax",
+        "LogSoftmax",
+        "ELU",
+        "SELU",
+        "LeakyReLU",
+        "SiLU",
+        "Hardtanh",
+        "Identity",
+        "Flatten",
+        "Dropout",
+        "Dropout1d",
+        "Dropout2d",
+        "MaxPool1d",
+        "MaxPool2d",
+        "MaxPool3d",
+        "AvgPool1d",
+        "AvgPool2d",
+        "AdaptiveAvgPool2d",
+        "Upsample",
+        "MSELoss",
+        "CrossEntropyLoss",
+        "L1Loss",
+        "BCELoss",
+        "BCEWithLogitsLoss",
+        "NLLLoss",
+        "SmoothL1Loss",
+        "KLDivLoss",
+    ]
+)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    for module in program.modules.values():
+        code = code_of(module)
+        for cls in code.of(ast.ClassDef):
+            if not _MODULE.intersection(code.library_bases(cls)):
+                continue
+            init = next((one for one in code.methods(cls) if one.name == "__init__"), None)
+            for name, node in _plain(code, init) if init is not None else ():
+                at = reach.at(module, node)
+                if at is not None and not _is_registered(cls, name):
+                    yield finding_at(
+                        at,
+                        RULE.id,
+                        RULE.category,
+                        severity="warning",
+                        message=f"The layers in self.{name} are in a plain "
+                        f"{'dictionary' if isinstance(node, ast.Dict | ast.DictComp) else 'list'}: the "
+                        "module does not know them.",
+                        consequence="They are not trained, not saved, and not moved to the GPU: Expected "
+                        "all tensors to be on the same device",
+                        fix="Use nn.ModuleList, nn.ModuleDict or nn.Sequential.",
+                    )
+
+
+def _plain(code: Code, init: Function) -> Iterator[tuple[str, ast.expr]]:
+    """Attributes that are set to a list or dictionary of layers with parameters."""
+    for statement in ast.walk(init):
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        target, value = statement.targets[0], statement.value
+        if isinstance(target, ast.Attribute) and _layers(code, value):
+            yield target.attr, value
+
+
+def _layers(code: Code, value: ast.expr) -> bool:
+    match value:
+        case ast.List():
+            items = value.elts
+        case ast.ListComp():
+            items = [value.elt]
+        case ast.Dict():
+            items = value.values
+        case ast.DictComp():
+            items = [value.value]
+        case _:
+            return False
+    return any(_has_parameters(code, item) for item in items)
+
+
+def _has_parameters(code: Code, item: ast.expr) -> bool:
+    if not isinstance(item, ast.Call):
+        return False
+    name = code.imported_name(item.func)
+    last = name.rpartition(".")[2]
+    inside = name.startswith("torch.nn.") and name.count(".") == 2
+    return inside and last[:1].isupper() and last not in _WITHOUT_PARAMETERS and last != "Parameter"
+
+
+def _is_registered(cls: ast.ClassDef, name: str) -> bool:
+    """Whether the list is given to something else in the class, which may make the layers known."""
+    for node in ast.walk(cls):
+        if isinstance(node, ast.Attribute) and node.attr in ("add_module", "register_module"):
+            return True
+        if isinstance(node, ast.Call):
+            inside = [*node.args, *(one.value for one in node.keywords)]
+            for argument in inside:
+                value = argument.value if isinstance(argument, ast.Starred) else argument
+                if isinstance(value, ast.Attribute) and value.attr == name:
+                    called = node.func.id if isinstance(node.func, ast.Name) else ""
+                    if called not in ("enumerate", "zip", "len", "range", "reversed", "print"):
+                        return True
+    return False
+
+
+def _net(*lines: str) -> dict[str, str]:
+    body = "".join(f"        {line}\n" for line in lines)
+    return {
+        "train.py": "from torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, n=3):\n"
+        f"        super().__init__()\n{body}\n    def forward(self, x):\n"
+        "        for layer in self.layers:\n            x = layer(x)\n        return x\n\n\nprint(Net())\n"
+    }
+
+
+RULE = Rule(
+    id="layers-in-plain-list",
+    title="Layers in a plain list are unknown to their module",
+    category="framework_api_misuse",
+    why="nn.Module finds parameters in its attributes, not in lists within them. The optimizer does not "
+    "get them, checkpoints lack them, .cuda() leaves them behind.",
+    fix="Use nn.ModuleList, nn.ModuleDict or nn.Sequential.",
+    source="PyTorch documentation, torch.nn.ModuleList: modules it contains are properly registered",
+    check=_check,
+    catches=(
+        Case(_net("self.layers = [nn.Linear(4, 4) for _ in range(n)]"), line=7),
+        Case(_net("self.layers = [nn.Linear(4, 4), nn.ReLU()]"), line=7),
+        Case(_net("self.layers = {'a': nn.Conv2d(3, 3, 1)}"), line=7),
+        Case(_net("self.n = n", "self.layers = [nn.LSTM(4, 4)]"), line=8),
+    ),
+    leaves=(
+        Case(_net("self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(n)])")),
+        Case(_net("self.layers = [nn.ReLU(), nn.Dropout(0.1)]")),
+        Case(_net("self.layers = [nn.Linear(4, 4)]", "self.net = nn.Sequential(*self.layers)")),
+        Case(_net("layers = [nn.Linear(4, 4)]", "self.layers = nn.Sequential(*layers)")),
+        Case(_net("self.layers = [1, 2]")),
+    ),
+)

@@ -1,0 +1,111 @@
+"""Losses that are summed up together with the graphs that made them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from epochzero.check.code import code_of
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Module, Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import backward_calls
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    modules = {module.path: module for module in program.modules.values()}
+    for path in sorted({call.at.place.path for call in backward_calls(program)}):
+        for node in _sums(modules[path]) if path in modules else ():
+            at = reach.at(modules[path], node)
+            if at is not None and isinstance(node.value, ast.Name):
+                name = node.value.id
+                yield finding_at(
+                    at,
+                    RULE.id,
+                    RULE.category,
+                    severity="warning",
+                    message=f"{ast.unparse(node.target)} adds up {name} with all that made it: memory "
+                    "grows with every step.",
+                    consequence="torch.OutOfMemoryError: CUDA out of memory, after some time",
+                    fix=f"Add {name}.item(), or {name}.detach().",
+                )
+
+
+def _sums(module: Module) -> list[ast.AugAssign]:
+    """``total += loss`` in a loop where ``loss.backward()`` is called, and ``total`` is not."""
+    code = code_of(module)
+    trained = [
+        (node.func.value.id, node)
+        for node in code.of(ast.Call)
+        if isinstance(node.func, ast.Attribute)
+        and node.func.attr == "backward"
+        and isinstance(node.func.value, ast.Name)
+    ]
+    totals = {name for name, _ in trained}
+    found = []
+    for node in code.of(ast.AugAssign):
+        is_sum = isinstance(node.op, ast.Add) and isinstance(node.value, ast.Name)
+        target = node.target.id if isinstance(node.target, ast.Name) else ""
+        if not is_sum or target in totals or not isinstance(node.value, ast.Name):
+            continue
+        loops = [one for one in code.around(node) if isinstance(one, ast.For | ast.While)]
+        calls = [call for name, call in trained if name == node.value.id]
+        same_loop = any(loop in code.around(call) for loop in loops[:1] for call in calls)
+        if same_loop and not _is_plain_again(code.module, node):
+            found.append(node)
+    return found
+
+
+def _is_plain_again(module: Module, node: ast.AugAssign) -> bool:
+    """Whether the name was given a number again before it is added: ``loss = loss.item()``."""
+    assert isinstance(node.value, ast.Name)
+    for assign in code_of(module).assigned.get(node.value.id, ()):
+        text = ast.unparse(assign.value)
+        if any(
+            word in text
+            for word in (".item(", "float(", ".detach(", ".tolist(", ".numpy(", ".data")
+        ):
+            return True
+    return False
+
+
+_HEAD = (
+    "import torch\nfrom torch import nn\n\nmodel = nn.Linear(2, 1)\n"
+    "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\ntotal = 0\n"
+)
+_LOOP = (
+    "for step in range(9):\n    loss = model(torch.rand(4, 2)).mean()\n    optimizer.zero_grad()\n"
+    "    loss.backward()\n    optimizer.step()\n"
+)
+_INDENTED = "".join(f"    {line}\n" for line in _LOOP.splitlines())
+
+RULE = Rule(
+    id="loss-item-accumulated",
+    title="Losses are summed up together with their graphs",
+    category="gpu_out_of_memory",
+    why="A loss knows everything that it was computed from. A running sum of losses keeps all of it.",
+    fix="Sum up loss.item().",
+    source="PyTorch documentation, frequently asked questions: don't accumulate history across your "
+    "training loop",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}{_LOOP}    total += loss\n"}, line=12),
+        Case({"train.py": f"{_HEAD}{_LOOP}    total += loss\nprint(total / 9)\n"}, line=12),
+        Case({"train.py": f"{_HEAD}\n\ndef train():\n    total = 0\n{_INDENTED}        total += loss\n"
+              "    return total\n\n\ntrain()\n"}, line=16),
+        Case({"train.py": f"{_HEAD}sums = {{'a': 0}}\n{_LOOP}    sums['a'] += loss\n"}, line=13),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}{_LOOP}    total += loss.item()\n"}),
+        Case({"train.py": f"{_HEAD}{_LOOP}    loss = loss.item()\n    total += loss\n"}),
+        Case({"train.py": f"{_HEAD}for step in range(9):\n    loss = model(torch.rand(4, 2)).mean()\n"
+              "    total += loss\ntotal.backward()\n"}),
+        Case({"train.py": f"{_HEAD}{_LOOP}    total += step\n"}),
+    ),
+)  # fmt: skip

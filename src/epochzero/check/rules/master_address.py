@@ -1,0 +1,112 @@
+"""Processes on several nodes that are told to meet on their own node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.world import said_at, said_text
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_ENDPOINT = ("--rdzv_endpoint", "--rdzv-endpoint")
+_ADDRESS = ("--master_addr", "--master-addr", "--main_process_ip")
+_HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    job = program.job
+    if job.nodes is None or job.nodes < 2 or not set(job.launchers) & {"torchrun", "accelerate"}:
+        return
+    said = said_text(job, *_ENDPOINT, *_ADDRESS)
+    host = _host(said or "")
+    if said is not None and host in _HERE:
+        yield Finding(
+            "master-address",
+            "error",
+            "communication_failure",
+            "initialization",
+            said_at(job, *_ENDPOINT, *_ADDRESS),
+            f"{job.nodes} nodes are to meet at {said}, which is another place on each of them.",
+            "Each node waits for the others at itself, until the rendezvous times out",
+            "Give the address of the first node, such as that of "
+            "$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1).",
+        )
+    elif said is None and "torchrun" in job.launchers and _can_tell(program):
+        yield Finding(
+            "master-address",
+            "error",
+            "communication_failure",
+            "initialization",
+            said_at(job, "--nnodes"),
+            f"{job.nodes} nodes are to meet, and torchrun is not told where.",
+            "torchrun takes 127.0.0.1: each node waits at itself, until the rendezvous times out",
+            "Give --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT with the first node's address.",
+        )
+
+
+def _can_tell(program: Program) -> bool:
+    """Whether nothing else may tell torchrun where to meet."""
+    elsewhere = ("PET_RDZV_ENDPOINT", "PET_MASTER_ADDR")
+    return not any(name in program.job.environment for name in elsewhere) and "kubernetes" not in (
+        launcher.lower() for launcher in program.job.launchers
+    )
+
+
+def _host(endpoint: str) -> str:
+    if endpoint.startswith("["):
+        return endpoint[1:].partition("]")[0]
+    return endpoint.rpartition(":")[0] if endpoint.count(":") == 1 else endpoint
+
+
+RULE = Rule(
+    id="master-address",
+    title="Several nodes are told to meet at an address that each takes for itself",
+    category="communication_failure",
+    why="A command that worked on one node is given more nodes; localhost is then another machine "
+    "on each, and all wait until the rendezvous times out.",
+    fix="Give the address of the first node.",
+    source="torchrun's documentation, section 'Multi-node': --rdzv-endpoint",
+    check=_check,
+    catches=(
+        Case(
+            {"train.py": ""},
+            command=(
+                "torchrun",
+                "--nnodes=2",
+                "--nproc_per_node=8",
+                "--rdzv_backend=c10d",
+                "--rdzv_endpoint=localhost:29500",
+                "train.py",
+            ),
+            path="<command>",
+            line=0,
+        ),
+        Case(
+            {"train.py": ""},
+            command=("torchrun", "--nnodes=2", "--nproc_per_node=8", "train.py"),
+            path="<command>",
+            line=0,
+        ),
+    ),
+    leaves=(
+        Case(
+            {"train.py": ""},
+            command=(
+                "torchrun",
+                "--nnodes=2",
+                "--nproc_per_node=8",
+                "--rdzv_backend=c10d",
+                "--rdzv_endpoint=node1:29500",
+                "train.py",
+            ),
+        ),
+        Case(
+            {"train.py": ""},
+            command=("torchrun", "--nnodes=1", "--master_addr=localhost", "train.py"),
+        ),
+    ),
+)

@@ -1,0 +1,145 @@
+"""What is read is not there."""
+
+from __future__ import annotations
+
+from epochzero.check.paths.report import Told, asker, where_looked
+from epochzero.check.paths.world import Problem, World
+from epochzero.check.rules.base import Case, Rule
+
+__all__ = ["RULE"]
+
+_CATEGORY = "path_not_found"
+
+
+def _tell(problem: Problem, world: World) -> Told:
+    access, shown = problem.access, world.platform.shown(problem.path)
+    near = f"; there is {problem.detail}" if problem.detail else ""
+    ask = f"Did you mean {problem.detail}? " if problem.detail else ""
+    if access.text.beginning.startswith("~") and not access.text.home:
+        ask = f"{access.function} does not replace ~: put os.path.expanduser around it. "
+    if access.does == "globs":
+        consequence = f"{access.function} would find nothing, and the job would go on without data."
+    elif access.use.quiet:
+        consequence = f"{access.function} would give nothing, and the next step would fail on it."
+    else:
+        consequence = f"FileNotFoundError: No such file or directory: '{shown}'"
+    return (
+        f"{access.function} reads {shown}, which is not there{near} "
+        f"(looked for {where_looked(world, problem.path)}).",
+        consequence,
+        f"{ask}Bring {shown} to where the job runs, or give the right path as an argument.",
+    )
+
+
+_IMAGES = "import glob\nimport torch\nfrom torchvision import datasets\n"
+
+RULE = Rule(
+    id="path-not-found",
+    title="A file or folder that is read is not there",
+    category=_CATEGORY,
+    why="A path that is missing is the most frequent failure of all, and one that only the "
+    "evaluation reads costs the whole training before it is noticed.",
+    fix="Bring the file to the target, or take its path from an argument and ask for it at start-up.",
+    source="Zhang et al., ICSE 2020, Table 1: 39.4 % of 4,960 failures",
+    check=asker("path-not-found", _CATEGORY, _tell),
+    catches=(
+        Case(
+            {
+                "train.py": "import pandas as pd\n\nframe = pd.read_csv('data/train.csv')\n",
+                "data/training.csv": "a,b\n1,2\n",
+            },
+            line=3,
+        ),
+        Case(
+            {
+                "train.py": "import os\nimport torch\n\nos.makedirs('out/checkpoints')\n"
+                "model = torch.nn.Linear(8, 2)\n"
+                "for epoch in range(6):\n"
+                "    torch.save(model.state_dict(), f'out/checkpoints/best_epoch{epoch}.pt')\n"
+                "model.load_state_dict(torch.load('out/checkpoints/best.pt'))\n"
+            },
+            line=8,
+        ),
+        Case({"train.py": f"{_IMAGES}data = datasets.ImageFolder('images/train')\n"}, line=4),
+        Case(
+            {
+                "train.py": "from pathlib import Path\n\nROOT = Path(__file__).resolve().parent\n"
+                "def labels():\n    return (ROOT / 'labels.txt').read_text().split()\n\n"
+                "print(labels())\n"
+            },
+            line=5,
+        ),
+        Case(
+            {"train.py": "import numpy as np\nx = np.load('/data/x.npy')\n"},
+            target='[files]\n"/data/x.npy" = false\n',
+            line=2,
+        ),
+        Case(
+            {"train.py": "for fold in range(5):\n    open(f'folds/{fold}.txt').read()\n"},
+            line=2,
+        ),
+        Case({"train.py": "lines = open('~/data/train.txt').readlines()\n"}, line=1),
+        Case({"train.py": f"{_IMAGES}files = sorted(glob.glob('frames/*.png'))\n"}, line=4),
+    ),
+    leaves=(
+        Case(
+            {
+                "train.py": "import pandas as pd\nframe = pd.read_csv('data/train.csv')\n",
+                "data/train.csv": "a,b\n1,2\n",
+            }
+        ),
+        Case(
+            {
+                "train.py": "import os\n\nif os.path.exists('vocab.txt'):\n"
+                "    words = open('vocab.txt').read()\nelse:\n    words = ''\n"
+            }
+        ),
+        Case(
+            {
+                "train.py": "import json\n\ntry:\n    state = json.load(open('state.json'))\n"
+                "except FileNotFoundError:\n    state = {}\n"
+            }
+        ),
+        Case(
+            {
+                "train.py": "import torch\nfrom torch import nn\n\nmodel = nn.Linear(2, 2)\n"
+                "torch.save(model.state_dict(), 'model.pt')\n"
+                "model.load_state_dict(torch.load('model.pt'))\n"
+            }
+        ),
+        Case(
+            {
+                "train.py": "import gdown\nimport torch\n\n"
+                "gdown.download('https://example.org/w', 'weights/w.pt')\n"
+                "torch.load('weights/w.pt')\n"
+            }
+        ),
+        Case(
+            {
+                "train.py": "import subprocess\nimport pandas as pd\n\n"
+                "subprocess.run(['wget', 'https://example.org/data/train.csv'], check=True)\n"
+                "frame = pd.read_csv('train.csv')\n"
+            }
+        ),
+        Case(
+            {
+                "train.py": "from torchvision import datasets\ndatasets.MNIST('mnist', download=True)\n"
+            }
+        ),
+        Case({"train.py": "import numpy as np\nx = np.load('/data/x.npy')\n"}),
+        Case({"train.py": "import pandas as pd\npd.read_csv('https://example.org/train.csv')\n"}),
+        Case({"train.py": "import pandas as pd\npd.read_csv('s3://bucket/train.csv')\n"}),
+        Case(
+            {
+                "train.py": "from transformers import AutoModel\n"
+                "model = AutoModel.from_pretrained('google/flan-t5-small')\n"
+            }
+        ),
+        Case(
+            {
+                "train.py": "import fire\nfrom library import prepare\n\n"
+                "prepare(out_dir='prepared')\ntext = open('prepared/train.txt').read()\n"
+            }
+        ),
+    ),
+)

@@ -1,0 +1,69 @@
+"""Something is written where the user may not write."""
+
+from __future__ import annotations
+
+from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.world import Problem, World
+from epochzero.check.rules.base import Case, Rule
+
+__all__ = ["RULE"]
+
+_CATEGORY = "permission_denied"
+
+
+def _tell(problem: Problem, world: World) -> Told:
+    shown = world.platform.shown(problem.path)
+    return (
+        f"{problem.access.function} writes {shown}, and {problem.detail}.",
+        f"PermissionError: '{shown}' (or OSError: Read-only file system)",
+        "Write to a folder of your own that is writable on the target; take it from an argument.",
+    )
+
+
+_READ_ONLY = '[[mounts]]\npath = "/data"\nwritable = false\n\n[[mounts]]\npath = "/scratch"\n'
+_USER = '[user]\nname = "mara"\nuid = 1000\nhome = "/home/mara"\n'
+_SAVE = "import torch\nmodel = torch.nn.Linear(2, 2)\ntorch.save(model, '/data/model.pt')\n"
+
+RULE = Rule(
+    id="path-not-writable",
+    title="A place is written to that the user may not write to",
+    category=_CATEGORY,
+    why="Data sets are mounted read-only, and on a cluster nobody is administrator. Checkpoints "
+    "and results are written late.",
+    fix="Write to a folder of your own; take it from an argument.",
+    source="Zhang et al., ICSE 2020, Table 1: Permission Denied; section 5.1: validate permissions "
+    "early",
+    check=asker("path-not-writable", _CATEGORY, _tell),
+    catches=(
+        Case({"train.py": _SAVE}, target=_READ_ONLY, line=3),
+        Case(
+            {"train.py": "import os\nos.makedirs('/data/cache', exist_ok=True)\n"},
+            target=_READ_ONLY,
+            line=2,
+        ),
+        Case({"train.py": "open('/results.txt', 'w').write('x')\n"}, target=_USER, line=1),
+        Case({"train.py": "open('/usr/share/notes.txt', 'a').write('x')\n"}, target=_USER, line=1),
+        Case(
+            {
+                "train.py": "import pandas as pd\nframe = pd.DataFrame()\nfor i in range(3):\n"
+                "    frame.to_csv(f'/data/out/{i}.csv')\n"
+            },
+            target=_READ_ONLY,
+            line=4,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": _SAVE.replace("/data/", "/scratch/")}, target=_READ_ONLY),
+        Case({"train.py": "import torch\ntorch.load('/data/model.pt')\n"}, target=_READ_ONLY),
+        Case({"train.py": "open('/results.txt', 'w').write('x')\n"}),
+        Case({"train.py": "open('/tmp/results.txt', 'w').write('x')\n"}, target=_USER),
+        Case(
+            {"train.py": "open('/results.txt', 'w').write('x')\n"},
+            target='[user]\nname = "root"\nuid = 0\nhome = "/root"\n',
+        ),
+        Case(
+            {"train.py": "try:\n    open('/data/lock', 'w').close()\nexcept OSError:\n    pass\n"},
+            target=_READ_ONLY,
+        ),
+    ),
+)

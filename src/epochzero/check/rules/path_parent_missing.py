@@ -1,0 +1,98 @@
+"""Something is written into a folder that nobody makes."""
+
+from __future__ import annotations
+
+from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.world import Problem, World
+from epochzero.check.rules.base import Case, Rule
+
+__all__ = ["RULE"]
+
+_CATEGORY = "path_not_found"
+
+
+def _tell(problem: Problem, world: World) -> Told:
+    access, shown = problem.access, world.platform.shown(problem.path)
+    quiet = access.use.parent == "quiet"
+    error = (
+        f"RuntimeError: Parent directory {shown} does not exist."
+        if access.call.name == "torch.save"
+        else f"FileNotFoundError: No such file or directory: '{shown}'"
+    )
+    return (
+        f"{access.function} writes into {shown}, which is not there and which nothing makes before.",
+        f"{access.function} would write nothing, without an error." if quiet else error,
+        f"Make the folder first: os.makedirs('{shown}', exist_ok=True).",
+    )
+
+
+_MODEL = "import os\nimport torch\n\nmodel = torch.nn.Linear(2, 2)\n"
+_SAVE = "for epoch in range(5):\n    torch.save(model.state_dict(), f'checkpoints/{epoch}.pt')\n"
+
+RULE = Rule(
+    id="path-parent-missing",
+    title="A file is written into a folder that does not exist",
+    category=_CATEGORY,
+    why="Neither open nor torch.save nor to_csv makes folders. On the machine of the author the "
+    "folder is there from earlier runs; the first checkpoint on the target fails.",
+    fix="Make the folder at start-up with os.makedirs(folder, exist_ok=True).",
+    source="Zhang et al., ICSE 2020, Figure 10: 40 hours of 4 GPUs lost to a missing folder",
+    check=asker("path-parent-missing", _CATEGORY, _tell),
+    catches=(
+        Case({"train.py": f"{_MODEL}{_SAVE}"}, line=6),
+        Case(
+            {
+                "train.py": "import pandas as pd\n\ndef report(frame):\n"
+                "    frame.describe().to_csv('reports/summary.csv')\n\n"
+                "report(pd.DataFrame({'a': [1]}))\n"
+            },
+            line=4,
+        ),
+        Case({"train.py": "with open('logs/run.log', 'a') as log:\n    log.write('x')\n"}, line=1),
+        Case(
+            {
+                "train.py": "import logging\n"
+                "logging.basicConfig(filename='logs/train.log', level=logging.INFO)\n"
+            },
+            line=2,
+        ),
+        Case(
+            {"train.py": "from pathlib import Path\nPath('a/b/c').mkdir(exist_ok=True)\n"}, line=2
+        ),
+        Case(
+            {
+                "train.py": f"{_MODEL}best = 1.0\nfor epoch in range(9):\n"
+                "    loss = model(torch.randn(4, 2)).sum().item()\n    if loss < best:\n"
+                "        torch.save(model, 'models/best.pt')\n"
+            },
+            line=9,
+        ),
+        Case(
+            {"train.py": "import matplotlib.pyplot as plt\nplt.savefig('figures/loss.png')\n"},
+            line=2,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": f"{_MODEL}os.makedirs('checkpoints', exist_ok=True)\n{_SAVE}"}),
+        Case({"train.py": f"{_MODEL}{_SAVE}", "checkpoints/.gitkeep": ""}),
+        Case(
+            {
+                "train.py": f"{_MODEL}if not os.path.exists('checkpoints'):\n"
+                f"    os.makedirs('checkpoints')\n{_SAVE}"
+            }
+        ),
+        Case({"train.py": f"{_MODEL}torch.save(model, 'model.pt')\n"}),
+        Case(
+            {
+                "train.py": "from torch.utils.tensorboard import SummaryWriter\n"
+                "writer = SummaryWriter('runs/first')\nopen('runs/notes.txt', 'w').write('x')\n"
+            }
+        ),
+        Case(
+            {
+                "train.py": "import subprocess\nsubprocess.run(['mkdir', '-p', 'out'])\nopen('out/x', 'w')\n"
+            }
+        ),
+        Case({"train.py": "open('/tmp/notes.txt', 'w').write('x')\n"}),
+    ),
+)

@@ -1,0 +1,121 @@
+"""The job installs its libraries itself, each time that it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from epochzero.check.findings import Finding, Severity, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.commands import started, words_of
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_SYSTEM = {"apt", "apt-get", "yum", "dnf", "apk", "zypper"}
+_LOCAL = ("--no-index", "--index-url", "-i", "--find-links", "-f", "--extra-index-url")
+FIX = (
+    "Install it in the image. For pure Python a folder on PYTHONPATH, filled once with "
+    "`pip install --target`, does as well."
+)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    for source in program.job.installs:
+        severity, message, consequence, category = _judged(words_of(source.text), target, pip=True)
+        yield Finding(
+            rule=RULE.id,
+            severity=severity,
+            category=category,
+            phase="initialization",
+            place=source.place,
+            message=message,
+            consequence=consequence,
+            fix=FIX,
+        )
+    for one in started(program):
+        if arguments := _pip_arguments(one.words):
+            severity, message, consequence, category = _judged(arguments, target, pip=True)
+        elif _installs_system_packages(one.words):
+            severity, message, consequence, category = _judged(one.words, target, pip=False)
+        else:
+            continue
+        yield finding_at(
+            one.at,
+            RULE.id,
+            category,
+            message=message,
+            consequence=consequence,
+            fix=FIX,
+            severity=severity if one.at.certain and one.raises else "warning",
+        )
+
+
+def _pip_arguments(words: Sequence[str]) -> tuple[str, ...]:
+    """What stands behind ``pip install``; empty for another command."""
+    for number, word in enumerate(words[:4]):
+        if word.rpartition("/")[2].startswith("pip") and words[number + 1 : number + 2] == (
+            "install",
+        ):
+            return tuple(words[number + 1 :])
+    return ()
+
+
+def _installs_system_packages(words: Sequence[str]) -> bool:
+    return words[0].rpartition("/")[2] in _SYSTEM and bool({"install", "add"} & set(words[1:4]))
+
+
+def _judged(words: Sequence[str], target: Target, *, pip: bool) -> tuple[Severity, str, str, str]:
+    """Severity, message, consequence and category of an installation on the target."""
+    root = target.user.uid == 0 if target.user and target.user.uid is not None else None
+    if not pip and root is False:
+        return (
+            "error",
+            f"{words[0]} needs root, and the job runs as {target.user.name if target.user else ''}.",
+            f"{words[0]}: Permission denied",
+            "permission_denied",
+        )
+    if target.network.internet is False and not any(word.startswith(_LOCAL) for word in words):
+        return (
+            "error",
+            "The job downloads and installs packages, and the target has no internet.",
+            "ERROR: Could not find a version that satisfies the requirement"
+            if pip
+            else "Temporary failure resolving the package server",
+            "communication_failure",
+        )
+    return (
+        "warning",
+        "The job installs packages when it starts: again in every process, whatever versions there "
+        "are on that day.",
+        "PermissionError where the environment belongs to root, or a run with other versions.",
+        "permission_denied",
+    )
+
+
+RULE = Rule(
+    id="pip-install-in-job",
+    title="The job installs its libraries itself",
+    category="permission_denied",
+    why="Jobs run under another user than the image was built by, often without network, and all "
+    "ranks of a node install at once into the same folder.",
+    fix=FIX,
+    source="Zhang et al., ICSE 2020, section 3.2: `pip install` without root is the usual Permission "
+    "Denied",
+    check=_check,
+    catches=(
+        Case(
+            {
+                "train.py": "import subprocess, sys\n"
+                "subprocess.check_call(['pip', 'install', 'einops'])\n"
+            },
+            line=2,
+        ),
+        Case({"train.py": "import os\nos.system('pip install -q einops')\n"}, line=2),
+    ),
+    leaves=(
+        Case({"train.py": "import os\nos.system('pip list')\n"}),
+        Case({"train.py": "print('pip install einops')\n"}),
+    ),
+)

@@ -1,0 +1,150 @@
+"""A program is started that is not on the target's path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.job.model import Job
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.commands import started, words_of
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+# Words that the shell itself understands, and functions that login shells define.
+_OF_THE_SHELL = frozenset(
+    {
+        ".", ":", "[", "[[", "alias", "bg", "break", "case", "cd", "command", "continue",
+        "declare", "echo", "eval", "exec", "exit", "export", "false", "fg", "for",
+        "function", "getopts", "hash", "if", "jobs", "kill", "let", "local", "printf",
+        "pwd", "read", "readonly", "return", "set", "shift", "shopt", "source", "test",
+        "time", "times", "trap", "true", "type", "ulimit", "umask", "unalias", "unset",
+        "until", "wait", "while", "{", "module", "conda"
+    }
+)  # fmt: skip
+
+
+# What hands the job over; it runs where the command is given.
+_SUBMITTERS = {"sbatch", "qsub", "bsub", "kubectl", "docker", "podman"}
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    if target.programs is None:
+        return
+    asked_for = _asked_for(program)
+    for one in started(program):
+        name = one.words[0]
+        if (
+            _is_missing(name, target.programs, one.shell)
+            and name not in asked_for
+            and not guarded(one.at, FileNotFoundError)
+        ):
+            yield finding_at(
+                one.at,
+                RULE.id,
+                RULE.category,
+                message=f"{name} is started, and the target has no such program on its path.",
+                consequence=f"{name}: command not found (exit status 127)"
+                if one.shell
+                else f"FileNotFoundError: [Errno 2] No such file or directory: '{name}'",
+                fix=f"Install {name} in the image, or do without it.",
+                # Without check=True the program goes on after the shell has failed.
+                severity=None if one.raises else "warning",
+            )
+    yield from _of_script(program.job, target.programs)
+
+
+def _of_script(job: Job, programs: frozenset[str]) -> Iterator[Finding]:
+    """Programs that the launch script calls, and the launchers themselves."""
+    if job.container:
+        return  # Which of them run within it is not said.
+    for source in job.programs:
+        name = next(iter(words_of(source.text)), "")
+        if name not in _SUBMITTERS and _is_missing(name, programs, shell=True):
+            yield Finding(
+                rule=RULE.id,
+                severity="error" if job.stops_at_error or name in job.launchers else "warning",
+                category=RULE.category,
+                phase="initialization",
+                place=source.place,
+                message=f"{name} is called, and the target has no such program on its path.",
+                consequence=f"{name}: command not found (exit status 127)",
+                fix=f"Install {name} in the image, or do without it.",
+            )
+
+
+def _is_missing(name: str, programs: frozenset[str], shell: bool) -> bool:
+    return (
+        bool(name)
+        and "/" not in name
+        and name not in programs
+        and not (shell and name in _OF_THE_SHELL)
+    )
+
+
+def _asked_for(program: Program) -> set[str]:
+    """Programs whose presence the program asks for first."""
+    return {
+        value.value
+        for call in program.calls
+        if call.name in {"shutil.which", "distutils.spawn.find_executable"}
+        for value in call.arguments[:1]
+        if isinstance(value, Constant) and isinstance(value.value, str)
+    }
+
+
+RULE = Rule(
+    id="program-missing",
+    title="A program is started that the target has not",
+    category="library_not_found",
+    why="Scoring scripts, video decoders and version control are often started as programs of their "
+    "own, and images hold only what somebody thought of.",
+    fix="Install the program in the image, or do without it.",
+    source="Zhang et al., ICSE 2020, section 3.2: differences between the local environment and the "
+    "platform",
+    check=_check,
+    catches=(
+        Case(
+            {"train.py": "import subprocess\nsubprocess.run(['ffmpeg', '-i', 'a.mp4'])\n"},
+            target='programs = ["bash", "python3"]\n',
+            line=2,
+        ),
+        Case(
+            {"train.py": "import os\n\nos.system('git rev-parse HEAD')\n"},
+            target='programs = ["bash", "python3"]\n',
+            line=3,
+        ),
+        Case(
+            {"run.sh": "set -e\nnumactl -N 0 python train.py\n", "train.py": ""},
+            command=("bash", "run.sh"),
+            target='programs = ["bash", "python"]\n',
+            line=2,
+            path="run.sh",
+        ),
+    ),
+    leaves=(
+        Case({"train.py": "import os\nos.system('git rev-parse HEAD')\n"}),
+        Case(
+            {"train.py": "import os\nos.system('export A=1; git log')\nos.system('./run.sh')\n"},
+            target='programs = ["git"]\n',
+        ),
+        Case(
+            {
+                "train.py": "import subprocess\ntry:\n    subprocess.check_output(['git', 'log'])\n"
+                "except OSError:\n    pass\n"
+            },
+            target='programs = ["bash"]\n',
+        ),
+        Case(
+            {
+                "train.py": "import shutil, subprocess\nif shutil.which('git'):\n"
+                "    subprocess.run(['git', 'log'])\n"
+            },
+            target='programs = ["bash"]\n',
+        ),
+    ),
+)

@@ -1,0 +1,187 @@
+"""A module, name or syntax that the target's Python has not, or no longer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+
+from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.program.events import Imported, Situation
+from epochzero.check.program.model import Module, Program
+from epochzero.check.program.values import External
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.standard import Version, instead_of, lacks_module, lacks_name
+from epochzero.check.rules.syntax_error import NEWER_PYTHON
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+# Modules that an installed distribution puts in the place of a removed one.
+_STANDS_IN = {"distutils": "setuptools"}
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    if target.python is None:
+        return
+    python = target.python[:2]
+    for module in program.modules.values():
+        if module.error and (needed := NEWER_PYTHON.search(module.error.msg or "")):
+            yield _syntax(program, module, f"{needed[1]}.{needed[2]}", python)
+    for event in program.imports:
+        yield from _import(event, python, target)
+    yield from _names(program, python)
+
+
+def _syntax(program: Program, module: Module, needed: str, python: Version) -> Finding:
+    error = module.error
+    assert error is not None
+    return Finding(
+        rule=RULE.id,
+        severity="error",
+        category="syntax_error",
+        phase="initialization",
+        place=module.place(_line(module, error)),
+        message=f"This syntax needs Python {needed}; the target has {_shown(python)}.",
+        consequence=f"SyntaxError: {error.msg}",
+        fix=f"Run the job with Python {needed} or newer, or write it in the older way.",
+        via=next((one.at.via for one in program.imports if one.at.place.path == module.path), ()),
+    )
+
+
+# The parser names the line at which a statement of these ends; people look at where it begins.
+_STATEMENTS: Mapping[str, type[ast.stmt]] = {
+    "Pattern matching": ast.Match,
+    "Exception groups": ast.TryStar,
+    "Parenthesized context": ast.With,
+}
+
+
+def _line(module: Module, error: SyntaxError) -> int:
+    """The line at which the syntax begins that is too new."""
+    end = error.lineno or 0
+    kind = next((kind for said, kind in _STATEMENTS.items() if said in (error.msg or "")), None)
+    if kind is None:
+        return end
+    try:
+        tree = ast.parse(module.text)
+    except (SyntaxError, ValueError, RecursionError):
+        return end
+    starts = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, kind) and node.lineno <= end <= (node.end_lineno or 0)
+    ]
+    return max(starts, default=end)
+
+
+def _import(event: Imported, python: Version, target: Target) -> Iterator[Finding | Unknown]:
+    if guarded(event.at, ModuleNotFoundError):
+        return
+    if why := lacks_module(event.module, python):
+        top = event.module.partition(".")[0]
+        stand_in = _STANDS_IN.get(top)
+        if stand_in and (target.distributions is None or stand_in in target.distributions):
+            return
+        if target.distributions and any(
+            top in (one.modules or ()) for one in target.distributions.values()
+        ):
+            return
+        instead = instead_of(event.module)
+        yield finding_at(
+            event.at,
+            RULE.id,
+            "library_not_found",
+            message=f"{why}; the target has {_shown(python)}.",
+            consequence=f"ModuleNotFoundError: No module named '{event.module}'",
+            fix=f"Use {instead}." if instead else "Use another module, or another Python.",
+        )
+        return
+    for name in event.names:
+        if why := lacks_name(f"{event.module}.{name}", python):
+            yield finding_at(
+                event.at,
+                RULE.id,
+                "library_not_found",
+                message=f"{why}; the target has {_shown(python)}.",
+                consequence=f"ImportError: cannot import name '{name}' from '{event.module}'",
+                fix=_fix(f"{event.module}.{name}"),
+            )
+
+
+def _names(program: Program, python: Version) -> Iterator[Finding]:
+    """Names that are used without being imported: ``collections.Mapping``."""
+    used: dict[tuple[str, Place], Situation] = {}
+    for call in program.calls:
+        used.setdefault((call.name, call.at.place), call.at)
+    for look in program.lookups:
+        if isinstance(look.on, External) and not look.item and not look.stored:
+            used.setdefault((f"{look.on.name}.{look.name}", look.at.place), look.at)
+    # Of a name that is imported it was said at the import.
+    said = {f"{event.module}.{name}" for event in program.imports for name in event.names}
+    for (name, _), at in used.items():
+        if name in said or guarded(at, AttributeError):
+            continue
+        if why := lacks_name(name, python):
+            module, _, attribute = name.rpartition(".")
+            yield finding_at(
+                at,
+                RULE.id,
+                "attribute_not_found",
+                message=f"{why}; the target has {_shown(python)}.",
+                consequence=f"AttributeError: {module.removesuffix('()')} has no {attribute}",
+                fix=_fix(name),
+            )
+
+
+def _fix(name: str) -> str:
+    module, _, attribute = name.rpartition(".")
+    if module == "collections":
+        return f"Use collections.abc.{attribute}."
+    if module == "typing":
+        return f"Import {attribute} from typing_extensions."
+    return "Write it in the way of the target's Python, or run the job with another one."
+
+
+def _shown(python: Version) -> str:
+    return f"Python {python[0]}.{python[1]}"
+
+
+RULE = Rule(
+    id="python-version",
+    title="The target's Python lacks a module, a name or a syntax",
+    category="library_not_found",
+    why="The image on the platform has another Python than the machine on which the job was written. "
+    "Modules of the standard library come and go, and so does syntax.",
+    fix="Choose an image with the Python that the job was written for, or write what both understand.",
+    source="Zhang et al., ICSE 2020, section 3.2: old Python as a cause of Syntax Error and Library "
+    "Not Found; What's New in Python 3.8 to 3.14",
+    check=_check,
+    catches=(
+        Case({"train.py": "import sys\nimport tomllib\n"}, target='python = "3.10"\n', line=2),
+        Case({"train.py": "from collections import Mapping\n"}, target='python = "3.11"\n', line=1),
+        Case({"train.py": "import time\nt = time.clock()\n"}, target='python = "3.11"\n', line=2),
+        Case(
+            {"train.py": "x = 1\nmatch x:\n    case 1:\n        print(x)\n"},
+            target='python = "3.9"\n',
+            line=2,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": "import tomllib\n"}),
+        Case({"train.py": "import tomllib\n"}, target='python = "3.11"\n'),
+        Case(
+            {
+                "train.py": "try:\n    import tomllib\nexcept ImportError:\n    tomllib = None\n",
+            },
+            target='python = "3.10"\n',
+        ),
+        Case({"train.py": "import distutils.util\n"}, target='python = "3.12"\n'),
+        Case(
+            {
+                "train.py": "import sys\nif sys.version_info >= (3, 11):\n    import tomllib\n",
+            },
+            target='python = "3.10"\n',
+        ),
+    ),
+)

@@ -1,0 +1,73 @@
+"""Ranks that all train on the same data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument, does_anywhere, has_framework_loop
+
+__all__ = ["RULE"]
+
+_PARALLEL = "torch.nn.parallel.DistributedDataParallel"
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    if has_framework_loop(program) or not any(one.name == _PARALLEL for one in program.calls):
+        return
+    text = "".join(module.text for module in program.modules.values())
+    if "Sampler" in text or "ampler=" in text or does_anywhere(program, "shard"):
+        return
+    for call in program.calls:
+        shuffle = argument(call, 2, "shuffle")
+        shuffles = isinstance(shuffle, Constant) and shuffle.value is True
+        if call.name == "torch.utils.data.DataLoader" and shuffles and call.complete:
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity="warning",
+                message="The model is trained in parallel, and every rank loads the whole data set.",
+                consequence="All ranks do the same work: an epoch takes as long as on one GPU",
+                fix="Give the loader sampler=DistributedSampler(dataset) and leave shuffle out.",
+            )
+            return
+
+
+_HEAD = (
+    "import torch\nfrom torch import nn\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
+    "from torch.utils.data import DataLoader, DistributedSampler\n\nmodel = DDP(nn.Linear(2, 2))\ndata = [1]\n"
+)
+_PLAIN = _HEAD.replace(", DistributedSampler", "")
+
+RULE = Rule(
+    id="sampler-missing-ddp",
+    title="All ranks train on the same data",
+    category="framework_api_misuse",
+    why="DistributedDataParallel divides the gradients' work, not the data. Without a distributed sampler "
+    "each rank sees all of it.",
+    fix="Use DistributedSampler.",
+    source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, with "
+    "DistributedDataParallel",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_PLAIN}loader = DataLoader(data, batch_size=4, shuffle=True)\n"}, line=8),
+        Case({"train.py": f"{_PLAIN}loader = DataLoader(data, 4, True)\n"}, line=8),
+        Case({"train.py": f"{_PLAIN}\n\ndef load():\n    return DataLoader(data, shuffle=True)\n\n\nload()\n"},
+             line=11),
+        Case({"train.py": _PLAIN.replace("DDP(nn", "nn.parallel.DistributedDataParallel(nn")
+              + "loader = DataLoader(data, shuffle=True)\n"}, line=8),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}loader = DataLoader(data, sampler=DistributedSampler(data))\n"}),
+        Case({"train.py": f"{_PLAIN}loader = DataLoader(data)\n"}),
+        Case({"train.py": _PLAIN.replace("DDP(nn.Linear(2, 2))", "nn.Linear(2, 2)")
+              + "loader = DataLoader(data, shuffle=True)\n"}),
+        Case({"train.py": f"import accelerate\n{_PLAIN}loader = DataLoader(data, shuffle=True)\n"}),
+    ),
+)  # fmt: skip

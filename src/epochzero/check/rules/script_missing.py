@@ -1,0 +1,56 @@
+"""A launch script runs a Python program that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    job = program.job
+    if job.fault:
+        name = job.script or job.module
+        yield Finding(
+            rule=RULE.id,
+            severity="error" if job.certain else "warning",
+            category=RULE.category,
+            phase="initialization",
+            place=job.at,
+            message=f"The job runs {job.fault}.",
+            consequence=f"{job.program}: can't open file '{name}'"
+            if job.script
+            else f"{job.program}: No module named {name}",
+            fix="Correct the name, or bring the file along.",
+        )
+
+
+RULE = Rule(
+    id="script-missing",
+    title="A launch script runs a program that is not there",
+    category="path_not_found",
+    why="A launch script runs its programs one after the other, the evaluation last; a name that was "
+    "changed elsewhere, or a folder that the script has left, is found out after the training.",
+    fix="Correct the name, or bring the file along.",
+    source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
+    check=_check,
+    catches=(
+        Case(
+            {"run.sh": "python train.py\npython evalute.py\n", "train.py": "", "evaluate.py": ""},
+            command=("bash", "run.sh"),
+            line=2,
+            path="run.sh",
+        ),
+    ),
+    leaves=(
+        Case(
+            {"run.sh": "python train.py\npython evaluate.py\n", "train.py": "", "evaluate.py": ""},
+            command=("bash", "run.sh"),
+        ),
+    ),
+)

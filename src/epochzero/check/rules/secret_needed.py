@@ -1,0 +1,182 @@
+"""A service is used that needs a key, and the job has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, External
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+
+@dataclass(frozen=True)
+class _Service:
+    """A service that asks for a key.
+
+    Attributes:
+        calls: the functions that ask; for a method its ending.
+        variables: of which one must be set.
+        keywords: arguments that give the key otherwise.
+        error: what happens without a key.
+        sure: whether there is no other place for the key, such as a file in the home folder.
+        off: variables, and their values, that make it do without.
+        off_mode: values of ``mode=`` that make it do without.
+    """
+
+    calls: tuple[str, ...]
+    variables: tuple[str, ...]
+    keywords: tuple[str, ...]
+    error: str
+    sure: bool = False
+    off: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    off_mode: tuple[str, ...] = ()
+
+
+_SERVICES = (
+    _Service(
+        ("wandb.init",),
+        ("WANDB_API_KEY",),
+        ("settings",),
+        "wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=...)",
+        off=(
+            ("WANDB_MODE", ("offline", "disabled", "dryrun")),
+            ("WANDB_DISABLED", ("true", "1")),
+        ),
+        off_mode=("offline", "disabled"),
+    ),
+    _Service(
+        ("openai.OpenAI", "openai.AsyncOpenAI"),
+        ("OPENAI_API_KEY",),
+        ("api_key",),
+        "openai.OpenAIError: The api_key client option must be set",
+        sure=True,
+    ),
+    _Service(
+        ("comet_ml.Experiment", "comet_ml.start"),
+        ("COMET_API_KEY",),
+        ("api_key",),
+        "ValueError: Comet.ml requires an API key",
+        off=(("COMET_MODE", ("offline", "disabled")),),
+    ),
+    _Service(
+        ("neptune.init_run", "neptune.init"),
+        ("NEPTUNE_API_TOKEN",),
+        ("api_token",),
+        "NeptuneMissingApiTokenException",
+        off=(("NEPTUNE_MODE", ("offline", "debug")),),
+        off_mode=("offline", "debug"),
+    ),
+)
+_GATED = ("meta-llama/", "google/gemma-", "bigcode/starcoder", "black-forest-labs/FLUX.1-dev")
+_HUB_KEYS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN")
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    if target.environment is None or program.job.activated:
+        return
+    present = {*target.environment, *program.job.environment, *_stored(program)}
+    for call in program.calls:
+        for service in _SERVICES:
+            if call.name in service.calls and _needs(service, call, program, target, present):
+                yield _finding(call, service.variables[0], service.error, service.sure)
+                present.update(service.variables)
+        if _is_gated(call) and not present.intersection(_HUB_KEYS):
+            present.add(_HUB_KEYS[0])
+            yield _finding(
+                call, _HUB_KEYS[0], "OSError: You are trying to access a gated repo.", False
+            )
+
+
+def _stored(program: Program) -> Iterator[str]:
+    """Variables that the program itself sets, and those that a call of a library may bring."""
+    for event in program.lookups:
+        if event.on == External("os.environ") and event.stored:
+            yield event.name
+    for call in program.calls:
+        if call.name in ("wandb.login", "dotenv.load_dotenv", "huggingface_hub.login"):
+            yield from (name for service in _SERVICES for name in service.variables)
+            yield from _HUB_KEYS
+
+
+def _needs(
+    service: _Service, call: Called, program: Program, target: Target, present: set[str]
+) -> bool:
+    """Whether this call asks for a key that nobody gives."""
+    given = [name for name in service.keywords if name in call.keywords]
+    if present.intersection(service.variables) or given or not call.complete:
+        return False
+    mode = call.keywords.get("mode")
+    if mode is not None and (not isinstance(mode, Constant) or mode.value in service.off_mode):
+        return False
+    known = {**(target.environment or {}), **program.job.environment}
+    stored = set(_stored(program))
+    return not any(
+        name in stored or (known.get(name) or "").lower() in values for name, values in service.off
+    )
+
+
+def _is_gated(call: Called) -> bool:
+    first = call.arguments[0] if call.arguments else None
+    return (
+        call.name.endswith(".from_pretrained")
+        and isinstance(first, Constant)
+        and isinstance(first.value, str)
+        and first.value.startswith(_GATED)
+        and not {"token", "use_auth_token", "local_files_only"} & set(call.keywords)
+    )
+
+
+def _finding(call: Called, variable: str, error: str, sure: bool) -> Finding:
+    return finding_at(
+        call.at,
+        "secret-needed",
+        "illegal_argument",
+        message=f"{call.name} needs a key, and {variable} is set neither by the job nor on the "
+        "target.",
+        consequence=error,
+        fix=f"Give the job {variable} from the platform's secrets, or switch the service off.",
+        severity=None if sure else "warning",
+    )
+
+
+_ENVIRONMENT = '[environment]\nHOME = "/root"\n'
+
+RULE = Rule(
+    id="secret-needed",
+    title="A service is used without the key that it needs",
+    category="illegal_argument",
+    why="At home the key lies in a file that a login wrote; in the job there is no such file and "
+    "nobody to ask, so that the service refuses at the first call.",
+    fix="Pass the key through the platform's secrets, or switch the service off.",
+    source="Weights & Biases documentation, 'Environment variables'; Hugging Face Hub documentation, "
+    "'Gated models'",
+    check=_check,
+    catches=(
+        Case({"train.py": "import wandb\n\nwandb.init()\n"}, target=_ENVIRONMENT, line=3),
+        Case(
+            {"train.py": "from openai import OpenAI\nclient = OpenAI()\n"},
+            target=_ENVIRONMENT,
+            line=2,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": "import wandb\nwandb.init()\n"}),
+        Case({"train.py": "import wandb\nwandb.init(mode='offline')\n"}, target=_ENVIRONMENT),
+        Case(
+            {"train.py": "import wandb\nwandb.init()\n"},
+            target=_ENVIRONMENT,
+            command=("env", "WANDB_MODE=disabled", "python", "train.py"),
+        ),
+        Case(
+            {"train.py": "import os, wandb\nos.environ['WANDB_API_KEY'] = 'x'\nwandb.init()\n"},
+            target=_ENVIRONMENT,
+        ),
+    ),
+)

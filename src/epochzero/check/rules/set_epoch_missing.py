@@ -1,0 +1,74 @@
+"""A distributed sampler that gives every epoch the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument, does_anywhere, has_framework_loop, optimizer_steps
+
+__all__ = ["RULE"]
+
+_SAMPLERS = frozenset(
+    {"torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler"}
+)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    trains = any(step.at.loop for step in optimizer_steps(program))
+    if not trains or has_framework_loop(program) or does_anywhere(program, "set_epoch"):
+        return
+    for call in program.calls:
+        shuffle = argument(call, 3, "shuffle")
+        is_ordered = isinstance(shuffle, Constant) and not shuffle.value
+        if call.name in _SAMPLERS and not is_ordered and call.complete:
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity="warning",
+                message="The sampler's set_epoch is never called.",
+                consequence="Every epoch has the same order of the data",
+                fix="Call sampler.set_epoch(epoch) at the start of each epoch.",
+            )
+            return
+
+
+_HEAD = (
+    "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, DistributedSampler\n\n"
+    "model, data = nn.Linear(2, 2), torch.rand(8, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
+)
+_LOOP = (
+    "for epoch in range(3):\n{}    for x in DataLoader(data, sampler=sampler):\n"
+    "        optimizer.zero_grad()\n        model(x).sum().backward()\n        optimizer.step()\n"
+)
+_PLAIN = _LOOP.format("")
+
+RULE = Rule(
+    id="set-epoch-missing",
+    title="A distributed sampler gives every epoch the same order",
+    category="framework_api_misuse",
+    why="The sampler shuffles by its seed and the epoch that it is told. Untold, it is always epoch 0.",
+    fix="Call sampler.set_epoch(epoch).",
+    source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, warning on set_epoch",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data)\n{_PLAIN}"}, line=7),
+        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data, shuffle=True)\n{_PLAIN}"}, line=7),
+        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data, 2, 0)\n{_PLAIN}"}, line=7),
+        Case({"train.py": f"{_HEAD}import torch.utils.data.distributed as d\n"
+              f"sampler = d.DistributedSampler(data)\n{_PLAIN}"}, line=8),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data)\n"
+              + _LOOP.format("    sampler.set_epoch(epoch)\n")}),
+        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data, shuffle=False)\n{_PLAIN}"}),
+        Case({"train.py": f"{_HEAD}sampler = None\n{_PLAIN}"}),
+        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data)\n"}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,140 @@
+"""Probabilities given to a loss that wants scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Instance, Value
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_WRONG: Mapping[str, frozenset[str]] = {
+    "cross_entropy": frozenset({"softmax"}),
+    "binary_cross_entropy_with_logits": frozenset({"sigmoid", "softmax"}),
+    "nll_loss": frozenset({"softmax", "sigmoid"}),
+}
+_MODULES = {
+    "torch.nn.CrossEntropyLoss().__call__": "cross_entropy",
+    "torch.nn.BCEWithLogitsLoss().__call__": "binary_cross_entropy_with_logits",
+    "torch.nn.NLLLoss().__call__": "nll_loss",
+}
+_WANTS = {
+    "cross_entropy": "scores, to which it applies log_softmax itself",
+    "binary_cross_entropy_with_logits": "scores, to which it applies the sigmoid itself",
+    "nll_loss": "logarithms of probabilities",
+}
+_FUNCTIONS = {
+    "torch.softmax": "softmax",
+    "torch.nn.functional.softmax": "softmax",
+    "torch.nn.Softmax().__call__": "softmax",
+    "torch.sigmoid": "sigmoid",
+    "torch.nn.functional.sigmoid": "sigmoid",
+    "torch.nn.Sigmoid().__call__": "sigmoid",
+}
+_KEEPING = frozenset(
+    {"squeeze", "unsqueeze", "view", "reshape", "float", "flatten", "to", "contiguous"}
+)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    last_layers = _last_layers(program)
+    for call in program.calls:
+        loss = _loss(call.name)
+        value = call.arguments[0] if call.arguments else call.keywords.get("input")
+        applied = _applied(value, last_layers)
+        if loss and applied in _WRONG[loss]:
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity="warning",
+                message=f"{loss} takes {_WANTS[loss]}; it is given the output of {applied}.",
+                consequence="The loss falls slowly and stays high, or has the wrong sign",
+                fix=f"Leave {applied} out before the loss; apply it where predictions are made."
+                if loss != "nll_loss"
+                else "Use log_softmax before nll_loss, or cross_entropy on the scores.",
+            )
+
+
+def _loss(name: str) -> str:
+    if name.startswith("torch.nn.functional."):
+        last = name.rpartition(".")[2]
+        return last if last in _WRONG else ""
+    return _MODULES.get(name, "")
+
+
+def _last_layers(program: Program) -> dict[object, str]:
+    """By the place where a Sequential was made, what its last layer applies."""
+    found: dict[object, str] = {}
+    for call in program.calls:
+        if call.name == "torch.nn.Sequential" and call.complete and call.arguments:
+            last = call.arguments[-1]
+            made = last.made_by if isinstance(last, Instance) else ""
+            applied = _FUNCTIONS.get(f"{made}().__call__", "")
+            found[call.result.place if isinstance(call.result, Instance) else None] = applied
+    for call in program.calls:
+        if call.name == "torch.nn.Sequential().__call__" and isinstance(call.receiver, Instance):
+            applied = found.get(call.receiver.place, "")
+            if applied and isinstance(call.result, Instance):
+                found[call.result.place] = applied
+    return found
+
+
+def _applied(value: Value | None, last_layers: Mapping[object, str]) -> str:
+    """Which of the functions a value surely is the result of."""
+    if not isinstance(value, Instance) or value.place is None:
+        return ""
+    if value.made_by in _FUNCTIONS:
+        return _FUNCTIONS[value.made_by]
+    if value.made_by == "torch.nn.Sequential().__call__":
+        return last_layers.get(value.place, "")
+    maker, _, method = value.made_by.rpartition(".")
+    applied = _FUNCTIONS.get(maker.removesuffix("()"), "")
+    if method in _KEEPING and applied:
+        return applied
+    return method if method in ("softmax", "sigmoid") and maker.startswith("torch.") else ""
+
+
+_HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\nlayer = nn.Linear(4, 3)\n"
+_DATA = "x, y = torch.rand(8, 4), torch.randint(3, (8,))\n"
+_NET = (
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.fc = nn.Linear(4, 3)\n\n    def forward(self, x):\n        return {}\n\n\n"
+    "net, loss = Net(), nn.{}()\nprint(loss(net(x), y))\n"
+)
+
+RULE = Rule(
+    id="softmax-before-cross-entropy",
+    title="A loss that wants scores is given probabilities",
+    category="framework_api_misuse",
+    why="CrossEntropyLoss has its own log_softmax and BCEWithLogitsLoss its own sigmoid. Applied twice, "
+    "gradients are small and the model learns little; nothing fails.",
+    fix="Give the loss the scores.",
+    source="PyTorch documentation, torch.nn.CrossEntropyLoss, BCEWithLogitsLoss and NLLLoss, shape and "
+    "meaning of input",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}{_DATA}p = F.softmax(layer(x), dim=1)\n"
+              "print(F.cross_entropy(p, y))\n"}, line=8),
+        Case({"train.py": _HEAD + _DATA + _NET.format("torch.softmax(self.fc(x), 1)",
+              "CrossEntropyLoss")}, line=17),
+        Case({"train.py": f"{_HEAD}{_DATA}loss = nn.BCEWithLogitsLoss()\n"
+              "print(loss(torch.sigmoid(layer(x)), x))\n"}, line=8),
+        Case({"train.py": f"{_HEAD}{_DATA}net = nn.Sequential(layer, nn.Softmax(dim=1))\n"
+              "loss = nn.CrossEntropyLoss()\nprint(loss(net(x), y))\n"}, line=9),
+        Case({"train.py": f"{_HEAD}{_DATA}print(F.nll_loss(F.softmax(layer(x), -1), y))\n"}, line=7),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}{_DATA}print(F.cross_entropy(layer(x), y))\n"}),
+        Case({"train.py": f"{_HEAD}{_DATA}print(F.nll_loss(F.log_softmax(layer(x), 1), y))\n"}),
+        Case({"train.py": f"{_HEAD}{_DATA}print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))\n"}),
+        Case({"train.py": f"{_HEAD}{_DATA}scores = layer(x)\nprint(F.cross_entropy(scores, y))\n"
+              "print(scores.softmax(1))\n"}),
+        Case({"train.py": _HEAD + _DATA + _NET.format("self.fc(x)", "CrossEntropyLoss")}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,209 @@
+"""What is saved does not fit where it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.paths.accesses import Access, accesses_of, argument
+from epochzero.check.paths.platform import Platform
+from epochzero.check.paths.sizes import parameters, saved_bytes, times_saved
+from epochzero.check.paths.world import world_of
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_CATEGORY = "storage_full"
+_SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
+_DOCKER_SHARED_BYTES = 64 << 20
+"""Shared memory of a container that nobody asked more for."""
+
+
+def _check(program: Program, target: Target) -> Iterator[Finding | Unknown]:
+    platform = world_of(program, target).platform
+    for call in program.calls:
+        if call.name in _SAVES:
+            yield from _saved(program, platform, call)
+        elif call.name.endswith("TrainingArguments"):
+            yield from _trained(program, platform, call)
+        elif call.name == "torch.utils.data.DataLoader":
+            yield from _loaded(target, call)
+
+
+def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Finding | Unknown]:
+    """A call that saves a model, once or in a loop."""
+    for access in accesses_of(call, {}):
+        free = _free(platform, access)
+        value = argument(call, 0, "obj" if call.name == "torch.save" else "tensors")
+        if free is None or value is None:
+            continue
+        size = saved_bytes(program, value)
+        if size is None:
+            reason = "the size of what is saved is not known"
+            what = "whether the checkpoints fit where they are saved"
+            yield Unknown(what, reason, call.at.place)
+        else:
+            kept = 1 if access.text.known else times_saved(program, call.at.place, call.at.via)
+            yield from _judged(platform, call, access, size, kept, free)
+
+
+def _trained(program: Program, platform: Platform, call: Called) -> Iterator[Finding]:
+    """Checkpoints of the Trainer of transformers: weights and the states of AdamW."""
+    loads = [one.result for one in program.calls if one.name.endswith(".from_pretrained")]
+    counts = [count for one in loads if (count := parameters(program, one)) is not None]
+    kept = _kept(call)
+    for access in accesses_of(call, {}):
+        free = _free(platform, access)
+        if counts and kept and free is not None and access.use.path == "output_dir":
+            yield from _judged(platform, call, access, max(counts) * 12, kept, free)
+
+
+def _kept(call: Called) -> int:
+    """How many checkpoints the Trainer keeps; 0 when that is not known."""
+    names = ("save_total_limit", "num_train_epochs", "max_steps", "save_steps")
+    limit, epochs, steps, every = (_whole(call, name) for name in names)
+    if call.keywords.get("save_strategy") == Constant("no"):
+        return 0
+    if limit:
+        return limit
+    strategy = call.keywords.get("save_strategy")
+    if isinstance(strategy, Constant) and strategy.value == "epoch":
+        return epochs
+    return steps // (every or 500)
+
+
+def _whole(call: Called, name: str) -> int:
+    value = call.keywords.get(name)
+    return value.value if isinstance(value, Constant) and isinstance(value.value, int) else 0
+
+
+def _judged(
+    platform: Platform, call: Called, access: Access, size: float, kept: int, free: int
+) -> Iterator[Finding]:
+    if size * kept <= free:
+        return
+    many = f"{kept} checkpoints of {_shown(size)} each" if kept > 1 else f"{_shown(size)}"
+    where = access.text.beginning or "the place"
+    yield Finding(
+        "storage-too-small",
+        "error" if call.at.certain or call.at.loop else "warning",
+        _CATEGORY,
+        call.at.phase,
+        call.at.place,
+        f"{access.function} saves {many}, {_shown(size * kept)} in all, to {where}, where "
+        f"{_shown(free)} are free.",
+        "OSError: [Errno 28] No space left on device (or Disk quota exceeded)",
+        "Keep fewer checkpoints, overwrite one, save to a larger file system, or ask for more quota.",
+        call.at.via,
+    )
+
+
+def _free(platform: Platform, access: Access) -> int | None:
+    """Bytes that may still be written where the path is; None when not known."""
+    beginning = access.text.beginning
+    if not beginning or (not platform.working_folder and not beginning.startswith("/")):
+        return None
+    mount = platform.mount(platform.absolute(beginning))
+    known = (
+        [one for one in (mount.free_bytes, mount.quota_bytes) if one is not None] if mount else []
+    )
+    return min(known) if known else None
+
+
+def _shown(size: float) -> str:
+    for unit, bytes_ in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if size >= bytes_:
+            return f"{size / bytes_:.1f} {unit}"
+    return f"{size / 1e3:.0f} kB"
+
+
+def _loaded(target: Target, call: Called) -> Iterator[Finding]:
+    """Workers hand their batches over in shared memory, which containers have little of."""
+    workers = argument(call, 5, "num_workers")
+    shared = target.shared_memory_bytes
+    if shared is None or shared > _DOCKER_SHARED_BYTES:
+        return
+    if not isinstance(workers, Constant) or not isinstance(workers.value, int) or not workers.value:
+        return
+    yield Finding(
+        "storage-too-small",
+        "warning",
+        _CATEGORY,
+        call.at.phase,
+        call.at.place,
+        f"{workers.value} workers of the DataLoader hand batches over in /dev/shm, which has only "
+        f"{_shown(shared)}.",
+        "RuntimeError: DataLoader worker is killed by signal: Bus error (insufficient shared memory)",
+        "Give the container more (docker --shm-size=8g, a memory volume at /dev/shm), or set "
+        "num_workers=0.",
+        call.at.via,
+    )
+
+
+_SMALL = '[[mounts]]\npath = "/scratch"\nfree_bytes = 100000000\n'
+_LINEAR = "import torch\nmodel = torch.nn.Linear(4096, 4096)\n"
+_LOOP = "for epoch in range({}):\n    torch.save(model.state_dict(), f'/scratch/{{epoch}}.pt')\n"
+_NET = (
+    "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+    "        super().__init__()\n        self.table = nn.Embedding(50000, 512)\n"
+    "        self.head = nn.Linear(512, 50000)\n\n\nmodel = Net()\n"
+)
+_LOADER = "from torch.utils.data import DataLoader\nloader = DataLoader([1, 2], num_workers={})\n"
+
+RULE = Rule(
+    id="storage-too-small",
+    title="What is saved does not fit where it is saved",
+    category=_CATEGORY,
+    why="Checkpoints add up: their size times how many are kept is known before the run, and the "
+    "file system or the quota is full only after hours.",
+    fix="Keep fewer checkpoints, or save to a larger file system.",
+    source="mlfoundations/open_lm #154; open-mmlab/mmdetection #12069: the quota, not the free space",
+    check=_check,
+    catches=(
+        Case({"train.py": _LINEAR + _LOOP.format(5)}, target=_SMALL, line=4),
+        Case({"train.py": f"{_NET}torch.save(model, '/scratch/net.pt')\n"}, target=_SMALL, line=13),
+        Case(
+            {
+                "train.py": f"{_LINEAR}optimizer = torch.optim.Adam(model.parameters())\n"
+                "torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict()}, "
+                "'/scratch/last.pt')\n"
+            },
+            target=_SMALL,
+            line=4,
+        ),
+        Case(
+            {"train.py": _LINEAR + _LOOP.format(5)},
+            target='[[mounts]]\npath = "/scratch"\nfree_bytes = 10000000000\n'
+            "quota_bytes = 100000000\n",
+            line=4,
+        ),
+        Case(
+            {
+                "train.py": "from transformers import AutoModel, TrainingArguments\n"
+                "model = AutoModel.from_pretrained('gpt2')\n"
+                "args = TrainingArguments('/scratch/out', save_total_limit=3)\n"
+            },
+            target=_SMALL,
+            line=3,
+        ),
+        Case({"train.py": _LOADER.format(4)}, target="shared_memory_bytes = 67108864\n", line=2),
+    ),
+    leaves=(
+        Case({"train.py": _LINEAR + _LOOP.format(1)}, target=_SMALL),
+        Case(
+            {
+                "train.py": f"{_LINEAR}for epoch in range(50):\n"
+                "    torch.save(model.state_dict(), '/scratch/last.pt')\n"
+            },
+            target=_SMALL,
+        ),
+        Case({"train.py": _LINEAR + _LOOP.format(50)}, target='[[mounts]]\npath = "/scratch"\n'),
+        Case({"train.py": _LINEAR + _LOOP.format(50)}),
+        Case({"train.py": _LOADER.format(0)}, target="shared_memory_bytes = 67108864\n"),
+        Case({"train.py": _LOADER.format(4)}, target="shared_memory_bytes = 8589934592\n"),
+    ),
+)

@@ -1,0 +1,106 @@
+"""A torch module whose constructor does not call that of nn.Module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from epochzero.check.calls import own_bases
+from epochzero.check.code import Code, Function, code_of
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Module, Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    for module in program.modules.values():
+        code = code_of(module)
+        for cls in code.of(ast.ClassDef):
+            if not _is_module(program, module, cls):
+                continue
+            init = next((one for one in code.methods(cls) if one.name == "__init__"), None)
+            set_first = _first_layer(code, init) if init else None
+            at = reach.at(module, set_first) if set_first is not None else None
+            if at is not None:
+                yield finding_at(
+                    at,
+                    RULE.id,
+                    RULE.category,
+                    severity=reach.severity(at),
+                    message=f"{cls.name}.__init__ gives itself a layer before, or without, calling "
+                    "super().__init__().",
+                    consequence="AttributeError: cannot assign module before Module.__init__() call",
+                    fix="Begin __init__ with super().__init__().",
+                )
+
+
+def _is_module(program: Program, module: Module, cls: ast.ClassDef) -> bool:
+    """Whether a class derives from nn.Module and from nothing that is not known."""
+    line = own_bases(program, module, cls)
+    names = [name for where, one in line or () for name in code_of(where).library_bases(one)]
+    return bool(names) and all(name in _MODULE for name in names)
+
+
+def _first_layer(code: Code, init: Function) -> ast.AST | None:
+    """Where ``self.x = nn.Something(...)`` comes before any call that may be the constructor's."""
+    for statement in init.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Attribute) and node.attr == "__init__":
+                return None
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "super"
+            ):
+                return None
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            made = code.imported_name(statement.value.func)
+            to_self = any(
+                isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+                for one in statement.targets
+            )
+            if to_self and made.startswith("torch.nn.") and made.rpartition(".")[2][:1].isupper():
+                return statement
+    return None
+
+
+def _net(*lines: str, base: str = "nn.Module") -> dict[str, str]:
+    body = "".join(f"        {line}\n" for line in lines)
+    return {
+        "train.py": f"import torch\nfrom torch import nn\n\n\nclass Net({base}):\n"
+        f"    def __init__(self):\n{body}\n    def forward(self, x):\n        return self.fc(x)\n\n\n"
+        "print(Net())\n"
+    }
+
+
+RULE = Rule(
+    id="super-init-missing",
+    title="A module's constructor does not call that of nn.Module",
+    category="framework_api_misuse",
+    why="nn.Module prepares in its constructor the place for layers. Setting one before fails.",
+    fix="Begin __init__ with super().__init__().",
+    source="PyTorch documentation, torch.nn.Module: super().__init__() must be called before assignment "
+    "on the child",
+    check=_check,
+    catches=(
+        Case(_net("self.fc = nn.Linear(2, 2)"), line=7),
+        Case(_net("self.width = 2", "self.fc = nn.Linear(2, self.width)"), line=8),
+        Case(_net("self.fc = nn.Linear(2, 2)", "super().__init__()"), line=7),
+        Case(_net("self.fc = torch.nn.Linear(2, 2)", base="torch.nn.Module"), line=7),
+    ),
+    leaves=(
+        Case(_net("super().__init__()", "self.fc = nn.Linear(2, 2)")),
+        Case(_net("super(Net, self).__init__()", "self.fc = nn.Linear(2, 2)")),
+        Case(_net("nn.Module.__init__(self)", "self.fc = nn.Linear(2, 2)")),
+        Case(_net("self.fc = nn.Linear(2, 2)", base="object")),
+        Case(_net("self.width = 2", "super().__init__()", "self.fc = nn.Linear(2, 2)")),
+    ),
+)

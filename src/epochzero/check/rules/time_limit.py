@@ -1,0 +1,69 @@
+"""More time is asked for than the target gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.world import said_at
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_TIME = ("sbatch --time", "sbatch -t", "srun --time", "--time", "activeDeadlineSeconds")
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    asked, most = program.job.time_limit_s, target.time_limit_s
+    if asked is None or most is None or asked <= most:
+        return
+    yield Finding(
+        "time-limit",
+        "error",
+        "interrupted",
+        "initialization",
+        said_at(program.job, *_TIME),
+        f"The job asks for {_hours(asked)}, and the target gives {_hours(most)}.",
+        "The scheduler refuses the job, leaves it in the queue, or ends it at its own limit",
+        f"Ask for at most {_hours(most)}, and save checkpoints that a next job goes on from.",
+    )
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
+
+
+_BATCH = "#!/bin/bash\n#SBATCH --time={time}\npython train.py\n"
+
+RULE = Rule(
+    id="time-limit",
+    title="More time is asked for than the target gives",
+    category="interrupted",
+    why="Partitions differ in their longest time. A job that asks for more is refused, or waits "
+    "forever with the reason PartitionTimeLimit.",
+    fix="Ask for less time, and go on from checkpoints.",
+    source="sbatch(1), --time",
+    check=_check,
+    catches=(
+        Case(
+            {"train.py": "", "run.sh": _BATCH.format(time="2-00:00:00")},
+            target="time_limit_s = 86400\n",
+            command=("sbatch", "run.sh"),
+            path="run.sh",
+            line=2,
+        ),
+    ),
+    leaves=(
+        Case(
+            {"train.py": "", "run.sh": _BATCH.format(time="1-00:00:00")},
+            target="time_limit_s = 86400\n",
+            command=("sbatch", "run.sh"),
+        ),
+        Case(
+            {"train.py": "", "run.sh": _BATCH.format(time="2-00:00:00")},
+            command=("sbatch", "run.sh"),
+        ),
+    ),
+)

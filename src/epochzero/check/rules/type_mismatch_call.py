@@ -1,0 +1,134 @@
+"""Values of the wrong type given to built-in functions and to PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Value
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_INTEGERS = {
+    "builtins.range": ((0, ""), (1, ""), (2, "")),
+    "torch.utils.data.DataLoader": ((1, "batch_size"), (5, "num_workers")),
+    "torch.manual_seed": ((0, "seed"),),
+    "torch.nn.Linear": ((0, "in_features"), (1, "out_features")),
+    "torch.nn.Embedding": ((0, "num_embeddings"), (1, "embedding_dim")),
+    "torch.nn.Conv2d": ((0, "in_channels"), (1, "out_channels")),
+    "torch.set_num_threads": ((0, ""),),
+    "numpy.random.seed": ((0, "seed"),),
+    "random.sample": ((1, "k"),),
+}
+_NUMBERS = {
+    "time.sleep": ((0, ""),),
+    "torch.optim.SGD": ((1, "lr"), (2, "momentum")),
+    "torch.optim.Adam": ((1, "lr"),),
+    "torch.optim.AdamW": ((1, "lr"),),
+    "torch.optim.RMSprop": ((1, "lr"),),
+    "torch.nn.Dropout": ((0, "p"),),
+    "math.sqrt": ((0, ""),),
+    "math.log": ((0, ""),),
+    "math.ceil": ((0, ""),),
+    "math.floor": ((0, ""),),
+    "builtins.abs": ((0, ""),),
+    "builtins.round": ((0, ""),),
+}
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    for call in program.calls:
+        for value, wanted in _wrong(call):
+            if guarded(call.at, TypeError):
+                continue
+            kind = type(value.value).__name__
+            said = _said(value.origin)
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity=reach.severity(call.at),
+                message=f"{_short(call.name)}() is given {value.value!r:.60}, a {kind}{said}; it takes "
+                f"{wanted}.",
+                consequence=f"TypeError: {_short(call.name)}() was given a {kind}",
+                fix="Give the option type=int or type=float."
+                if said and kind == "str"
+                else f"Give it {wanted}.",
+            )
+            break
+
+
+def _wrong(call: Called) -> Iterator[tuple[Constant, str]]:
+    """The arguments that are surely of the wrong type, and what is wanted."""
+    for position, name in _INTEGERS.get(call.name, ()):
+        value = _argument(call, position, name)
+        if isinstance(value, Constant) and isinstance(value.value, str | float | bytes):
+            yield value, "an integer"
+    for position, name in _NUMBERS.get(call.name, ()):
+        value = _argument(call, position, name)
+        if isinstance(value, Constant) and isinstance(value.value, str | bytes):
+            yield value, "a number"
+
+
+def _argument(call: Called, position: int, name: str) -> Value | None:
+    if name and name in call.keywords:
+        return call.keywords[name]
+    return call.arguments[position] if position < len(call.arguments) else None
+
+
+def _said(origin: Place | None) -> str:
+    """Where a value was given, if not in the call."""
+    if origin is None:
+        return ""
+    if origin.path == "<command>":
+        return " from the command line"
+    return " from an option's default" if "add_argument" in origin.code else ""
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("builtins.")
+
+
+_HEAD = "import argparse\n\nparser = argparse.ArgumentParser()\n"
+_EPOCHS = {
+    "train.py": _HEAD + "parser.add_argument('--epochs', default=3)\nargs = parser.parse_args()\n"
+    "for epoch in range(args.epochs):\n    print(epoch)\n"
+}
+_TYPED = {"train.py": _EPOCHS["train.py"].replace("default=3", "type=int, default=3")}
+_RATE = {
+    "train.py": f"{_HEAD}import torch\nparser.add_argument('--lr', default='0.1')\n"
+    "args = parser.parse_args()\nnet = torch.nn.Linear(2, 2)\n"
+    "optimizer = torch.optim.SGD(net.parameters(), lr=args.lr)\n"
+}
+
+RULE = Rule(
+    id="type-mismatch-call",
+    title="A value of the wrong type is given to a function",
+    category="type_mismatch",
+    why="An option without type= is a text, a half of a number is a float. Python finds out when the "
+    "value is used.",
+    fix="Give the option a type, or convert the value.",
+    source="Zhang et al., ICSE 2020, Table 1, Type Mismatch; Python documentation, argparse, type",
+    check=_check,
+    catches=(
+        Case(_EPOCHS, ("--epochs", "5"), line=6),
+        Case(_RATE, line=8),
+        Case({"train.py": "steps = 100\nfor step in range(steps / 10):\n    print(step)\n"}, line=2),
+        Case({"train.py": "from torch import nn\nhidden = 256\nlayer = nn.Linear(hidden / 2, 10)\n"},
+             line=3),
+    ),
+    leaves=(
+        Case(_TYPED, ("--epochs", "5")),
+        Case(_EPOCHS),
+        Case({"train.py": "steps = 100\nfor step in range(steps // 10):\n    print(step)\n"}),
+        Case({"train.py": "import sys\nfor step in range(int(sys.argv[1])):\n    print(step)\n"}, ("3",)),
+        Case({"train.py": "try:\n    range(1.5)\nexcept TypeError:\n    print('no')\n"}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,157 @@
+"""A name that nothing defines."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Module, Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.flakes import Flake, flakes
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+# Whoever puts names where no assignment does.
+_EVERYWHERE = re.compile(r"\b(?:builtins|__builtins__|__builtin__)\b")
+_IN_MODULE = re.compile(r"\bglobals\(\)|\bexec\s*\(|\bvars\(\)|\binject")
+_OF_LAUNCHER = {
+    "kernprof": {"profile"},
+    "ipython": {"get_ipython", "display"},
+}
+ANNOTATIONS_ARE_LAZY = (3, 14)
+"""From this version on annotations are evaluated only when asked for (PEP 649)."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    if any(_EVERYWHERE.search(module.text) for module in program.modules.values()):
+        return
+    given = {name for one in program.job.launchers for name in _OF_LAUNCHER.get(one, ())}
+    lazy = target.python is not None and target.python[:2] >= ANNOTATIONS_ARE_LAZY
+    for flake in flakes(program, ("UndefinedName", "UndefinedLocal")):
+        if flake.kind == "UndefinedName":
+            name = str(flake.values[0])
+            if name not in given and _is_evaluated(flake, name, lazy):
+                yield _undefined(flake, name)
+        else:
+            yield _unbound(flake, str(flake.values[0]))
+
+
+def _undefined(flake: Flake, name: str) -> Finding:
+    near = get_close_matches(name, _names(flake.module), n=1, cutoff=0.8)
+    hint = f"write {near[0]} if that is meant, else " if near else ""
+    fix = f"{hint}define or import {name} before it is used."
+    return flake.finding(
+        RULE.id,
+        RULE.category,
+        f"Nothing defines {name}.",
+        f"NameError: name '{name}' is not defined",
+        fix[0].upper() + fix[1:],
+    )
+
+
+def _unbound(flake: Flake, name: str) -> Finding:
+    return flake.finding(
+        RULE.id,
+        RULE.category,
+        f"{name} is read before the function assigns it; the assignment below makes it local.",
+        "UnboundLocalError: cannot access local variable "
+        f"'{name}' where it is not associated with a value",
+        f"Write `global {name}` first, or give the local variable another name.",
+    )
+
+
+def _names(module: Module) -> Iterator[str]:
+    assert module.tree is not None
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        elif isinstance(node, ast.arg):
+            yield node.arg
+    yield from dir(builtins)
+
+
+def _is_evaluated(flake: Flake, name: str, lazy: bool) -> bool:
+    """Whether the name is looked up when the code runs: not in a text, nor in a lazy annotation."""
+    tree = flake.module.tree
+    assert tree is not None
+    if _IN_MODULE.search(flake.module.text):
+        return False
+    where = (flake.place.line, flake.column)
+    lazy = lazy or any(
+        isinstance(node, ast.ImportFrom)
+        and node.module == "__future__"
+        and any(alias.name == "annotations" for alias in node.names)
+        for node in tree.body
+    )
+    unread = {id(part) for one in _annotations(tree, lazy) for part in ast.walk(one)}
+    return any(
+        isinstance(node, ast.Name)
+        and node.id == name
+        and (node.lineno, node.col_offset) == where
+        and id(node) not in unread
+        for node in ast.walk(tree)
+    )
+
+
+def _annotations(tree: ast.Module, lazy: bool) -> Iterator[ast.expr]:
+    """The annotations that are not evaluated."""
+    for node in ast.walk(tree):
+        if lazy and isinstance(node, ast.arg) and node.annotation:
+            yield node.annotation
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if lazy and node.returns:
+                yield node.returns
+            # Those of a function's variables never are (PEP 526).
+            yield from (n.annotation for n in ast.walk(node) if isinstance(n, ast.AnnAssign))
+        elif lazy and isinstance(node, ast.AnnAssign):
+            yield node.annotation
+
+
+RULE = Rule(
+    id="undefined-name",
+    title="A name is used that nothing defines",
+    category="undefined_variable",
+    why="Python looks a name up when the line runs, so a misspelt name or a forgotten import in code "
+    "that runs after the first epoch fails only then.",
+    fix="Define or import the name before it is used.",
+    source="Zhang et al., ICSE 2020, Table 1: Undefined Variable, 59 of 4,960 failures",
+    check=_check,
+    catches=(
+        Case({"train.py": "import os\n\nepochs = 3\nprint(epoch)\nos.getcwd()\n"}, line=4),
+        Case(
+            {
+                "train.py": "import os\n\ndef save(path):\n    os.makedirs(path)\n"
+                "    torch.save({}, path)\n\nif __name__ == '__main__':\n    save('out')\n"
+            },
+            line=5,
+        ),
+        Case(
+            {
+                "train.py": "import helper\n\nhelper.run()\n",
+                "helper.py": "best = 0\n\ndef run():\n    print(best)\n    best = 1\n",
+            },
+            line=4,
+            path="helper.py",
+        ),
+    ),
+    leaves=(
+        Case(
+            {
+                "train.py": "from __future__ import annotations\n\n"
+                "def f(x: Tensor) -> 'Other':\n    y: Late = x\n    return y\n\nf(1)\n"
+            }
+        ),
+        Case({"train.py": "try:\n    unicode\nexcept NameError:\n    unicode = str\n"}),
+        Case({"train.py": "def unused():\n    return missing\n\nprint('done')\n"}),
+        Case({"train.py": "import builtins\n\nbuiltins.log = print\nlog('x')\n"}),
+    ),
+)

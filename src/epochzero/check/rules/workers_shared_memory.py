@@ -1,0 +1,92 @@
+"""Data loader workers where the target has no room for their batches, or too few processors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+ENOUGH_BYTES = 128 << 20
+"""Docker gives 64 MiB when nothing is said; that is too little for batches of images."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    have = target.shared_memory_bytes
+    if have is None or have >= ENOUGH_BYTES:
+        return
+    for call in program.calls:
+        workers = argument(call, 5, "num_workers")
+        if call.name != "torch.utils.data.DataLoader" or not isinstance(workers, Constant):
+            continue
+        if isinstance(workers.value, int) and workers.value > 0 and not _uses_files(program):
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity="warning",
+                message=f"{workers.value} workers pass batches through /dev/shm, of which the target has "
+                f"{have >> 20} MiB.",
+                consequence="RuntimeError: DataLoader worker is killed by signal: Bus error. It is possible "
+                "that dataloader's workers are out of shared memory",
+                fix="Run the container with more (--shm-size, or --ipc=host; in Kubernetes an emptyDir of "
+                "medium Memory at /dev/shm), or use num_workers=0.",
+            )
+            return
+
+
+def _uses_files(program: Program) -> bool:
+    """Whether the job passes tensors through files instead."""
+    return any(call.name == "torch.multiprocessing.set_sharing_strategy" for call in program.calls)
+
+
+def _job(arguments: str, before: str = "") -> dict[str, str]:
+    return {
+        "train.py": f"import torch\nfrom torch.utils.data import DataLoader\n{before}\n"
+        f"loader = DataLoader([1, 2], {arguments})\n"
+    }
+
+
+_SMALL = 'shared_memory_bytes = "64 MiB"\n'
+_OPTION = {
+    "train.py": "import argparse\nfrom torch.utils.data import DataLoader\n\n"
+    "p = argparse.ArgumentParser()\np.add_argument('--workers', type=int, default=4)\na = p.parse_args()\n"
+    "loader = DataLoader([1], num_workers=a.workers)\n"
+}
+
+RULE = Rule(
+    id="workers-shared-memory",
+    title="Data loader workers have too little shared memory",
+    category="cpu_out_of_memory",
+    why="Workers hand batches over in /dev/shm. A container has 64 MiB of it unless more is asked for, "
+    "and a worker that finds no room is killed by a bus error.",
+    fix="Give the container more shared memory.",
+    source="PyTorch README, Docker image: the default shared memory segment size is not enough, use "
+    "--ipc=host or --shm-size; pytorch/pytorch issue 5040",
+    check=_check,
+    catches=(
+        Case(_job("num_workers=4"), target=_SMALL, line=4),
+        Case(
+            _job("batch_size=8, num_workers=2"), target='shared_memory_bytes = "32 MiB"\n', line=4
+        ),
+        Case(_job("4, True, None, None, 8"), target=_SMALL, line=4),
+        Case(_OPTION, ("--workers", "2"), target=_SMALL, line=7),
+    ),
+    leaves=(
+        Case(_job("num_workers=0"), target=_SMALL),
+        Case(_job("num_workers=4"), target='shared_memory_bytes = "16 GiB"\n'),
+        Case(_job("num_workers=4")),
+        Case(_OPTION, ("--workers", "0"), target=_SMALL),
+        Case(
+            _job("num_workers=2", "torch.multiprocessing.set_sharing_strategy('file_system')"),
+            target=_SMALL,
+        ),
+    ),
+)

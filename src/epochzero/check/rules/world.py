@@ -1,0 +1,98 @@
+"""What the rules about processes, nodes and GPUs share."""
+
+from __future__ import annotations
+
+from epochzero.check.findings import Place
+from epochzero.check.job.model import Job
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Value
+from epochzero.check.target.model import Target
+
+__all__ = [
+    "constant",
+    "gpus_of_a_node",
+    "number",
+    "option",
+    "said_at",
+    "said_text",
+    "uses_gpus",
+    "visible",
+    "world_size",
+]
+
+
+def said_text(job: Job, *names: str) -> str | None:
+    """What a launcher was told by one of these names; None when by none of them."""
+    found = next((job.said[name] for name in names if name in job.said), None)
+    return None if found is None else found.text
+
+
+def said_at(job: Job, *names: str) -> Place:
+    """Where one of these launcher arguments stands: the command line when it is not known."""
+    found = next((job.said[name].place for name in names if name in job.said), None)
+    return found or Place("<command>", code=job.command)
+
+
+def constant(value: Value | None) -> object:
+    """The value of a constant; None for anything else."""
+    return value.value if isinstance(value, Constant) else None
+
+
+def number(value: Value | None) -> int | None:
+    """A whole number, when it is known to be one."""
+    found = constant(value)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def option(program: Program, *names: str) -> tuple[int, Place] | None:
+    """The first of these options that is a known whole number, and where its value comes from."""
+    for name in names:
+        value = program.options.get(name)
+        found = number(value)
+        if found is not None and isinstance(value, Constant):
+            return found, value.origin or Place("<command>")
+    return None
+
+
+def visible(job: Job) -> tuple[str, ...] | None:
+    """The GPUs that ``CUDA_VISIBLE_DEVICES`` names; None when it is not set or not known."""
+    said = job.environment.get("CUDA_VISIBLE_DEVICES")
+    if said is None:
+        return None
+    names = [name.strip() for name in said.split(",")] if said.strip() else []
+    # CUDA stops at the first that is none: "0,-1,1" shows one GPU.
+    return tuple(names[: names.index("-1")] if "-1" in names else names)
+
+
+def gpus_of_a_node(job: Job, target: Target) -> tuple[int, str] | None:
+    """How many GPUs a process of the job sees on a node, and who says so; None when not known."""
+    counts = []
+    names = visible(job)
+    if names is not None:
+        counts.append((len(names), "CUDA_VISIBLE_DEVICES shows"))
+    if job.gpus_per_node is not None:
+        counts.append((job.gpus_per_node, "the job asks for"))
+    if target.gpus is not None:
+        counts.append((len(target.gpus), "a node of the target has"))
+    return min(counts, key=lambda count: count[0]) if counts else None
+
+
+def world_size(job: Job) -> int | None:
+    """Processes in all, when a launcher starts them; None when it is not known."""
+    if job.nodes is not None and job.processes_per_node is not None:
+        return job.nodes * job.processes_per_node
+    return None
+
+
+def uses_gpus(program: Program) -> bool:
+    """Whether the program surely puts its processes on GPUs of their own."""
+    for call in program.calls:
+        if not call.at.certain:
+            continue
+        if call.name == "torch.cuda.set_device":
+            return True
+        if call.name == "torch.distributed.init_process_group":
+            backend = call.arguments[0] if call.arguments else call.keywords.get("backend")
+            if constant(backend) == "nccl":
+                return True
+    return False

@@ -1,0 +1,116 @@
+"""More processes on a node than it has GPUs, or more nodes than there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.world import constant, gpus_of_a_node, number, said_at, uses_gpus
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_PROCESSES = (
+    "--nproc_per_node", "--nproc-per-node", "--num_gpus", "--num_processes", "--ntasks-per-node",
+    "--tasks-per-node", "nprocPerNode", "-np",
+)  # fmt: skip
+_TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
+_NODES = ("--nnodes", "--num_nodes", "--num_machines", "--nodes", "-N")
+_NCCL = (
+    "import torch\nimport torch.distributed as dist\n\ndist.init_process_group('nccl')\n"
+    "torch.cuda.set_device(int(__import__('os').environ['LOCAL_RANK']))\n"
+)
+_TWO_GPUS = 'gpus = "2 x H100"\n'
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    job = program.job
+    each, seen = job.processes_per_node, gpus_of_a_node(job, target)
+    if each is not None and seen is not None and each > seen[0] and uses_gpus(program):
+        gpus = f"{seen[0]} GPU{'s' * (seen[0] != 1)}"
+        yield Finding(
+            "world-size",
+            "error",
+            "gpu_fault",
+            "initialization",
+            said_at(job, *_PROCESSES),
+            f"{each} processes are started on each node, and {seen[1]} {gpus}.",
+            "CUDA error: invalid device ordinal, in each process without a GPU",
+            f"Start at most {seen[0]} processes on a node, or ask for {each} GPUs.",
+        )
+    yield from _trainers(program, target)
+    if job.nodes is not None and target.nodes is not None and job.nodes > target.nodes:
+        yield Finding(
+            "world-size",
+            "error",
+            "timeout",
+            "initialization",
+            said_at(job, *_NODES),
+            f"The job asks for {job.nodes} nodes, and may use {target.nodes} on the target.",
+            "The job would wait in the queue, or for nodes that never join",
+            f"Ask for at most {target.nodes} nodes.",
+        )
+
+
+def _trainers(program: Program, target: Target) -> Iterable[Finding]:
+    """Lightning's Trainer, which starts the processes of a node itself."""
+    seen = gpus_of_a_node(program.job, target)
+    for call in program.calls:
+        devices = number(call.keywords.get("devices"))
+        on_gpus = constant(call.keywords.get("accelerator")) in ("gpu", "cuda")
+        if call.name in _TRAINERS and on_gpus and seen and devices and devices > seen[0]:
+            yield finding_at(
+                call.at,
+                "world-size",
+                "illegal_argument",
+                message=f"The Trainer asks for {devices} GPUs, and {seen[1]} {seen[0]}.",
+                consequence=f"MisconfigurationException: You requested gpu: "
+                f"{list(range(devices))}. But your machine only has: {list(range(seen[0]))}",
+                fix=f"Give devices={seen[0]} or devices='auto', or ask for {devices} GPUs.",
+            )
+
+
+RULE = Rule(
+    id="world-size",
+    title="More processes or nodes are started than there are GPUs or nodes",
+    category="gpu_fault",
+    why="Launch scripts are written for one kind of node and submitted to another. Each process "
+    "takes the GPU of its local rank; the one that finds none fails, and the others wait for it.",
+    fix="Start as many processes as a node has GPUs.",
+    source="pytorch/pytorch issues on torchrun --nproc_per_node and 'invalid device ordinal'; "
+    "Zhang et al., ICSE 2020, section 3.2",
+    check=_check,
+    catches=(
+        Case(
+            {"train.py": _NCCL},
+            target=_TWO_GPUS,
+            command=("torchrun", "--nproc_per_node=4", "train.py"),
+            line=0,
+            path="<command>",
+        ),
+        Case(
+            {
+                "train.py": "import lightning as L\n\n"
+                "trainer = L.Trainer(accelerator='gpu', devices=8)\n"
+            },
+            target=_TWO_GPUS,
+            line=3,
+        ),
+    ),
+    leaves=(
+        Case(
+            {"train.py": _NCCL},
+            target=_TWO_GPUS,
+            command=("torchrun", "--nproc_per_node=2", "train.py"),
+        ),
+        Case(
+            {"train.py": _NCCL.replace("nccl", "gloo").partition("torch.cuda")[0]},
+            target=_TWO_GPUS,
+            command=("torchrun", "--nproc_per_node=4", "train.py"),
+        ),
+        Case({"train.py": _NCCL}, command=("torchrun", "--nproc_per_node=4", "train.py")),
+    ),
+)

@@ -1,0 +1,126 @@
+"""The section ``[tool.epochzero.check]`` of the ``pyproject.toml`` in the job's folder."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from epochzero.check.rules import find
+from epochzero.errors import InputError
+
+__all__ = ["Settings", "read_settings"]
+
+FILE = "pyproject.toml"
+LARGEST_BYTES = 4 << 20
+_KEYS = ("target", "select", "ignore", "per-file-ignores", "exclude")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a project wants of ``check``.
+
+    Attributes:
+        target: name of a target or path of its file; empty for this machine.
+        select: ids of the rules to ask; all when empty.
+        ignore: ids of the rules not to ask.
+        per_file_ignores: pattern of paths -> ids of the rules that do not count there.
+        exclude: patterns of paths in which no finding counts.
+    """
+
+    target: str = ""
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    exclude: tuple[str, ...] = ()
+
+    def reason_to_leave(self, rule: str, path: str) -> str:
+        """Why findings of the rule do not count in a file; empty when they do.
+
+        A pattern fits a path or one of the folders above it; ``*`` fits ``/`` too.
+        """
+        for pattern in self.exclude:
+            if _fits(path, pattern):
+                return f"{FILE}: exclude {pattern}"
+        for pattern, rules in self.per_file_ignores.items():
+            if rule in rules and _fits(path, pattern):
+                return f"{FILE}: per-file-ignores {pattern}"
+        return ""
+
+
+def _fits(path: str, pattern: str) -> bool:
+    pure = PurePosixPath(path)
+    wanted = pattern.rstrip("/")
+    return any(fnmatchcase(str(part), wanted) for part in (pure, *pure.parents))
+
+
+def read_settings(folder: Path) -> Settings:
+    """The settings of the job's folder; the defaults where it has none.
+
+    Raises:
+        InputError: the file cannot be read or is no TOML, or the section has an unknown key, a value
+            of another type, or names a rule that there is not.
+    """
+    file = folder / FILE
+    section: object = _toml(file) if file.is_file() else {}
+    for name in ("tool", "epochzero", "check"):
+        section = section.get(name, {}) if isinstance(section, dict) else {}
+    if not isinstance(section, dict):
+        raise InputError(f"{file}: [tool.epochzero.check] must be a table")
+    try:
+        return _settings(section, folder)
+    except InputError as error:
+        raise InputError(f"{file}: [tool.epochzero.check] {error}") from error
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > LARGEST_BYTES:
+            raise InputError(f"{file}: larger than {LARGEST_BYTES >> 20} MB")
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{file}: cannot be read: {error}") from error
+
+
+def _settings(section: Mapping[str, Any], folder: Path) -> Settings:
+    for key in section:
+        if key not in _KEYS:
+            near = get_close_matches(key, _KEYS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it may have {', '.join(_KEYS)}"
+            raise InputError(f"{key} is not known; {hint}")
+    target = section.get("target", "")
+    if not isinstance(target, str):
+        raise InputError("target must be a text: a name or the path of a file")
+    if target and (folder / target).exists():
+        target = str(folder / target)
+    ignores = section.get("per-file-ignores", {})
+    if not isinstance(ignores, dict):
+        raise InputError("per-file-ignores must be a table of lists of rules")
+    return Settings(
+        target,
+        _rules(section, "select"),
+        _rules(section, "ignore"),
+        {pattern: _rules(ignores, pattern, "per-file-ignores.") for pattern in ignores},
+        _texts(section, "exclude"),
+    )
+
+
+def _rules(section: Mapping[str, Any], key: str, table: str = "") -> tuple[str, ...]:
+    names = _texts(section, key, table)
+    for name in names:
+        try:
+            find(name)
+        except InputError as error:
+            raise InputError(f"{table}{key}: {error}") from error
+    return names
+
+
+def _texts(section: Mapping[str, Any], key: str, table: str = "") -> tuple[str, ...]:
+    value = section.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise InputError(f"{table}{key} must be a list of texts")
+    return tuple(value)

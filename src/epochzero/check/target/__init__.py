@@ -1,0 +1,34 @@
+"""A platform: what is installed, mounted and allowed there.
+
+`read_target` reads a ``target.toml`` or names a preset, `this_machine` asks the machine it runs on,
+`capture` does so for a file that `write_target` writes, and `differences` says what differs.
+"""
+
+from __future__ import annotations
+
+from epochzero.check.target.diff import Comparison, Difference, differences
+from epochzero.check.target.file import parse_target, read_target, with_packages, write_target
+from epochzero.check.target.gpus import cuda, first_cuda, last_cuda, oldest_driver, presets
+from epochzero.check.target.machine import capture, this_machine
+from epochzero.check.target.packages import likely_modules, normalized, read_packages, well_known
+
+__all__ = [
+    "Comparison",
+    "Difference",
+    "capture",
+    "cuda",
+    "differences",
+    "first_cuda",
+    "last_cuda",
+    "likely_modules",
+    "normalized",
+    "oldest_driver",
+    "parse_target",
+    "presets",
+    "read_packages",
+    "read_target",
+    "this_machine",
+    "well_known",
+    "with_packages",
+    "write_target",
+]

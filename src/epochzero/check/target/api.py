@@ -1,0 +1,380 @@
+"""The public API of installed libraries, read statically: names, and the parameters they take.
+
+No library is imported: that takes seconds and may touch a GPU. Modules are found as Python's own
+finder for folders does; imports, ``__all__``, ``import *`` and base classes are followed through them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import importlib.machinery
+import time
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+
+from epochzero.check.target.model import Signature
+from epochzero.check.target.source import (
+    THING,
+    Alias,
+    Bound,
+    Class,
+    Function,
+    Source,
+    parse,
+    quick,
+)
+
+__all__ = ["ANY", "LIBRARIES", "read_api"]
+
+LIBRARIES = (
+    "torch", "torchvision", "torchaudio", "transformers", "accelerate", "datasets", "lightning",
+    "pytorch_lightning", "numpy", "pandas", "sklearn", "deepspeed", "tokenizers", "huggingface_hub",
+    "peft", "timm", "torchmetrics", "safetensors", "evaluate", "diffusers", "trl", "einops",
+)  # fmt: skip
+
+ANY = "*"
+_MOST_STEPS = 40
+_EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+# Bases that bring nothing that a job would call.
+_EMPTY_BASES = frozenset({"object", "ABC", "Generic", "Protocol", "abc.ABC", "typing.Generic"})
+_SPECIAL_BASES = frozenset({"NamedTuple", "TypedDict", "Enum", "IntEnum", "StrEnum", "Flag"})
+_TESTS = frozenset({"tests", "test"})
+
+Members = dict[str, Signature | None]
+
+
+def read_api(
+    libraries: Iterable[str], path: Sequence[str], *, seconds: float | None = None
+) -> tuple[dict[str, Members], str]:
+    """The public names of libraries with their signatures, by module.
+
+    Args:
+        libraries: importable top-level modules; those that are not there are left out.
+        path: folders in which modules are looked for, as ``sys.path``.
+        seconds: of processor time after which no further module is begun; None for no limit.
+            Outer modules of all libraries come first, since jobs use these most.
+
+    Returns:
+        the API as in `Target.api`, and the module before which reading stopped; empty when all
+        were read.
+    """
+    reader = _Library(path)
+    # Processor time: a busy node takes longer, and knows as much.
+    until = None if seconds is None else time.process_time() + seconds
+    api: dict[str, Members] = {}
+    with quick():
+        modules = [reader.public_modules(library) for library in libraries]
+        for module in heapq.merge(*modules, key=lambda name: name.count(".")):
+            if until is not None and time.process_time() > until:
+                return api, module
+            api[module] = reader.describe(module)
+    return api, ""
+
+
+@cache
+def _compiled() -> Mapping[str, Sequence[str]]:
+    """Names by module that compiled code binds, of the libraries of which all are known."""
+    text = files(__package__).joinpath("compiled.toml").read_text(encoding="utf-8")
+    return MappingProxyType(tomllib.loads(text))
+
+
+class _Library:
+    """Modules found on a path, each read once."""
+
+    def __init__(self, path: Sequence[str]) -> None:
+        self.path = [Path(folder) for folder in path]
+        self._sources: dict[str, Source | None] = {}
+        self._folders: dict[str, Path] = {}
+        self._members: dict[Class, tuple[Members, bool]] = {}
+        self._exports: dict[tuple[str, bool], tuple[dict[str, Bound], bool]] = {}
+
+    # -- Modules -------------------------------------------------------------------------------
+
+    def public_modules(self, library: str) -> Iterator[str]:
+        """The library and its public modules, the outer ones first."""
+        waiting = [library]
+        for module in waiting:
+            found = self.source(module)
+            if found is None:
+                continue
+            yield module
+            waiting += [
+                f"{module}.{name}"
+                for name in sorted(found.submodules)
+                if not name.startswith("_") and name not in _TESTS
+            ]
+
+    def source(self, name: str) -> Source | None:
+        """The module of this name; None when it is not there."""
+        if name not in self._sources:
+            self._sources[name] = None  # a module that needs itself
+            self._sources[name] = self._find(name)
+        return self._sources[name]
+
+    def _find(self, name: str) -> Source | None:
+        outer, _, last = name.rpartition(".")
+        if outer:
+            parent = self.source(outer)
+            if parent is None or last not in parent.submodules:
+                return None
+        for folder in [self._folders[outer]] if outer else self.path:
+            place = folder / last
+            if _is_package(place):
+                self._folders[name] = place
+                inits = (place / "__init__.py", place / "__init__.pyi")
+                sources = [file for file in inits if file.is_file()]
+                found = parse(name, sources, package=True)
+                found.submodules = frozenset(_modules_in(place))
+                if not sources:
+                    found.complete = not any(place.glob("__init__.*"))
+                return self._told(found, sources)
+            stems = [place.with_name(place.name + end) for end in (".py", ".pyi")]
+            sources = [file for file in stems if file.is_file()]
+            if sources or any(place.with_name(place.name + e).is_file() for e in _EXTENSIONS):
+                return self._told(parse(name, sources, package=False), sources)
+        return None
+
+    def _told(self, found: Source, sources: Sequence[Path]) -> Source:
+        """A module with what is known of its compiled part: a stub alone may leave out names."""
+        known = _compiled()
+        if sources and sources[0].suffix == ".pyi" and found.name.split(".")[0] not in known:
+            found.complete = False
+        for name in known.get(found.name, ()):
+            found.names.setdefault(name, THING)
+        return found
+
+    # -- Names ---------------------------------------------------------------------------------
+
+    def exports(self, module: str, *, every: bool) -> tuple[dict[str, Bound], bool]:
+        """What ``import *`` takes from a module (``every``: all that it binds), and if that is all."""
+        key = (module, every)
+        if key in self._exports:
+            return self._exports[key]
+        self._exports[key] = ({}, True)  # modules that take all from one another
+        found = self.source(module)
+        if found is None:
+            return {}, False
+        complete = found.complete
+        bound: dict[str, Bound] = {}
+        for star in found.stars:
+            name, whole = self._star(found, star)
+            taken, sure = self.exports(name, every=whole)
+            behind = self.source(name)
+            hidden = behind.hidden if behind else ()
+            bound |= {each: Alias(name, each) for each in taken if each not in hidden}
+            complete = complete and sure
+        bound |= found.names
+        if not every:
+            chosen = found.exports
+            bound = {
+                name: said
+                for name, said in bound.items()
+                if (name in chosen if chosen is not None else not name.startswith("_"))
+            }
+        self._exports[key] = (bound, complete)
+        return self._exports[key]
+
+    def _star(self, source: Source, star: str) -> tuple[str, bool]:
+        """The module of an ``import *``, or of a loop over ``dir(module)``."""
+        if not star.startswith("*"):
+            return star, False
+        first, _, rest = star[1:].partition(".")
+        bound = source.names.get(first)
+        if isinstance(bound, Alias) and bound.module:
+            first = f"{bound.module}.{bound.name}" if bound.name else bound.module
+        elif first != source.name:
+            first = f"{source.name}.{first}"
+        return (f"{first}.{rest}" if rest else first), True
+
+    def resolve(self, module: str, name: str, steps: int = 0) -> Bound | Source | None:
+        """What a dotted name of a module is in the end; None when that cannot be told."""
+        if steps > _MOST_STEPS:
+            return None
+        first, _, rest = name.partition(".")
+        found = self._first(module, first, steps)
+        if not rest or found is None:
+            return found
+        if isinstance(found, Source):
+            return self.resolve(found.name, rest, steps + 1)
+        if isinstance(found, Class) and "." not in rest:
+            return found.members.get(rest)
+        return None
+
+    def _first(self, module: str, name: str, steps: int) -> Bound | Source | None:
+        bound = self.exports(module, every=True)[0].get(name)
+        if bound is None:
+            return self.source(f"{module}.{name}") if module else None
+        if not isinstance(bound, Alias):
+            return bound
+        if bound.module and not bound.name:
+            return self.source(bound.module)
+        if bound.module == module and bound.name == name:
+            return self.source(f"{module}.{name}")
+        return self.resolve(bound.module or module, bound.name, steps + 1)
+
+    # -- What a job sees -----------------------------------------------------------------------
+
+    def describe(self, module: str) -> Members:
+        """The public names of a module, with members of the classes that are at home there."""
+        found = self.source(module)
+        if found is None:
+            return {ANY: None}
+        bound, complete = self.exports(module, every=True)
+        names: Members = dict.fromkeys(n for n in found.submodules if not n.startswith("_"))
+        for name in bound:
+            if name.startswith("_") and name != "__version__":
+                continue
+            known = self.resolve(module, name)
+            names[name] = None
+            if isinstance(known, Function):
+                names[name] = known.signature
+            elif isinstance(known, Class):
+                names[name] = self.constructor(known)
+                if _at_home(known, name, found):
+                    members, sure = self.members(known)
+                    names |= {f"{name}.{member}": said for member, said in members.items()}
+                    if not sure:
+                        names[f"{name}.{ANY}"] = None
+        if not complete:
+            names[ANY] = None
+        return names
+
+    def members(self, known: Class) -> tuple[Members, bool]:
+        """The public members of a class with those of its bases, and whether these are all."""
+        if known not in self._members:
+            self._members[known] = ({}, False)  # a class that is its own base
+            found: Members = {}
+            complete = not known.open
+            for base in reversed(known.bases):
+                inherited, sure = self._of_base(known, base)
+                found |= inherited
+                complete = complete and sure
+            for name, bound in known.members.items():
+                if not name.startswith("_") or name == "__call__":
+                    is_function = isinstance(bound, Function)
+                    known_before = found.get(name)
+                    # `self.name` mentions what a base defines.
+                    if is_function or known_before is None:
+                        found[name] = bound.signature if isinstance(bound, Function) else None
+            self._members[known] = (found, complete)
+        return self._members[known]
+
+    def _of_base(self, known: Class, base: str | None) -> tuple[Members, bool]:
+        if base in _EMPTY_BASES:
+            return {}, True
+        parent = self.resolve(known.module, base) if base else None
+        if isinstance(parent, Class) and parent is not known:
+            return self.members(parent)
+        return {}, _ends(base) in _EMPTY_BASES
+
+    def constructor(self, known: Class, depth: int = 0) -> Signature | None:
+        """The parameters of ``Class(...)``; None when they cannot be told."""
+        if depth > _MOST_STEPS or known.opaque or "Protocol" in known.bases:
+            return None
+        if known.fields is not None and "__init__" not in known.members:
+            return self._dataclass(known, depth)
+        made = [known.members[m] for m in ("__init__", "__new__") if m in known.members]
+        if made:
+            signatures = [m.signature for m in made if isinstance(m, Function)]
+            told = [s for s in signatures if s is not None]
+            return told[0] if len(told) == 1 == len(made) else None
+        for base in known.bases:
+            if base in _EMPTY_BASES or _ends(base) in _EMPTY_BASES:
+                continue
+            parent = self.resolve(known.module, base) if base else None
+            if not isinstance(parent, Class) or parent is known:
+                return None
+            if self._makes(parent, depth) is None:
+                return None
+            if self._makes(parent, depth):
+                return self.constructor(parent, depth + 1)
+        return Signature()
+
+    def _makes(self, known: Class, depth: int) -> bool | None:
+        """Whether a class or a base of it has a constructor; None when that cannot be told."""
+        if depth > _MOST_STEPS:
+            return None
+        if known.fields is not None or {"__init__", "__new__"} & known.members.keys():
+            return True
+        for base in known.bases:
+            if base in _EMPTY_BASES or _ends(base) in _EMPTY_BASES:
+                continue
+            parent = self.resolve(known.module, base) if base else None
+            makes = self._makes(parent, depth + 1) if isinstance(parent, Class) else None
+            if makes is not False:
+                return makes
+        return False
+
+    def _dataclass(self, known: Class, depth: int) -> Signature | None:
+        """The constructor of a dataclass: the fields of its bases first."""
+        fields: dict[str, tuple[bool, bool]] = {}
+        for each in reversed(self._line(known, depth) or []):
+            for name, default, only_keyword in each.fields or ():
+                fields[name] = (default, only_keyword)
+        if self._line(known, depth) is None:
+            return None
+        by_place = [name for name, (_, only) in fields.items() if not only]
+        by_name = [name for name, (_, only) in fields.items() if only]
+        return Signature(
+            positional=tuple(by_place),
+            required=next((n for n, name in enumerate(by_place) if fields[name][0]), len(by_place)),
+            keywords=(*by_place, *by_name),
+            required_keywords=tuple(name for name in by_name if not fields[name][0]),
+        )
+
+    def _line(self, known: Class, depth: int) -> list[Class] | None:
+        """A class and its bases; None when one cannot be read."""
+        if depth > _MOST_STEPS:
+            return None
+        line = [known]
+        for base in known.bases:
+            if base in _EMPTY_BASES or _ends(base) in _EMPTY_BASES:
+                continue
+            parent = self.resolve(known.module, base) if base else None
+            above = self._line(parent, depth + 1) if isinstance(parent, Class) else None
+            if above is None:
+                return None
+            line += above
+        return line
+
+
+def _at_home(known: Class, name: str, module: Source) -> bool:
+    """Whether a module is a place under which people know a class, not only one that uses it."""
+    return (
+        known.module == module.name
+        or (module.package and known.module.startswith(f"{module.name}."))
+        or name in (module.exports or ())
+    )
+
+
+def _ends(base: str | None) -> str:
+    return (base or "").rpartition(".")[2]
+
+
+def _is_package(place: Path) -> bool:
+    """Whether a folder is a package, or one without ``__init__`` that holds modules."""
+    return place.is_dir() and (
+        any(place.glob("__init__.*")) or any(place.glob("*.py")) or any(place.glob("*/__init__.py"))
+    )
+
+
+def _modules_in(folder: Path) -> Iterator[str]:
+    """The names of the modules in a package's folder."""
+    try:
+        entries = list(folder.iterdir())
+    except OSError:
+        return
+    for entry in entries:
+        name = entry.name.split(".")[0]
+        if not name.isidentifier() or name == "__init__":
+            continue
+        if entry.is_symlink() and folder.resolve().is_relative_to(entry.resolve()):
+            continue  # a link to a folder around itself
+        if entry.name.endswith((".py", ".pyi", *_EXTENSIONS)) or (
+            entry.is_dir() and "." not in entry.name and _is_package(entry)
+        ):
+            yield name

@@ -1,0 +1,522 @@
+"""``target.toml``: a platform as a file that people write and ``epochzero target capture`` makes.
+
+Reading is strict, since a misspelt key would make rules silent about what it was meant to say. The
+text is written by hand: the form has four kinds of values, and a library for that would be one more
+thing to install on the platform.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn, TypeVar
+
+from epochzero.check.target.gpus import capability_of, gpus_of
+from epochzero.check.target.model import (
+    GPU,
+    Distribution,
+    Mount,
+    Network,
+    Signature,
+    Target,
+    User,
+)
+from epochzero.check.target.packages import normalized, read_packages, well_known
+from epochzero.check.target.packed import Api, packed, unpacked
+from epochzero.check.target.signature import signature_of, text_of
+from epochzero.errors import InputError
+
+__all__ = ["FORMAT", "parse_target", "read_target", "size_of", "write_target"]
+
+FORMAT = 1
+LARGEST_TARGET_BYTES = 64 << 20
+MOST_PLAIN_NAMES = 200
+
+_T = TypeVar("_T")
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_MOST = 1 << 63
+
+
+def read_target(path_or_name: str | Path) -> Target:
+    """The target of a file, or of GPUs by name (``8 x H100``) when no such file is there.
+
+    Raises:
+        InputError: it is neither; or the file is wrong: the message names file, key and what may
+            stand there.
+    """
+    path = Path(path_or_name)
+    if not path.exists():
+        if path.suffix or path.parent != Path():
+            raise InputError(f"{path}: no such file")
+        try:
+            return Target(str(path_or_name), gpus=gpus_of(str(path_or_name)))
+        except InputError as error:
+            raise InputError(f"{path}: no such file, and {error}") from error
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(LARGEST_TARGET_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if len(data) > LARGEST_TARGET_BYTES:
+        raise InputError(f"{path}: is larger than {LARGEST_TARGET_BYTES >> 20} MB")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text in UTF-8: {error}") from error
+    return parse_target(text, str(path), folder=path.parent)
+
+
+def parse_target(text: str, name: str = "<target>", *, folder: Path | None = None) -> Target:
+    """The target of a text.
+
+    Args:
+        text: TOML.
+        name: of the file, for messages, and of the target when the text gives none.
+        folder: where ``packages`` is looked for; it cannot be given when None.
+
+    Raises:
+        InputError: the text is wrong.
+    """
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{name}: not TOML: {error}") from error
+    reading = _Reading(name)
+    if data.pop("format", None) != FORMAT:
+        reading.wrong("format", f"this version reads `format = {FORMAT}`")
+    packages = data.pop("packages", None)
+    packed_api = data.pop("api_packed", None)
+    reading.keys("", data, _KEYS)
+    fields = {key: _KEYS[key](reading, key, value) for key, value in data.items()}
+    fields.setdefault("name", Path(name).stem)
+    if packages is not None:
+        fields["distributions"] = _with_packages(reading, packages, folder, fields)
+    if packed_api is not None:
+        fields["api"] = _unpacked(reading, packed_api, fields)
+    return Target(**fields)
+
+
+class _Reading:
+    """Reads values of a file, and says which key is wrong."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def wrong(self, key: str, allowed: str) -> NoReturn:
+        raise InputError(f"{self.name}: {key}: {allowed}")
+
+    def keys(self, key: str, value: Mapping[str, object], allowed: Mapping[str, object]) -> None:
+        for each in value:
+            if each not in allowed:
+                where = f"{key}.{each}" if key else each
+                known = ", ".join(sorted(allowed)) + ("" if key else ", api_packed, packages")
+                self.wrong(where, f"unknown key; allowed are {known}")
+
+    def text(self, key: str, value: object) -> str:
+        if not isinstance(value, str):
+            self.wrong(key, f"must be a text, not {value!r:.60}")
+        return value
+
+    def truth(self, key: str, value: object) -> bool:
+        if not isinstance(value, bool):
+            self.wrong(key, f"must be true or false, not {value!r:.60}")
+        return value
+
+    def number(self, key: str, value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST:
+            self.wrong(key, f"must be a whole number from 0 on, not {value!r:.60}")
+        return value
+
+    def seconds(self, key: str, value: object) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+            self.wrong(key, f"must be a number of seconds above 0, not {value!r:.60}")
+        return float(value)
+
+    def size(self, key: str, value: object) -> int:
+        if isinstance(value, str):
+            try:
+                return size_of(value)
+            except ValueError as error:
+                self.wrong(key, str(error))
+        return self.number(key, value)
+
+    def table(self, key: str, value: object) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            self.wrong(key, f"must be a table, not {value!r:.60}")
+        return value
+
+    def texts(self, key: str, value: object) -> tuple[str, ...]:
+        if not isinstance(value, list):
+            self.wrong(key, f"must be a list of texts, not {value!r:.60}")
+        return tuple(self.text(f"{key}[{n}]", each) for n, each in enumerate(value))
+
+    def names(self, key: str, value: object) -> frozenset[str]:
+        return frozenset(self.texts(key, value))
+
+    def record(
+        self, key: str, value: object, fields: Mapping[str, Reader], needed: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        """A table with these fields."""
+        table = self.table(key, value)
+        self.keys(key, table, fields)
+        for name in needed:
+            if name not in table:
+                self.wrong(key, f"needs {name}")
+        return {name: fields[name](self, f"{key}.{name}", said) for name, said in table.items()}
+
+    def records(
+        self, key: str, value: object, fields: Mapping[str, Reader], needed: tuple[str, ...] = ()
+    ) -> list[dict[str, Any]]:
+        """A list of such tables."""
+        if not isinstance(value, list):
+            self.wrong(key, f"must be [[{key}]] tables, not {value!r:.60}")
+        return [self.record(f"{key}[{n}]", each, fields, needed) for n, each in enumerate(value)]
+
+
+Reader = Callable[[_Reading, str, Any], Any]
+
+
+def size_of(text: str) -> int:
+    """Bytes of a size such as ``80 GiB``, ``512M`` or ``1.5 TB``.
+
+    ``GB`` are 1,000,000,000 bytes; ``G`` and ``GiB`` are 1,073,741,824, as batch systems count.
+
+    Raises:
+        ValueError: it is no size.
+
+    >>> size_of("1 GiB")
+    1073741824
+    """
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([KMGTP]?)(i?B)?\s*", text, re.IGNORECASE)
+    if found is None:
+        raise ValueError(f"must be bytes as a number, or a size such as '80 GiB', not {text!r:.60}")
+    number, unit, suffix = found[1], found[2].upper(), (found[3] or "").lower()
+    power = _UNITS[unit]
+    factor = 1000 ** (power // 10) if unit and suffix == "b" else 1 << power
+    return int(float(number) * factor) if "." in number else int(number) * factor
+
+
+# -- Reading the keys --------------------------------------------------------------------------
+
+
+def _python(reading: _Reading, key: str, value: object) -> tuple[int, int, int]:
+    # A number would not do: 3.10 is 3.1.
+    said = value if isinstance(value, str) else ""
+    found = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?[\w.+]*", said)
+    if found is None:
+        reading.wrong(key, f"must be a text with a version such as '3.11.4', not {value!r:.60}")
+    return int(found[1]), int(found[2]), int(found[3] or 0)
+
+
+def _distributions(reading: _Reading, key: str, value: object) -> Mapping[str, Distribution]:
+    found = {}
+    for name, said in reading.table(key, value).items():
+        plain = normalized(name)
+        if isinstance(said, str):
+            found[plain] = Distribution(plain, said, well_known().get(plain))
+        else:
+            fields = reading.record(f"{key}.{name}", said, _DISTRIBUTION, ("version",))
+            found[plain] = Distribution(plain, **fields)
+    return MappingProxyType(found)
+
+
+def _api(reading: _Reading, key: str, value: object) -> Api:
+    found = {}
+    for module, names in reading.table(key, value).items():
+        table = reading.table(f"{key}.{module}", names)
+        found[module] = MappingProxyType(
+            {name: _signature(reading, f"{key}.{module}.{name}", s) for name, s in table.items()}
+        )
+    return MappingProxyType(found)
+
+
+def _signature(reading: _Reading, key: str, value: object) -> Signature | None:
+    if value is False:
+        return None
+    said = reading.text(key, value)
+    if not (said.startswith("(") and said.endswith(")")):
+        reading.wrong(
+            key, f"must be parameters such as '(input, dim=..., *, out=...)', not {said!r:.60}"
+        )
+    try:
+        return signature_of(said[1:-1])
+    except ValueError as error:
+        reading.wrong(key, f"{error}; a default is written as `...`")
+
+
+def _unpacked(reading: _Reading, value: object, fields: Mapping[str, Any]) -> Api:
+    said = reading.text("api_packed", value)
+    if "api" in fields:
+        reading.wrong("api_packed", "cannot stand beside [api]")
+    try:
+        return unpacked(said)
+    except ValueError as error:
+        reading.wrong("api_packed", f"damaged: {error}; capture the target again")
+
+
+def _with_packages(
+    reading: _Reading, value: object, folder: Path | None, fields: Mapping[str, Any]
+) -> Mapping[str, Distribution]:
+    if folder is None:
+        reading.wrong("packages", "can be given only in a file")
+    listed = read_packages(folder / reading.text("packages", value))
+    return MappingProxyType({**listed, **fields.get("distributions", {})})
+
+
+def _gpus(reading: _Reading, key: str, value: object) -> tuple[GPU, ...]:
+    if isinstance(value, str):
+        try:
+            return gpus_of(value)
+        except InputError as error:
+            reading.wrong(key, str(error))
+    needed = ("model", "memory_bytes")
+    found: list[GPU] = []
+    for each in reading.records(key, value, _GPU, needed):
+        count = each.pop("count", 1)
+        if not 0 < count <= 1024:
+            reading.wrong(f"{key}.count", f"must be 1 to 1024, not {count}")
+        found += [GPU(each["model"], each["memory_bytes"], each.get("capability"))] * count
+    return tuple(found)
+
+
+def _capability(reading: _Reading, key: str, value: object) -> tuple[int, int]:
+    try:
+        return capability_of(reading.text(key, value))
+    except ValueError as error:
+        reading.wrong(key, str(error))
+
+
+def _mounts(reading: _Reading, key: str, value: object) -> tuple[Mount, ...]:
+    return tuple(Mount(**each) for each in reading.records(key, value, _MOUNT, ("path",)))
+
+
+def _strings(reading: _Reading, key: str, value: object) -> Mapping[str, str]:
+    table = reading.table(key, value)
+    return MappingProxyType({n: reading.text(f"{key}.{n}", said) for n, said in table.items()})
+
+
+def _truths(reading: _Reading, key: str, value: object) -> Mapping[str, bool]:
+    table = reading.table(key, value)
+    return MappingProxyType({n: reading.truth(f"{key}.{n}", said) for n, said in table.items()})
+
+
+def _user(reading: _Reading, key: str, value: object) -> User:
+    return User(**reading.record(key, value, _USER))
+
+
+def _network(reading: _Reading, key: str, value: object) -> Network:
+    return Network(**reading.record(key, value, _NETWORK))
+
+
+_DISTRIBUTION: Mapping[str, Reader] = {
+    "version": _Reading.text,
+    "modules": _Reading.texts,
+    "requires": _Reading.texts,
+    "extras": _Reading.texts,
+}
+_GPU: Mapping[str, Reader] = {
+    "model": _Reading.text,
+    "memory_bytes": _Reading.size,
+    "capability": _capability,
+    "count": _Reading.number,
+}
+_MOUNT: Mapping[str, Reader] = {
+    "path": _Reading.text,
+    "writable": _Reading.truth,
+    "free_bytes": _Reading.size,
+    "quota_bytes": _Reading.size,
+    "case_sensitive": _Reading.truth,
+}
+_USER: Mapping[str, Reader] = {
+    "name": _Reading.text,
+    "uid": _Reading.number,
+    "gid": _Reading.number,
+    "groups": _Reading.texts,
+    "home": _Reading.text,
+}
+_NETWORK: Mapping[str, Reader] = {"internet": _Reading.truth, "hosts": _Reading.texts}
+_KEYS: Mapping[str, Reader] = {
+    "name": _Reading.text,
+    "python": _python,
+    "nodes": _Reading.number,
+    "gpus": _gpus,
+    "driver": _Reading.text,
+    "cuda": _Reading.text,
+    "cuda_of_torch": _Reading.text,
+    "gpu_architectures": _Reading.texts,
+    "memory_bytes": _Reading.size,
+    "shared_memory_bytes": _Reading.size,
+    "processes": _Reading.number,
+    "open_files": _Reading.number,
+    "time_limit_s": _Reading.seconds,
+    "working_folder": _Reading.text,
+    "programs": _Reading.names,
+    "shared_libraries": _Reading.names,
+    "notes": _Reading.texts,
+    "user": _user,
+    "network": _network,
+    "environment": _strings,
+    "files": _truths,
+    "mounts": _mounts,
+    "distributions": _distributions,
+    "api": _api,
+}
+
+
+# -- Writing -----------------------------------------------------------------------------------
+
+
+def write_target(target: Target) -> str:
+    """The text of a target; reading it gives the same value (``here`` is not kept)."""
+    plain = [f"format = {FORMAT}", f"name = {_value(target.name)}"]
+    tables: list[str] = []
+    for key in _KEYS:
+        value = getattr(target, key)
+        if key in _TABLES and value != ():
+            tables += _TABLES[key](key, value)
+        elif value is not None and (value != "" or key == "cuda_of_torch") and key not in _QUIET:
+            plain.append(f"{key} = {_value(_SHOWN.get(key, _same)(value))}")
+    names = sum(map(len, target.api.values()))
+    if names > MOST_PLAIN_NAMES:
+        plain.append(f"api_packed = '''\n{packed(target.api)}'''")
+    elif target.api:
+        tables += _api_lines(target.api)
+    return "\n".join([*plain, *tables]) + "\n"
+
+
+def _same(value: _T) -> _T:
+    return value
+
+
+def _value(value: object) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, dict):
+        said = ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items())
+        return f"{{ {said} }}" if said else "{}"
+    return repr(value)
+
+
+def _quoted(text: str) -> str:
+    # JSON's texts are TOML's, but for DEL, and for halves of characters that no file can hold.
+    clean = text.encode("utf-8", "replace").decode()
+    return json.dumps(clean, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _quoted(name)
+
+
+def _table(key: str, value: Mapping[str, object] | None) -> list[str]:
+    if value is None:
+        return []
+    return ["", f"[{key}]", *(f"{_key(name)} = {_value(said)}" for name, said in value.items())]
+
+
+def _table_if_any(key: str, value: Mapping[str, object]) -> list[str]:
+    return _table(key, value) if value else []
+
+
+def _told(value: object, names: Mapping[str, object]) -> dict[str, object]:
+    """The fields of a record that say something."""
+    fields = {name: getattr(value, name) for name in names}
+    return {
+        name: said for name, said in fields.items() if said is not None and said not in ("", ())
+    }
+
+
+def _records(key: str, value: tuple[Mount, ...] | None) -> list[str]:
+    lines: list[str] = []
+    for each in value or ():
+        said = {"path": each.path, **_told(each, _MOUNT)}
+        lines += ["", f"[[{key}]]", *(f"{name} = {_value(v)}" for name, v in said.items())]
+    return lines
+
+
+def _gpu_lines(key: str, value: tuple[GPU, ...] | None) -> list[str]:
+    lines: list[str] = []
+    for gpu, count in _runs(value or ()):
+        lines += ["", f"[[{key}]]", f"model = {_value(gpu.model)}"]
+        lines.append(f"memory_bytes = {gpu.memory_bytes}")
+        if gpu.capability is not None:
+            lines.append(f'capability = "{gpu.capability[0]}.{gpu.capability[1]}"')
+        if count > 1:
+            lines.append(f"count = {count}")
+    return lines
+
+
+def _runs(gpus: tuple[GPU, ...]) -> list[tuple[GPU, int]]:
+    runs: list[tuple[GPU, int]] = []
+    for gpu in gpus:
+        if runs and runs[-1][0] == gpu and runs[-1][1] < 1024:
+            runs[-1] = (gpu, runs[-1][1] + 1)
+        else:
+            runs.append((gpu, 1))
+    return runs
+
+
+def _distribution_lines(key: str, value: Mapping[str, Distribution] | None) -> list[str]:
+    if value is None:
+        return []
+    lines = ["", f"[{key}]"]
+    for name, each in value.items():
+        fields: dict[str, object] = {"version": each.version}
+        if each.modules is not None:
+            fields["modules"] = each.modules
+        fields |= _told(each, {"requires": 0, "extras": 0})
+        lines.append(f"{_key(name)} = {_value(fields)}")
+    return lines
+
+
+def _api_lines(api: Api) -> list[str]:
+    lines: list[str] = []
+    for module, names in api.items():
+        lines += ["", f"[api.{_key(module)}]"]
+        for name, said in names.items():
+            text = _value(f"({text_of(said)})") if said is not None else "false"
+            lines.append(f"{_key(name)} = {text}")
+    return lines
+
+
+def _record(key: str, value: User | Network | None) -> list[str]:
+    if value is None:
+        return []
+    said = _told(value, _USER if isinstance(value, User) else _NETWORK)
+    return _table(key, said) if said or isinstance(value, User) else []
+
+
+_SHOWN: Mapping[str, Callable[[Any], object]] = {
+    "python": lambda value: ".".join(map(str, value)),
+    "programs": sorted,
+    "shared_libraries": sorted,
+}
+_QUIET = {"name", "api"}
+_TABLES: Mapping[str, Callable[[str, Any], list[str]]] = {
+    "gpus": _gpu_lines,
+    "user": _record,
+    "network": _record,
+    "environment": _table,
+    "files": _table_if_any,
+    "mounts": _records,
+    "distributions": _distribution_lines,
+}
+
+
+def with_packages(target: Target, path: Path) -> Target:
+    """The target with the distributions of a list of packages instead of its own.
+
+    Raises:
+        InputError: the file is no list of packages.
+    """
+    return replace(target, distributions=read_packages(path), api={}, cuda_of_torch=None)

@@ -1,0 +1,168 @@
+"""Common GPUs, and what drivers and CUDA releases need: tables that rules and target files use."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from epochzero.check.target.model import GPU
+from epochzero.errors import InputError
+
+__all__ = [
+    "Cuda",
+    "capability_of",
+    "cuda",
+    "first_cuda",
+    "gpus_of",
+    "last_cuda",
+    "oldest_driver",
+    "presets",
+    "version",
+]
+
+MOST_GPUS = 1024
+_SHORT = re.compile(r"(?:(?P<count>\d{1,4})\s*[x×*]\s*)?(?P<name>\S.*)", re.IGNORECASE)
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Cuda:
+    """What CUDA releases need and know, by their version ``12.4``.
+
+    Attributes:
+        driver: the driver that came with a release.
+        minor_compatibility: by major version, the oldest driver that runs what any of its
+            releases built.
+        architectures: by compute capability the first release that builds for it and the last
+            one, which is None where there is no last one.
+    """
+
+    driver: Mapping[str, str]
+    minor_compatibility: Mapping[str, str]
+    architectures: Mapping[str, tuple[str, str | None]]
+
+
+def _load(name: str) -> dict[str, dict[str, object]]:
+    return tomllib.loads(files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+@cache
+def presets() -> Mapping[str, GPU]:
+    """Common GPUs by the name that people give them (``A100 80GB``)."""
+    found = {}
+    for name, said in _load("gpus.toml").items():
+        memory = said["memory_mib"]
+        assert isinstance(memory, int)
+        known = said.get("capability")
+        found[name] = GPU(
+            str(said["model"]), memory * _MIB, capability_of(str(known)) if known else None
+        )
+    return MappingProxyType(found)
+
+
+@cache
+def cuda() -> Cuda:
+    """The tables of CUDA releases."""
+    said = _load("cuda.toml")
+    return Cuda(
+        MappingProxyType({key: str(value) for key, value in said["driver"].items()}),
+        MappingProxyType({key: str(value) for key, value in said["minor_compatibility"].items()}),
+        MappingProxyType(
+            {
+                key: (value["first"], value.get("last"))
+                for key, value in said["architecture"].items()
+                if isinstance(value, dict)
+            }
+        ),
+    )
+
+
+def version(text: str) -> tuple[int, ...]:
+    """The numbers of a version, for comparison.
+
+    >>> version("550.54.15") > version("525.60.13")
+    True
+    """
+    return tuple(int(number) for number in re.findall(r"\d+", text.split("+")[0]))
+
+
+def capability_of(text: str) -> tuple[int, int]:
+    """A compute capability from ``9.0``, ``sm_90`` or ``compute_90a``.
+
+    Raises:
+        ValueError: it is none of these.
+
+    >>> capability_of("sm_100")
+    (10, 0)
+    """
+    found = re.fullmatch(r"(\d{1,2})\.(\d)|(?:sm|compute)_(\d{1,2})(\d)[af]?", text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} is no compute capability such as 9.0 or sm_90")
+    major, minor = (part for part in found.groups() if part is not None)
+    return int(major), int(minor)
+
+
+def oldest_driver(release: str) -> str | None:
+    """The oldest driver that runs programs built with a CUDA release; None when not known.
+
+    From CUDA 11 on any driver of the same major version does.
+
+    >>> oldest_driver("12.4")
+    '525.60.13'
+    """
+    table = cuda()
+    return table.minor_compatibility.get(release.split(".")[0], table.driver.get(release))
+
+
+def first_cuda(capability: tuple[int, int]) -> str | None:
+    """The first CUDA release that builds for a compute capability; None when not known."""
+    found = cuda().architectures.get(".".join(map(str, capability)))
+    return found[0] if found else None
+
+
+def last_cuda(capability: tuple[int, int]) -> str | None:
+    """The last CUDA release that builds for a compute capability; None: all, or not known."""
+    found = cuda().architectures.get(".".join(map(str, capability)))
+    return found[1] if found else None
+
+
+def gpus_of(text: str) -> tuple[GPU, ...]:
+    """The GPUs of a short form: ``8 x H100``, ``A100 80GB``, ``none``.
+
+    Raises:
+        InputError: it names no preset, or too many.
+    """
+    if text.strip().lower() in {"none", "0"}:
+        return ()
+    found = _SHORT.fullmatch(text.strip())
+    wanted = _plain(found["name"]) if found else ""
+    for name, gpu in presets().items():
+        if wanted in (_plain(name), _plain(gpu.model)):
+            count = int(found["count"] or 1) if found else 0
+            if not 0 < count <= MOST_GPUS:
+                raise InputError(f"{text!r}: 1 to {MOST_GPUS} GPUs can be given")
+            return (gpu,) * count
+    from difflib import get_close_matches
+
+    names = {_plain(name): name for name in presets()}
+    near = get_close_matches(wanted, names, n=3)
+    hint = f"did you mean {', '.join(names[n] for n in near)}?" if near else "such as '8 x H100'"
+    raise InputError(
+        f"{text!r} is no GPU that is known; {hint} `epochzero target presets` lists them, and"
+        " others are described under [[gpus]]"
+    )
+
+
+def _plain(name: str) -> str:
+    """A name as people may vary it: ``nvidia-a100-40gb`` and ``A100`` are one."""
+    text = re.sub(r"[^a-z0-9]", "", name.lower())
+    for word in ("nvidia", "geforce", "tesla", "amd", "instinct", "sxm2", "sxm4", "sxm5", "sxm"):
+        text = text.replace(word, "")
+    usual = {"v10016gb": "v100", "a10040gb": "a100", "h10080gb": "h100", "p100pcie16gb": "p100",
+             "h10080gbhbm3": "h100", "p10016gb": "p100"}  # fmt: skip
+    return usual.get(text, text)

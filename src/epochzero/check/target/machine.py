@@ -1,0 +1,128 @@
+"""This machine as a target: each part found out on its own, so that one that fails costs only itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from epochzero.check.target import system
+from epochzero.check.target.api import LIBRARIES, read_api
+from epochzero.check.target.model import Network, Target
+from epochzero.check.target.packages import installed
+from epochzero.check.target.torch_build import torch_build
+
+__all__ = ["capture", "this_machine"]
+
+API_SECONDS = 8.0
+
+Tell = Callable[[str], None]
+
+
+def this_machine(
+    environment: Mapping[str, str],
+    *,
+    name: str = "this machine",
+    path: Sequence[str] | None = None,
+    libraries: Sequence[str] = (),
+    tell: Tell = lambda part: None,
+) -> Target:
+    """The machine on which this runs, as this interpreter and user see it.
+
+    No library is imported and nothing is written. A part that cannot be found out stays unknown,
+    and is named in ``notes``.
+
+    Args:
+        environment: variables; secrets are left out of the target.
+        name: of the target.
+        path: folders in which distributions and modules are looked for; ``sys.path`` when None.
+        libraries: modules whose public API is read; those that are not there are left out.
+        tell: called with the name of each part before it is found out.
+    """
+    folders = [folder or os.getcwd() for folder in (sys.path if path is None else path)]
+    parts = _Parts(tell)
+    api, stop = parts.ask(
+        "api", lambda: read_api(libraries, folders, seconds=API_SECONDS), ({}, "")
+    )
+    if stop:
+        parts.notes.append(
+            f"api: reading stopped before {stop} after {API_SECONDS:g} s of processor time;"
+            " --api reads fewer libraries to their end"
+        )
+    build = parts.ask("torch", lambda: torch_build(folders), None)
+    gpus = parts.ask("gpus", lambda: system.gpus(environment), system.NO_GPUS)
+    parts.notes += gpus.notes
+    limits = parts.ask("limits", system.limits, system.Limits())
+    return Target(
+        name=name,
+        python=sys.version_info[:3],
+        distributions=parts.ask(
+            "distributions", lambda: MappingProxyType(installed(folders)), None
+        ),
+        api=MappingProxyType(api),
+        shared_libraries=parts.ask(
+            "shared_libraries", lambda: system.shared_libraries(environment), None
+        ),
+        programs=parts.ask("programs", lambda: system.programs(environment.get("PATH", "")), None),
+        gpus=gpus.gpus,
+        driver=gpus.driver,
+        cuda=gpus.cuda,
+        cuda_of_torch=build.cuda if build else None,
+        gpu_architectures=build.architectures if build else None,
+        mounts=parts.ask("mounts", lambda: system.mounts(environment), None),
+        user=parts.ask("user", lambda: system.user(environment), None),
+        environment=MappingProxyType(system.without_secrets(environment)),
+        memory_bytes=limits.memory_bytes,
+        shared_memory_bytes=parts.ask("shared_memory_bytes", system.shared_memory, None),
+        processes=limits.processes,
+        open_files=limits.open_files,
+        working_folder=parts.ask("working_folder", os.getcwd, ""),
+        here=True,
+        notes=tuple(parts.notes),
+    )
+
+
+def capture(
+    environment: Mapping[str, str],
+    *,
+    name: str,
+    libraries: Sequence[str] = LIBRARIES,
+    probe: bool = False,
+    tell: Tell = lambda part: None,
+) -> Target:
+    """This machine as a target for other machines: with the API of libraries, and the network.
+
+    Args:
+        environment: variables; secrets are left out.
+        name: of the target.
+        libraries: as for `this_machine`.
+        probe: ask whether hosts on the internet can be reached, for at most a second.
+        tell: as for `this_machine`.
+    """
+    found = this_machine(environment, name=name, libraries=libraries, tell=tell)
+    if probe:
+        tell("network")
+        found = replace(found, network=system.network())
+    else:
+        found = replace(found, network=Network(), notes=(*found.notes, "network: not probed"))
+    return found
+
+
+class _Parts:
+    """Asks for the parts of a target, and notes those that fail."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.notes: list[str] = []
+        self._tell = tell
+
+    def ask(self, part: str, find: Callable[[], Any], otherwise: Any) -> Any:
+        """What ``find`` gives, or ``otherwise`` and a note."""
+        self._tell(part)
+        try:
+            return find()
+        except Exception as error:  # whatever a platform comes up with costs this part only
+            self.notes.append(f"{part}: {type(error).__name__}: {error}"[:300])
+            return otherwise

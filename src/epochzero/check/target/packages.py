@@ -1,0 +1,286 @@
+"""What is installed: from this interpreter, and from lists of packages of every common kind."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import metadata
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+
+from epochzero.check.target.model import Distribution
+from epochzero.errors import InputError
+
+__all__ = ["installed", "likely_modules", "normalized", "read_packages", "well_known"]
+
+LARGEST_LIST_BYTES = 64 << 20
+Found = dict[str, Distribution]
+
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_REQUIREMENT = re.compile(
+    rf"(?P<name>{_NAME})\s*(?:\[[^\]]*\])?\s*(?:===?\s*(?P<version>[^\s;,#*]+)(?![^\s;#]))?"
+)
+_WHEEL = re.compile(r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[^-/]+)-[^/]*\.whl")
+_AT = re.compile(rf"(?P<name>{_NAME})\s*(?:\[[^\]]*\])?\s*@\s*(?P<url>\S+)")
+_EGG = re.compile(rf"[#&]egg=(?P<name>{_NAME})")
+_CONDA = re.compile(
+    r"(?:[\w./-]+::)?(?P<name>[\w.-]+)(?:\s*={1,2}\s*|\s+)?(?P<version>\d[\w.+!]*)?(?:=\S*)?\s*"
+)
+_EXTENSION = re.compile(r"\.(?:cpython-|abi3|cp\d|pypy)?[\w-]*\.?(?:so|pyd)$")
+
+
+def normalized(name: str) -> str:
+    """The one form of a distribution's name (PEP 503).
+
+    >>> normalized("Ruamel.YAML_x")
+    'ruamel-yaml-x'
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@cache
+def well_known() -> Mapping[str, tuple[str, ...]]:
+    """Distributions of the field with the top-level modules that they bring."""
+    text = files(__package__).joinpath("modules.toml").read_text(encoding="utf-8")
+    return MappingProxyType({name: tuple(modules) for name, modules in tomllib.loads(text).items()})
+
+
+def likely_modules(distribution: Distribution) -> tuple[str, ...]:
+    """The top-level modules of a distribution: what is known, else what its name suggests."""
+    if distribution.modules is not None:
+        return distribution.modules
+    return well_known().get(distribution.name, (distribution.name.replace("-", "_"),))
+
+
+# -- This interpreter --------------------------------------------------------------------------
+
+
+def installed(path: Sequence[str]) -> Found:
+    """The distributions in these folders; of two with one name the one that Python would take."""
+    found: Found = {}
+    for distribution in metadata.distributions(path=list(path)):
+        name = _said(distribution, "Name")
+        if name and normalized(name) not in found:
+            found[normalized(name)] = _described(normalized(name), distribution)
+    return found
+
+
+def _said(distribution: metadata.Distribution, key: str) -> str:
+    """A field of the metadata; empty where the metadata is damaged."""
+    try:
+        return str(distribution.metadata[key] or "")
+    except (KeyError, TypeError, OSError, ValueError):
+        return ""
+
+
+def _described(name: str, distribution: metadata.Distribution) -> Distribution:
+    try:
+        modules = _modules(distribution)
+    except (OSError, ValueError):
+        modules = None
+    return Distribution(
+        name,
+        _said(distribution, "Version"),
+        modules,
+        tuple(distribution.requires or ()),
+        tuple(map(str, distribution.metadata.get_all("Provides-Extra") or ())),
+    )
+
+
+def _modules(distribution: metadata.Distribution) -> tuple[str, ...] | None:
+    """Importable top-level modules of an installed distribution; None when it does not say.
+
+    The list of its files tells; an editable installation lists none of its sources, and says where
+    they are in a ``.pth`` file or a finder that names its modules.
+    """
+    names = set((distribution.read_text("top_level.txt") or "").split())
+    for file in distribution.files or ():
+        if name := _module_of(file):
+            names.add(name)
+        elif file.suffix == ".pth" or file.name.startswith("__editable__"):
+            names |= _editable(Path(str(distribution.locate_file(file))))
+    return tuple(sorted(name for name in names if name.isidentifier())) or None
+
+
+def _module_of(file: PurePosixPath) -> str:
+    """The top-level module to which an installed file belongs; empty for other files."""
+    parts = file.parts
+    if ".." in parts or not parts or parts[0].startswith("__editable__"):
+        return ""
+    if len(parts) > 1:
+        is_code = file.suffix in {".py", ".pyi", ".so", ".pyd"}
+        return parts[0] if is_code and parts[0] != "__pycache__" else ""
+    if file.suffix == ".py":
+        return file.stem
+    return _EXTENSION.sub("", file.name) if _EXTENSION.search(file.name) else ""
+
+
+def _editable(file: Path) -> set[str]:
+    """The modules that a file of an editable installation brings."""
+    try:
+        if file.suffix == ".py":
+            mapping = re.search(r"^MAPPING[^=]*= (\{.*?\})", file.read_text("utf-8"), re.M | re.S)
+            return set(re.findall(r"'([^'./]+)': ", mapping[1])) if mapping else set()
+        folders = [line for line in file.read_text("utf-8").splitlines() if line.startswith("/")]
+        return {
+            entry.stem
+            for folder in folders
+            for entry in Path(folder).iterdir()
+            if entry.suffix == ".py" or (entry / "__init__.py").is_file()
+        }
+    except (OSError, ValueError):
+        return set()
+
+
+# -- Lists of packages -------------------------------------------------------------------------
+
+
+def read_packages(path: Path) -> Mapping[str, Distribution]:
+    """The distributions of a list of packages.
+
+    ``pip freeze`` and requirements (with the files that they include), ``uv.lock``,
+    ``poetry.lock``, ``Pipfile.lock``, ``pylock.toml``, ``environment.yml``, and ``conda list``
+    with ``--export``, ``--explicit`` or as a table. A requirement that does not fix a version is
+    a distribution whose version is empty. Which modules one brings is known of well-known ones.
+
+    Raises:
+        InputError: the file cannot be read, or is no such list.
+    """
+    text = _text(path)
+    try:
+        pairs = _reader(path, text)(path, text)
+        return MappingProxyType({name: _named(name, version) for name, version in pairs})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: not a list of packages: {error}") from error
+
+
+Pairs = Iterable[tuple[str, str]]
+
+
+def _named(name: str, version: str) -> Distribution:
+    return Distribution(name, version, well_known().get(name))
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(LARGEST_LIST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if len(data) > LARGEST_LIST_BYTES:
+        raise InputError(f"{path}: is larger than {LARGEST_LIST_BYTES >> 20} MB")
+    if b"\0" in data[:1024] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path}: not a text; it looks like a binary file")
+    # PowerShell writes `pip freeze > requirements.txt` in UTF-16.
+    marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return data.decode("utf-16" if marked else "utf-8-sig", "replace")
+
+
+def _reader(path: Path, text: str) -> Callable[[Path, str], Pairs]:
+    if path.suffix in {".yml", ".yaml"}:
+        return _conda_environment
+    if path.name == "Pipfile.lock" or text.lstrip().startswith("{"):
+        return _pipfile
+    # A requirements.lock is no TOML.
+    if path.suffix == ".toml" or (path.suffix == ".lock" and "[[package" in text):
+        return _toml_lock
+    if "@EXPLICIT" in text:
+        return _conda_explicit
+    if re.search(r"^# packages in environment|^# platform: |^# This file may be used to create",
+                 text, re.MULTILINE):  # fmt: skip
+        return _conda_list
+    return _requirements
+
+
+def _toml_lock(path: Path, text: str) -> Pairs:
+    """``uv.lock``, ``poetry.lock`` (``[[package]]``) and ``pylock.toml`` (``[[packages]]``)."""
+    data = tomllib.loads(text)
+    packages = data.get("package", data.get("packages"))
+    if not isinstance(packages, list):
+        raise ValueError("it has neither [[package]] nor [[packages]]")
+    for package in packages:
+        yield normalized(package["name"]), str(package.get("version", ""))
+
+
+def _pipfile(path: Path, text: str) -> Pairs:
+    data = json.loads(text)
+    for section in ("default", "develop"):
+        for name, said in data.get(section, {}).items():
+            yield normalized(name), str(said.get("version", "")).lstrip("=")
+
+
+def _requirements(path: Path, text: str, seen: frozenset[Path] = frozenset()) -> Pairs:
+    """Requirements; lines that name no package (options, hashes, constraints) say nothing."""
+    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
+        line = re.sub(r"(?:^|\s)#.*$", "", line).strip()
+        included = re.match(r"(?:-r|--requirement)[ =]?\s*(\S+)", line)
+        if included:
+            other = path.parent / included[1]
+            if other.resolve() not in seen and len(seen) < 32:
+                yield from _requirements(other, _text(other), seen | {path.resolve()})
+        elif pair := _requirement(line):
+            yield pair
+
+
+def _requirement(line: str) -> tuple[str, str] | None:
+    """Name and version of a line; None for one that names no distribution."""
+    line = re.sub(r"^(?:-e|--editable)[ =]\s*", "", line)
+    if found := _AT.match(line):
+        wheel = _WHEEL.search(found["url"])
+        return normalized(found["name"]), wheel["version"] if wheel else ""
+    if found := _EGG.search(line) or _WHEEL.search(line):
+        return normalized(found["name"]), found.groupdict().get("version") or ""
+    if not line or line.startswith(("-", ".", "/")) or "://" in line:
+        return None
+    found = _REQUIREMENT.match(line)
+    if found is None or not re.match(r"\s*(?:$|[<>!~=]=|[<>;,(]|--)", line[found.end() :]):
+        raise ValueError(f"{line[:80]!r} is no requirement")
+    return normalized(found["name"]), found["version"] or ""
+
+
+def _conda_environment(path: Path, text: str) -> Pairs:
+    """``environment.yml``: its dependencies, those of pip among them, without a YAML reader."""
+    section = re.search(
+        r"^dependencies:[^\n]*\n(?P<body>(?:[ \t-].*\n?|\s*#.*\n?|\s*\n)*)", text, re.M
+    )
+    if section is None:
+        raise ValueError("it has no dependencies")
+    by_pip: int | None = None
+    for line in section["body"].splitlines():
+        item = re.match(r"(?P<indent>\s*)-\s+(?P<said>.*?)\s*(?:\s#.*)?$", line)
+        if item is None:
+            continue
+        said, indent = item["said"].strip("'\""), len(item["indent"])
+        if by_pip is not None and indent > by_pip:
+            if pair := _requirement(said):
+                yield pair
+        elif re.fullmatch(r"pip\s*:", said):
+            by_pip = indent
+        else:
+            by_pip = None
+            yield from _conda(said)
+
+
+def _conda(said: str) -> Iterator[tuple[str, str]]:
+    found = _CONDA.match(said)
+    if found and not said.startswith("_"):
+        yield normalized(found["name"]), found["version"] or ""
+
+
+def _conda_list(path: Path, text: str) -> Pairs:
+    """``conda list``, with ``--export`` (``name=version=build``) or as a table."""
+    for line in text.splitlines():
+        if line.strip() and not line.startswith(("#", "_")):
+            yield from _conda(line.strip())
+
+
+def _conda_explicit(path: Path, text: str) -> Pairs:
+    """``conda list --explicit``: one address of a package a line, ``name-version-build``."""
+    for line in text.splitlines():
+        found = re.search(r"/([^/]+)-([^-/]+)-[^-/]+\.(?:conda|tar\.bz2)", line)
+        if found and not found[1].startswith("_"):
+            yield normalized(found[1]), found[2]

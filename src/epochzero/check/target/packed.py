@@ -1,0 +1,99 @@
+"""The API of libraries as text: a block a module, a line a name, compressed for a file.
+
+The public names of torch, numpy and scikit-learn are 150,000 lines that repeat one another (the
+members of a base class stand in each class), which compression with a long window takes to a few
+hundred kilobytes. A module is read when it is asked for, since a job uses few of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+
+import zstandard
+
+from epochzero.check.target.model import Signature
+from epochzero.check.target.signature import signature_of, text_of
+
+__all__ = ["Api", "packed", "unpacked"]
+
+LARGEST_API_BYTES = 256 << 20
+_LEVEL = 12
+_LINE = 100
+_NAME = r"(?:\*|[^\W\d]\w*(?:\.(?:\*|[^\W\d]\w*))?)"
+_BLOCK = re.compile(rf"[^\W\d][\w.]*\n(?:{_NAME}(?:\t[\w*/=., ]*)?\n)*")
+
+Api = Mapping[str, Mapping[str, Signature | None]]
+
+
+class _Lazy(Mapping[str, Mapping[str, Signature | None]]):
+    """Modules whose names are read when one asks for them."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._read: dict[str, Mapping[str, Signature | None]] = {}
+
+    def __getitem__(self, module: str) -> Mapping[str, Signature | None]:
+        if module not in self._read:
+            self._read[module] = _names(self._texts[module])
+        return self._read[module]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __repr__(self) -> str:
+        return f"<API of {len(self)} modules>"
+
+
+def _names(text: str) -> dict[str, Signature | None]:
+    names: dict[str, Signature | None] = {}
+    for line in text.splitlines()[1:]:
+        name, tab, parameters = line.partition("\t")
+        names[name] = signature_of(parameters) if tab else None
+    return names
+
+
+def _line(name: str, signature: Signature | None) -> str:
+    return f"{name}\n" if signature is None else f"{name}\t{text_of(signature)}\n"
+
+
+def packed(api: Api) -> str:
+    """The API, compressed, in lines of ASCII characters without quotes and backslashes."""
+    blocks = (
+        module + "\n" + "".join(_line(name, said) for name, said in names.items())
+        for module, names in api.items()
+    )
+    data = "\n".join(blocks).encode()
+    options = zstandard.ZstdCompressionParameters.from_level(
+        _LEVEL, window_log=25, enable_ldm=True, write_checksum=True
+    )
+    done = zstandard.ZstdCompressor(compression_params=options).compress(data)
+    return "\n".join(textwrap.wrap(base64.b85encode(done).decode(), _LINE, break_on_hyphens=False))
+
+
+def unpacked(text: str) -> Api:
+    """The API of a text that `packed` made.
+
+    Raises:
+        ValueError: the text is damaged.
+    """
+    try:
+        data = base64.b85decode("".join(text.split()))
+        size = zstandard.frame_content_size(data)
+        if not 0 <= size <= LARGEST_API_BYTES:
+            raise ValueError(f"its {size} bytes are not 0 to {LARGEST_API_BYTES}")
+        said = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompress(data).decode()
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
+    texts: dict[str, str] = {}
+    for block in said.split("\n\n"):
+        whole = block if block.endswith("\n") else f"{block}\n"
+        if _BLOCK.fullmatch(whole) is None:
+            raise ValueError(f"{block[:60]!r} is not a module and its names")
+        texts[whole.split("\n", 1)[0]] = whole
+    return _Lazy(texts)

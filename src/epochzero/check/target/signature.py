@@ -1,0 +1,177 @@
+"""The parameters of a function: from its definition, from several of them, and as a text.
+
+The text is what stands between the brackets of a Python definition, with ``...`` for every default:
+``input, dim=..., /, *, keepdim=..., **options``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from epochzero.check.target.model import Signature
+
+__all__ = ["merged", "of_definition", "signature_of", "text_of"]
+
+_PARAMETER = re.compile(r"(?P<stars>\*{0,2})(?P<name>[^\W\d]\w*)(?P<default>=\.\.\.)?|\*|/")
+_MOST_TEXTS = 1 << 15
+
+
+def text_of(signature: Signature) -> str:
+    """The text of a signature; `signature_of` gives the signature back."""
+    by_name = set(signature.keywords)
+    parts: list[str] = []
+    for number, name in enumerate(signature.positional):
+        if number and name in by_name and signature.positional[number - 1] not in by_name:
+            parts.append("/")
+        parts.append(name if number < signature.required else f"{name}=...")
+    if signature.positional and signature.positional[-1] not in by_name:
+        parts.append("/")
+    only = [name for name in signature.keywords if name not in signature.positional]
+    if signature.any_positional:
+        parts.append("*args")
+    elif only:
+        parts.append("*")
+    needed = set(signature.required_keywords)
+    parts += [name if name in needed else f"{name}=..." for name in only]
+    if signature.any_keyword:
+        parts.append("**kwargs")
+    return ", ".join(parts)
+
+
+@lru_cache(_MOST_TEXTS)
+def signature_of(text: str) -> Signature:
+    """The signature of a text.
+
+    Raises:
+        ValueError: the text is not one that Python would take, or a default is not ``...``.
+    """
+    reading = _Reading()
+    for part in text.split(", ") if text.strip() else ():
+        found = _PARAMETER.fullmatch(part.strip())
+        if found is None or not reading.add(part.strip(), found):
+            raise ValueError(f"{part.strip()!r} does not fit in the parameters {text!r}")
+    return reading.signature()
+
+
+class _Reading:
+    """The parameters read so far."""
+
+    def __init__(self) -> None:
+        self.positional: list[str] = []
+        self.only_positional: list[str] = []
+        self.only_keyword: list[str] = []
+        self.needed: list[str] = []
+        self.required = 0
+        self.bare_star = self.star = self.two_stars = False
+
+    def add(self, part: str, found: re.Match[str]) -> bool:
+        """Takes the next parameter; whether it may stand there."""
+        name, stars, optional = found["name"], found["stars"], bool(found["default"])
+        if self.two_stars or (stars and optional):
+            return False
+        if part == "/":
+            fits = bool(self.positional) and not self._after_star() and not self.only_positional
+            self.only_positional = list(self.positional)
+            return fits
+        if part == "*" or stars == "*":
+            fits = not self._after_star()
+            self.bare_star, self.star = part == "*", bool(stars)
+            return fits
+        if stars:
+            self.two_stars = True
+            return True
+        return self._add_named(name, optional)
+
+    def _after_star(self) -> bool:
+        return self.bare_star or self.star
+
+    def _add_named(self, name: str, optional: bool) -> bool:
+        if name in self.positional or name in self.only_keyword:
+            return False
+        if self._after_star():
+            self.only_keyword.append(name)
+            if not optional:
+                self.needed.append(name)
+            return True
+        fits = optional or self.required == len(self.positional)
+        self.positional.append(name)
+        self.required += not optional
+        return fits
+
+    def signature(self) -> Signature:
+        """All of them."""
+        by_name = self.positional[len(self.only_positional) :]
+        return Signature(
+            positional=tuple(self.positional),
+            required=self.required,
+            keywords=(*by_name, *self.only_keyword),
+            required_keywords=tuple(self.needed),
+            any_positional=self.star,
+            any_keyword=self.two_stars,
+        )
+
+
+def of_definition(arguments: ast.arguments, *, bound: bool = False) -> Signature:
+    """The signature of a definition.
+
+    Args:
+        arguments: of the ``def``.
+        bound: whether the first one is given by Python (``self``, ``cls``).
+    """
+    # Stubs of before PEP 570 mark parameters by position only with two underscores.
+    only = [a.arg for a in arguments.posonlyargs]
+    both = [a.arg for a in arguments.args]
+    while not arguments.posonlyargs and both and _is_old_positional(both[0], only, bound):
+        only.append(both.pop(0))
+    positional = [*only, *both]
+    required = len(positional) - len(arguments.defaults)
+    if bound and positional:
+        both = both if only else both[1:]
+        positional, required = positional[1:], max(required - 1, 0)
+    keyword_only = [a.arg for a in arguments.kwonlyargs]
+    given = zip(keyword_only, arguments.kw_defaults, strict=True)
+    return Signature(
+        positional=tuple(positional),
+        required=required,
+        keywords=(*both, *keyword_only),
+        required_keywords=tuple(name for name, default in given if default is None),
+        any_positional=arguments.vararg is not None,
+        any_keyword=arguments.kwarg is not None,
+    )
+
+
+def _is_old_positional(name: str, before: Sequence[str], bound: bool) -> bool:
+    if bound and not before:
+        return False
+    return name.startswith("__") and not name.endswith("__")
+
+
+def merged(signatures: Sequence[Signature]) -> Signature:
+    """One signature that takes whatever any of several would take (overloads).
+
+    It takes more than they do together: combinations of arguments that none has.
+    """
+    if len(signatures) == 1:
+        return signatures[0]
+    longest = max(signatures, key=lambda s: len(s.positional))
+    named = {name for s in signatures for name in s.keywords}
+    # A parameter by position only cannot stand behind one that may be named.
+    leading = 0
+    while leading < len(longest.positional) and longest.positional[leading] not in named:
+        leading += 1
+    by_name = longest.positional[leading:]
+    others = dict.fromkeys(
+        name for s in signatures for name in s.keywords if name not in longest.positional
+    )
+    needed = set.intersection(*(set(s.required_keywords) for s in signatures))
+    return Signature(
+        positional=longest.positional,
+        required=min(s.required for s in signatures),
+        keywords=(*by_name, *others),
+        required_keywords=tuple(name for name in others if name in needed),
+        any_positional=any(s.any_positional for s in signatures),
+        any_keyword=any(s.any_keyword for s in signatures),
+    )

@@ -1,0 +1,428 @@
+"""What the operating system says of this machine: GPUs, limits, mounts, user, programs, network."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import re
+import resource
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from threading import Thread
+from typing import TypeVar
+
+from epochzero.check.target.gpus import capability_of
+from epochzero.check.target.model import GPU, Mount, Network, User
+
+__all__ = [
+    "NO_GPUS",
+    "Gpus",
+    "Limits",
+    "gpus",
+    "limits",
+    "mounts",
+    "mounts_of",
+    "network",
+    "programs",
+    "shared_libraries",
+    "shared_memory",
+    "user",
+    "without_secrets",
+]
+
+PROGRAM_SECONDS = 4.0
+PROBE_SECONDS = 1.0
+MOUNT_SECONDS = 1.0
+MOST_ENTRIES = 100
+_MIB = 1 << 20
+_Answer = TypeVar("_Answer")
+# cgroups v1 say "no limit" with a number near 2^63.
+_NO_LIMIT = 1 << 60
+_SECRET = re.compile(
+    r"secret|token|passw|passphrase|credential|private|api_?key|access_?key|auth|_key$|^key$|_pat$"
+    r"|signature|dsn$|cookie|session",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@|-----BEGIN|^(?:sk|hf|ghp|gho|xox[bp])[-_]\w{8}")
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables; those that look like secrets by name or value without their value."""
+    return {
+        name: "" if _SECRET.search(name) or _SECRET_VALUE.search(value) else value
+        for name, value in sorted(environment.items())
+    }
+
+
+def _output(command: Sequence[str]) -> str:
+    """What a program prints.
+
+    Raises:
+        OSError, SubprocessError: it is not there, fails or takes too long.
+    """
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PROGRAM_SECONDS,
+        check=True,
+    )
+    return done.stdout.decode("utf-8", "replace")
+
+
+# -- GPUs --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """GPUs with their driver and the CUDA version that it takes; and what is not known of them."""
+
+    gpus: tuple[GPU, ...] | None = None
+    driver: str = ""
+    cuda: str = ""
+    notes: tuple[str, ...] = ()
+
+
+NO_GPUS = Gpus()
+
+
+def gpus(environment: Mapping[str, str]) -> Gpus:
+    """The GPUs of this node by ``nvidia-smi``; none when there is neither it nor a device."""
+    program = shutil.which("nvidia-smi", path=environment.get("PATH"))
+    if program is None:
+        if Path("/dev/nvidiactl").exists() or Path("/dev/kfd").exists():
+            return Gpus(notes=("gpus: there are devices, but no nvidia-smi to ask",))
+        return Gpus((), notes=("gpus: no nvidia-smi and no device, so there are none",))
+    try:
+        said = _output(
+            [program, "--query-gpu=name,memory.total,compute_cap,driver_version",
+             "--format=csv,noheader,nounits"]
+        )  # fmt: skip
+        summary = _output([program])
+    except (OSError, subprocess.SubprocessError) as error:
+        return Gpus(notes=(f"gpus: nvidia-smi failed: {error}"[:300],))
+    return _gpus_of(said, summary)
+
+
+def _gpus_of(said: str, summary: str) -> Gpus:
+    found: list[GPU] = []
+    driver = ""
+    for line in said.splitlines():
+        parts = [part.strip() for part in line.rsplit(",", 3)]
+        if len(parts) == 4 and parts[1].isdigit():
+            driver = parts[3]
+            found.append(GPU(parts[0], int(parts[1]) * _MIB, _capability(parts[2])))
+    cuda = re.search(r"CUDA Version:\s*(\d+\.\d+)", summary)
+    return Gpus(tuple(found), driver, cuda[1] if cuda else "")
+
+
+def _capability(text: str) -> tuple[int, int] | None:
+    try:
+        return capability_of(text)
+    except ValueError:
+        return None
+
+
+# -- Libraries and programs --------------------------------------------------------------------
+
+
+def shared_libraries(environment: Mapping[str, str]) -> frozenset[str]:
+    """Names of the shared libraries that the loader finds: its cache, its folders, its variable."""
+    names: set[str] = set()
+    ldconfig = shutil.which("ldconfig", path=f"{environment.get('PATH', '')}:/sbin:/usr/sbin")
+    if ldconfig is not None:
+        # musl's has no cache; the folders below tell.
+        with suppress(OSError, subprocess.SubprocessError):
+            names |= set(re.findall(r"^\t(\S+) \(", _output([ldconfig, "-p"]), re.MULTILINE))
+    # Those of LD_LIBRARY_PATH are a container's or a module's, and conda's lie beside its Python.
+    folders = ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib",
+               *environment.get("LD_LIBRARY_PATH", "").split(":")]  # fmt: skip
+    if prefix := environment.get("CONDA_PREFIX"):
+        folders.append(f"{prefix}/lib")
+    for folder in folders:
+        names |= {name for name in _names_in(folder) if re.search(r"\.so(?:\.[\d.]+)?$", name)}
+    return frozenset(names)
+
+
+def programs(path: str) -> frozenset[str]:
+    """Names of the programs in the folders of a search path."""
+    found: set[str] = set()
+    for folder in path.split(":"):
+        for name in _names_in(folder):
+            if os.access(os.path.join(folder, name), os.X_OK):
+                found.add(name)
+    return frozenset(found)
+
+
+def _names_in(folder: str) -> Iterable[str]:
+    """Names of the files in a folder; none when it cannot be read."""
+    if not folder.startswith("/"):
+        return ()
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if not entry.is_dir()]
+    except OSError:
+        return ()
+
+
+# -- Limits ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of memory, processes and open files; None where there is none or it is not known."""
+
+    memory_bytes: int | None = None
+    processes: int | None = None
+    open_files: int | None = None
+
+
+def limits(root: Path = Path("/")) -> Limits:
+    """The limits that hold here: of the machine, the control groups above this process, and ulimit."""
+    groups = _groups(root)
+    memory = [*_numbers(groups, "memory.max"), *_numbers(groups, "memory.limit_in_bytes")]
+    physical = re.search(r"^MemTotal:\s+(\d+) kB", _text(root / "proc/meminfo"), re.MULTILINE)
+    if physical:
+        memory.append(int(physical[1]) << 10)
+    address, _ = resource.getrlimit(resource.RLIMIT_AS)
+    processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = [*_numbers(groups, "pids.max"), processes]
+    return Limits(
+        _least([*memory, address]), _least(allowed), files if 0 <= files < _NO_LIMIT else None
+    )
+
+
+def _least(numbers: Iterable[int]) -> int | None:
+    return min((number for number in numbers if 0 <= number < _NO_LIMIT), default=None)
+
+
+def _groups(root: Path) -> list[Path]:
+    """Folders of the control groups that hold this process, and of those above them."""
+    base = root / "sys/fs/cgroup"
+    found: list[Path] = []
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        # Version 1 has a folder a controller; version 2 one in all, or beside those of version 1.
+        for top in (
+            [base / each for each in controllers.split(",")]
+            if controllers
+            else [base, base / "unified"]
+        ):
+            inner = top / path.lstrip("/")
+            found += [top, inner, *(p for p in inner.parents if p.is_relative_to(top))]
+    # A container often sees its own group as the top, whatever the path says.
+    return list(dict.fromkeys([*found, base, base / "memory", base / "pids"]))
+
+
+def _numbers(folders: Iterable[Path], name: str) -> list[int]:
+    texts = (_text(folder / name).strip() for folder in folders)
+    return [int(text) for text in texts if text.isdigit()]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def shared_memory() -> int:
+    """Size of ``/dev/shm``, which data loader workers pass their batches through."""
+    said = os.statvfs("/dev/shm")
+    return said.f_blocks * said.f_frsize
+
+
+# -- Mounts ------------------------------------------------------------------------------------
+
+_UNREAL = frozenset(
+    [
+        "proc",
+        "sysfs",
+        "cgroup",
+        "cgroup2",
+        "devpts",
+        "devtmpfs",
+        "mqueue",
+        "debugfs",
+        "tracefs",
+        "securityfs",
+        "pstore",
+        "bpf",
+        "fusectl",
+        "configfs",
+        "hugetlbfs",
+        "autofs",
+        "rpc_pipefs",
+        "binfmt_misc",
+        "nsfs",
+        "efivarfs",
+        "selinuxfs",
+    ]
+)
+
+
+def mounts(environment: Mapping[str, str]) -> tuple[Mount, ...]:
+    """The mounted file systems that hold files, by path, with what the user may do there.
+
+    One that does not answer (a dead network share) stays without numbers.
+    """
+    text = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
+    found = mounts_of(text)
+    left = _quotas(environment)
+    devices = {_unescaped(line.split()[4]): line.partition(" - ")[2].split()[1:2]
+               for line in text.splitlines()}  # fmt: skip
+    answers = _within(MOUNT_SECONDS, [partial(_asked, mount) for mount in found])
+    return tuple(
+        replace(answer or mount, quota_bytes=left.get("".join(devices[mount.path])))
+        for mount, answer in zip(found, answers, strict=True)
+    )
+
+
+def _within(seconds: float, questions: Sequence[Callable[[], _Answer]]) -> list[_Answer | None]:
+    """The answers that come in time.
+
+    Daemon threads, since the end of the program would wait for those of a pool, and one that asks
+    a dead network share never ends.
+    """
+    answers: list[_Answer | None] = [None] * len(questions)
+
+    def ask(number: int) -> None:
+        with suppress(OSError):
+            answers[number] = questions[number]()
+
+    threads = [Thread(target=ask, args=(n,), daemon=True) for n in range(len(questions))]
+    until = time.monotonic() + seconds
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return list(answers)
+
+
+def _quotas(environment: Mapping[str, str]) -> dict[str, int]:
+    """What is left of the user's quota by device, where there is the program ``quota``."""
+    program = shutil.which("quota", path=environment.get("PATH"))
+    if program is None:
+        return {}
+    try:
+        # It fails when a quota is used up, and says so all the same.
+        done = subprocess.run(
+            [program, "-w"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROGRAM_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return _quotas_of(done.stdout.decode("utf-8", "replace"))
+
+
+def _quotas_of(text: str) -> dict[str, int]:
+    """Of lines ``device used soft hard ...`` in KiB what is left of the hard limit, or the soft."""
+    left = {}
+    for line in text.splitlines():
+        parts = line.split()
+        if len(parts) > 3 and all(re.fullmatch(r"\d+\*?", part) for part in parts[1:4]):
+            used, soft, hard = (int(part.rstrip("*")) for part in parts[1:4])
+            if hard or soft:
+                left[parts[0]] = max(0, (hard or soft) - used) << 10
+    return left
+
+
+def mounts_of(text: str) -> tuple[Mount, ...]:
+    """The mounts of ``/proc/self/mountinfo``: the last one at each path is the one that is seen."""
+    found: dict[str, Mount] = {}
+    for line in text.splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(), after.split()
+        if len(fields) < 6 or len(kind) < 3:
+            continue
+        path = _unescaped(fields[4])
+        options = {*fields[5].split(","), *kind[2].split(",")}
+        found.pop(path, None)
+        if kind[0] not in _UNREAL and not path.startswith(("/proc/", "/sys/")):
+            found[path] = Mount(path, writable="ro" not in options)
+    return tuple(found[path] for path in sorted(found))
+
+
+def _unescaped(path: str) -> str:
+    """A path of mountinfo, where blanks are written as octal numbers."""
+    return re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), path)
+
+
+def _asked(mount: Mount) -> Mount:
+    said = os.statvfs(mount.path)
+    return Mount(
+        mount.path,
+        writable=mount.writable,
+        free_bytes=said.f_bavail * said.f_frsize,
+        quota_bytes=None,
+        case_sensitive=_case_sensitive(mount.path),
+    )
+
+
+def _case_sensitive(path: str) -> bool:
+    """Whether names in other case are other files, by asking for an entry in other case."""
+    folder, name = os.path.split(path)
+    names: Iterable[str] = [name]
+    if os.path.isdir(path):
+        folder = path
+        with os.scandir(path) as entries:  # a data folder may have millions
+            names = [entry.name for entry in islice(entries, MOST_ENTRIES)]
+    for each in names:
+        if each.swapcase() != each:
+            try:
+                same = os.path.samefile(
+                    os.path.join(folder, each), os.path.join(folder, each.swapcase())
+                )
+            except OSError:
+                return True
+            return not same
+    return True
+
+
+# -- User and network --------------------------------------------------------------------------
+
+
+def user(environment: Mapping[str, str]) -> User:
+    """Who runs this; in a container often a number without a name."""
+    uid, gid = os.getuid(), os.getgid()
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = ""
+    home = environment.get("HOME") or (pwd.getpwuid(uid).pw_dir if name else "")
+    groups = sorted({gid, *os.getgroups()})
+    return User(name, uid, gid, tuple(map(_group, groups)), home)
+
+
+def _group(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
+
+
+def network(
+    hosts: Sequence[tuple[str, int]] = (("huggingface.co", 443), ("github.com", 443)),
+) -> Network:
+    """Whether hosts that jobs download from can be reached, asked once and for a second at most."""
+    answers = _within(PROBE_SECONDS, [partial(_reaches, *host) for host in hosts])
+    reached = [host for (host, _), answer in zip(hosts, answers, strict=True) if answer]
+    return Network(bool(reached), tuple(reached))
+
+
+def _reaches(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=PROBE_SECONDS):
+            return True
+    except OSError:
+        return False

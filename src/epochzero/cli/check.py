@@ -1,0 +1,104 @@
+"""``epochzero check``: what will go wrong when a job runs on its platform."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import click
+
+from epochzero.check import check
+from epochzero.check.rules import builtin
+from epochzero.cli import render_findings
+
+__all__ = ["command"]
+
+FORMATS = ("text", "json", "sarif", "github", "markdown")
+
+
+def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
+
+
+@click.command(
+    name="check", context_settings={"allow_interspersed_args": False}, no_args_is_help=True
+)
+@click.argument("job", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND...")
+@click.option(
+    "--target",
+    metavar="TARGET",
+    help="The platform: a file or a preset.  [default: of pyproject.toml, else this machine]",
+)
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="How to print the findings.",
+)
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="RULE,..",
+    callback=_names,
+    help="Ask only these rules.",
+)
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="RULE,..",
+    callback=_names,
+    help="Do not ask these rules.",
+)
+@click.option(
+    "--chdir",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=Path("."),
+    help="Where the command would be given.  [default: this folder]",
+)
+@click.option("--verbose", is_flag=True, help="Name all that could not be checked.")
+@click.option("--rules", "list_rules", is_flag=True, help="List the rules instead.")
+@click.pass_context
+def command(
+    context: click.Context,
+    job: tuple[str, ...],
+    target: str | None,
+    form: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    folder: Path,
+    verbose: bool,
+    list_rules: bool,
+) -> None:
+    """Say what will go wrong when the job of COMMAND runs, before it is submitted.
+
+    COMMAND is what you would submit: python, torchrun, accelerate, deepspeed, srun, docker run, a
+    shell script, a Slurm batch file, a Kubernetes job. It is read and not run.
+
+    \b
+    epochzero check -- python train.py --epochs 3
+    epochzero check --target cluster.toml -- torchrun --nproc_per_node 8 train.py
+    epochzero check --format sarif -- sbatch job.sh
+    epochzero check --rules
+
+    Exit code 1 when the job would fail, 0 when there are warnings at most, 2 when the input cannot
+    be used.
+    """
+    if list_rules:
+        render_findings.write_rules(builtin())
+        return
+    if not job:
+        raise click.UsageError("give the command of a job: epochzero check -- python train.py")
+    began = time.perf_counter()
+    found = check(
+        job, target, folder=folder, select=select, ignore=ignore, environment=dict(os.environ)
+    )
+    seconds = time.perf_counter() - began
+    render_findings.write(found, form, folder=folder, verbose=verbose, seconds=seconds)
+    if any(finding.severity == "error" for finding in found.findings):
+        context.exit(1)

@@ -1,0 +1,339 @@
+"""How findings are shown: text for people, JSON, Markdown, SARIF, GitHub's workflow commands."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from epochzero import __version__, taxonomy
+from epochzero.check.findings import SCHEMA, Checked, Finding, Place, Unknown
+from epochzero.check.rules import Rule, builtin
+from epochzero.check.settings import FILE as SETTINGS
+from epochzero.cli import layout
+
+__all__ = ["write", "write_rules"]
+
+SHOWN_UNKNOWNS = 5
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_COLOUR = {"error": "red", "warning": "yellow"}
+
+
+def write(found: Checked, form: str, *, folder: Path, verbose: bool, seconds: float) -> None:
+    """Prints what a check found.
+
+    Args:
+        found: it.
+        form: one of the forms of ``epochzero check --format``.
+        folder: of the job; paths are printed as seen from the folder that the command was given in.
+        verbose: whether to name all that could not be checked.
+        seconds: that the check took.
+    """
+    if form == "json":
+        _echo_json(found.to_dict())
+    elif form == "sarif":
+        _echo_json(_sarif(found, folder))
+    elif form == "github":
+        for finding in found.findings:
+            click.echo(_workflow_command(finding, folder))
+    elif form == "markdown":
+        click.echo(layout.plain("\n".join(_markdown(found, folder))))
+    else:
+        for line in _text(found, folder, verbose, seconds):
+            click.echo(line)
+
+
+def write_rules(rules: Sequence[Rule]) -> None:
+    """Prints the rules by category."""
+    by_category = sorted(rules, key=lambda rule: list(taxonomy.categories()).index(rule.category))
+    for category, group in groupby(by_category, key=lambda rule: rule.category):
+        click.secho(taxonomy.categories()[category].title, bold=True)
+        for rule in group:
+            click.echo(f"  {rule.id:<28}{rule.title}")
+
+
+def _echo_json(value: object) -> None:
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # A path may hold bytes that are no text; as escapes they survive.
+    click.echo(text.encode("utf-8", "backslashreplace").decode())
+
+
+def _path(place: Place, folder: Path) -> str:
+    """The file of a place, as seen from here."""
+    if _is_file(place) and not os.path.isabs(place.path):
+        return os.path.normpath(folder / place.path).replace(os.sep, "/")
+    return place.path
+
+
+def _is_file(place: Place) -> bool:
+    return not place.path.startswith("<")
+
+
+def _line(text: str) -> str:
+    """Text of a job in one line; a question mark for each byte of a path that is no text."""
+    line = layout.plain(text.replace("\n", " ").replace("\t", " "))
+    return line.encode("utf-8", "replace").decode()
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _number(found: Checked, severity: str) -> int:
+    return sum(finding.severity == severity for finding in found.findings)
+
+
+def _category(name: str) -> str:
+    term = taxonomy.categories().get(name)
+    return term.title if term else name
+
+
+def _phase(name: str) -> str:
+    term = taxonomy.phases().get(name)
+    return term.title if term else name
+
+
+def _kind(finding: Finding) -> str:
+    """Category and phase of a finding, where it predicts a failure."""
+    if finding.category == "not_a_failure":
+        return ""
+    phase = "" if finding.phase == "unknown" else f", in {_phase(finding.phase)}"
+    return f"{_category(finding.category)}{phase}"
+
+
+# -- Text --------------------------------------------------------------------------------------
+
+
+def _text(found: Checked, folder: Path, verbose: bool, seconds: float) -> Iterator[str]:
+    for path, group in _by_file(found.findings, folder):
+        yield click.style(_line(path), bold=True)
+        for finding in group:
+            yield from _finding(finding, folder)
+            yield ""
+    yield from _unknowns(found.unknowns, folder, verbose)
+    yield _summary(found, seconds)
+
+
+def _by_file(findings: Iterable[Finding], folder: Path) -> Iterator[tuple[str, list[Finding]]]:
+    """Findings by file; the file with the worst comes first, and so does the worst in a file."""
+    files: dict[str, list[Finding]] = {}
+    for finding in findings:
+        files.setdefault(_path(finding.place, folder), []).append(finding)
+    yield from files.items()
+
+
+def _finding(finding: Finding, folder: Path) -> Iterator[str]:
+    severity = click.style(finding.severity, fg=_COLOUR[finding.severity], bold=True)
+    place = finding.place
+    where = f"{_path(place, folder)}:{place.line}" if place.line else _path(place, folder)
+    column = f":{place.column}" if place.line and place.column else ""
+    kind = _kind(finding)
+    yield f"{_line(where)}{column}  {severity}  {finding.rule}{f'  {kind}' if kind else ''}"
+    if place.code:
+        code = _line(layout.shorten(place.code, 160))
+        yield f"{' ' * layout.LABEL_WIDTH}{click.style(code, fg='cyan')}"
+    yield layout.wrapped("Wrong", _line(finding.message))
+    yield layout.wrapped("Would", _line(finding.consequence))
+    yield layout.wrapped("Fix", _line(finding.fix))
+    if finding.via:
+        yield layout.wrapped("Via", _line(_reached(finding.via, folder)))
+
+
+def _reached(via: Iterable[Place], folder: Path) -> str:
+    return ", ".join(
+        f"{_path(place, folder)}:{place.line}" if place.line else _path(place, folder)
+        for place in via
+    )
+
+
+def _unknowns(unknowns: Sequence[Unknown], folder: Path, verbose: bool) -> Iterator[str]:
+    if not unknowns:
+        return
+    yield click.style("UNKNOWN", bold=True)
+    shown = unknowns if verbose else unknowns[:SHOWN_UNKNOWNS]
+    for one in shown:
+        yield layout.wrapped(
+            "", _line(f"{_reached([one.place], folder)}  {one.what}: {one.reason}")
+        )
+    if len(shown) < len(unknowns):
+        yield layout.wrapped("", f"and {len(unknowns) - len(shown)} more (--verbose shows them)")
+    yield ""
+
+
+def _summary(found: Checked, seconds: float) -> str:
+    errors, warnings = _number(found, "error"), _number(found, "warning")
+    if not found.jobs:
+        mark = click.style("NOT CHECKED", fg="yellow", bold=True)
+    elif errors:
+        mark = click.style("WOULD FAIL", fg="red", bold=True)
+    elif warnings:
+        mark = click.style("WARNINGS", fg="yellow", bold=True)
+    else:
+        mark = click.style("NOTHING FOUND", fg="green", bold=True)
+    parts = [_counted(errors, "error"), _counted(warnings, "warning")]
+    if found.suppressed:
+        parts.append(f"{len(found.suppressed)} suppressed")
+    parts.append(f"{len(found.unknowns)} unknown")
+    return (
+        f"{mark}  {', '.join(parts)}; {_counted(len(found.jobs), 'job')} on {_line(found.target)}, "
+        f"{_counted(found.files, 'file')}, {_counted(len(found.rules), 'rule')}, {seconds:.1f} s"
+    )
+
+
+# -- Markdown ----------------------------------------------------------------------------------
+
+
+def _markdown(found: Checked, folder: Path) -> Iterator[str]:
+    errors, warnings = _number(found, "error"), _number(found, "warning")
+    yield f"### {_counted(errors, 'error')}, {_counted(warnings, 'warning')} before the run"
+    yield ""
+    for finding in found.findings:
+        place = layout.code(_line(_reached([finding.place], folder)))
+        kind = f", {_kind(finding)}" if _kind(finding) else ""
+        yield f"- **{finding.severity}** {place} {layout.code(finding.rule)}{kind}"
+        if finding.place.code:
+            yield f"  {layout.code(_line(layout.shorten(finding.place.code, 160)))}"
+        for label, text in (
+            ("Wrong", finding.message),
+            ("Would", finding.consequence),
+            ("Fix", finding.fix),
+        ):
+            yield f"  - {label}: {layout.escaped(_line(text))}"
+        if finding.via:
+            yield f"  - Via: {layout.escaped(_line(_reached(finding.via, folder)))}"
+    if found.findings:
+        yield ""
+    for one in found.unknowns:
+        place = layout.code(_line(_reached([one.place], folder)))
+        yield f"- unknown {place} {layout.escaped(_line(f'{one.what}: {one.reason}'))}"
+    if found.unknowns:
+        yield ""
+    yield (
+        f"<sub>{layout.escaped(_line(found.target))} · {_counted(found.files, 'file')} · "
+        f"{_counted(len(found.rules), 'rule')}</sub>"
+    )
+
+
+# -- GitHub ------------------------------------------------------------------------------------
+
+
+def _workflow_command(finding: Finding, folder: Path) -> str:
+    """An annotation (GitHub's documentation, "Workflow commands for GitHub Actions")."""
+    place = finding.place
+    values = {"title": f"{finding.rule} ({_kind(finding)})" if _kind(finding) else finding.rule}
+    if _is_file(place):
+        values |= {"file": _path(place, folder)}
+        values |= {"line": str(place.line)} if place.line else {}
+        values |= {"col": str(place.column)} if place.line and place.column else {}
+    shown = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in values.items())
+    message = _escaped(f"{finding.message} {finding.consequence}\n{finding.fix}", "")
+    return layout.plain(f"::{finding.severity} {shown}::{message}")
+
+
+def _escaped(text: str, also: str) -> str:
+    """A value of a workflow command: what would end it is written by its number."""
+    text = text.encode("utf-8", "replace").decode()
+    for character in ("%", "\r", "\n", *also):
+        text = text.replace(character, f"%{ord(character):02X}")
+    return text
+
+
+# -- SARIF -------------------------------------------------------------------------------------
+
+
+def _sarif(found: Checked, folder: Path) -> dict[str, Any]:
+    """The Static Analysis Results Interchange Format, version 2.1.0 (OASIS standard, 2020)."""
+    ids = sorted({*found.rules, *(finding.rule for finding in found.findings)})
+    index = {name: number for number, name in enumerate(ids)}
+    known = {rule.id: rule for rule in builtin()}
+    driver = {
+        "name": "EpochZero",
+        "version": __version__,
+        "rules": [_descriptor(name, known.get(name)) for name in ids],
+    }
+    results = [_result(finding, index, folder) for finding in found.findings]
+    for finding, reason in found.suppressed:
+        if finding.rule in index:
+            kind = "external" if reason.startswith(f"{SETTINGS}:") else "inSource"
+            hidden = {"kind": kind, "justification": _message(reason)}
+            results.append({**_result(finding, index, folder), "suppressions": [hidden]})
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+        "invocations": [
+            {
+                "executionSuccessful": True,
+                "toolExecutionNotifications": [_notice(one, folder) for one in found.unknowns],
+            }
+        ],
+        "properties": {"schema": SCHEMA, "target": found.target, "files": found.files},
+    }
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _descriptor(name: str, rule: Rule | None) -> dict[str, Any]:
+    if rule is None:
+        return {"id": name, "shortDescription": {"text": "A suppression that suppresses nothing"}}
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": _message(rule.title)},
+        "fullDescription": {"text": _message(rule.why)},
+        "help": {"text": _message(f"{rule.fix}\nSource: {rule.source}")},
+        "properties": {"tags": [rule.category]},
+    }
+
+
+def _result(finding: Finding, index: dict[str, int], folder: Path) -> dict[str, Any]:
+    told = f"{finding.message} {finding.consequence} {finding.fix}"
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": index[finding.rule],
+        "level": finding.severity,
+        "message": {"text": _message(_line(told))},
+        "properties": {"category": finding.category, "phase": finding.phase},
+    }
+    if location := _location(finding.place, folder):
+        result["locations"] = [location]
+    if related := [at for place in finding.via if (at := _location(place, folder))]:
+        result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]
+    return result
+
+
+def _notice(one: Unknown, folder: Path) -> dict[str, Any]:
+    notice: dict[str, Any] = {
+        "level": "note",
+        "message": {"text": _message(_line(f"Not checked: {one.what}: {one.reason}"))},
+    }
+    if location := _location(one.place, folder):
+        notice["locations"] = [location]
+    return notice
+
+
+def _location(place: Place, folder: Path) -> dict[str, Any]:
+    """Empty for the command line and the target, which are no files."""
+    if not _is_file(place):
+        return {}
+    path = _path(place, folder)
+    artifact = {"uri": quote(os.fsencode(path)), "uriBaseId": "%SRCROOT%"}
+    if os.path.isabs(path):
+        artifact = {"uri": f"file://{quote(os.fsencode(path))}"}
+    physical: dict[str, Any] = {"artifactLocation": artifact}
+    if place.line:
+        physical["region"] = {"startLine": place.line}
+        if place.column:
+            physical["region"]["startColumn"] = place.column
+    return {"physicalLocation": physical}
+
+
+def _message(text: str) -> str:
+    """Plain text for a SARIF message, in which brackets and braces have a meaning."""
+    for character in "\\[]":
+        text = text.replace(character, f"\\{character}")
+    return text.replace("{", "{{").replace("}", "}}")

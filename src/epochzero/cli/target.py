@@ -1,0 +1,242 @@
+"""``epochzero target``: the platform that a job is checked against, as a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.layout import plain, wrapped
+from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from epochzero.check.target import Comparison
+    from epochzero.check.target.model import Target
+
+__all__ = ["command"]
+
+SHOW_PROGRESS_S = 1.0
+MOST_SHOWN = 12
+
+
+@click.group(name="target")
+def command() -> None:
+    """Describe the platform that jobs are checked against.
+
+    \b
+    epochzero target capture -o cluster.toml      # on the platform, in the job's container
+    epochzero target show cluster.toml
+    epochzero target diff laptop.toml cluster.toml
+    epochzero target presets
+    """
+
+
+@command.command(name="capture")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write there.  [default: standard output]",
+)
+@click.option("--name", help="Name of the target.  [default: that of FILE, or of the machine]")
+@click.option(
+    "--api",
+    "libraries",
+    multiple=True,
+    metavar="LIB",
+    help="Read the public API of this module instead of the usual ones; may be repeated.",
+)
+@click.option(
+    "--packages",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Take the packages from this list (requirements, a lock file, conda), not from here.",
+)
+@click.option(
+    "--probe", is_flag=True, help="Try whether the internet can be reached, for a second."
+)
+def capture(
+    output: Path | None,
+    name: str | None,
+    libraries: tuple[str, ...],
+    packages: Path | None,
+    probe: bool,
+) -> None:
+    """Write what this machine is like, as the job will see it, to a target file.
+
+    Run it on the platform, in the container and with the Python of the job. Nothing is imported and
+    nothing but FILE is written. What cannot be found out is noted in the file. Values of variables
+    that look like secrets are left out; look at the file before you share it.
+
+    \b
+    epochzero target capture -o cluster.toml
+    epochzero target capture --api torch --api mylib > cluster.toml
+
+    Exit code 0 when the file was written, 2 when it cannot be.
+    """
+    import platform
+
+    from epochzero.check.target import capture as find
+    from epochzero.check.target import with_packages, write_target
+    from epochzero.check.target.api import LIBRARIES
+
+    name = name or (output.stem if output else platform.node() or "this machine")
+    progress = _Progress()
+    target = find(
+        os.environ, name=name, libraries=libraries or LIBRARIES, probe=probe, tell=progress
+    )
+    if packages is not None:
+        target = with_packages(target, packages)
+    progress("writing")
+    text = write_target(target)
+    progress.done()
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
+    click.echo(f"{output}: {len(text.encode()):,} bytes", err=True)
+    for note in target.notes:
+        click.echo(f"  {plain(note)}", err=True)
+
+
+@command.command(name="show")
+@click.argument("target")
+def show(target: str) -> None:
+    """Print what TARGET says: a file, or GPUs such as '8 x H100'.
+
+    Exit code 0 when it can be read, 2 when it cannot.
+    """
+    from epochzero.check.target import read_target
+
+    found = read_target(target)
+    for label, text in _described(found):
+        if text:
+            click.echo(wrapped(label, text))
+
+
+@command.command(name="diff")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="How to print the differences.",
+)
+def diff(first: str, second: str, form: str) -> None:
+    """Print what a job that runs on A may miss on B, worst first.
+
+    Each difference has the category of failure that it can cause. What B has more of is no
+    difference. What only one of them tells is named at the end.
+
+    Exit code 0 when nothing differs, 1 when something does, 2 when a target cannot be read.
+    """
+    from epochzero.check.target import differences, read_target
+
+    found = differences(read_target(first), read_target(second))
+    if form == "json":
+        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        _write(found)
+    sys.exit(1 if found.differences else 0)
+
+
+@command.command(name="presets")
+def list_presets() -> None:
+    """List the GPUs that can be named: gpus = "8 x H100"."""
+    from epochzero.check.target import first_cuda, presets
+
+    for name, gpu in presets().items():
+        memory = f"{gpu.memory_bytes / (1 << 30):.1f} GiB"
+        build = "no CUDA"
+        if gpu.capability is not None:
+            major, minor = gpu.capability
+            build = f"sm_{major}{minor}, CUDA {first_cuda(gpu.capability)} or newer"
+        click.echo(f"{name:<16}{gpu.model:<40}{memory:>10}  {build}")
+
+
+def _described(target: Target) -> Iterable[tuple[str, str]]:
+    """The parts of a target for people."""
+    gpus = target.gpus
+    user = target.user
+    yield "Target", target.name
+    yield "Python", ".".join(map(str, target.python or ()))
+    yield "GPUs", "" if gpus is None else f"{len(gpus)} x {gpus[0].model}" if gpus else "none"
+    yield "Driver", ", CUDA up to ".join(each for each in (target.driver, target.cuda) if each)
+    if target.cuda_of_torch is not None:
+        built = f"built for CUDA {target.cuda_of_torch}" if target.cuda_of_torch else "a CPU build"
+        yield "torch", f"{built}  {' '.join(target.gpu_architectures or ())}"
+    yield "Nodes", str(target.nodes or "")
+    yield "Memory", _size(target.memory_bytes)
+    yield "/dev/shm", _size(target.shared_memory_bytes)
+    yield "User", f"{user.name} (uid {user.uid})" if user else ""
+    yield "Folder", target.working_folder
+    for mount in target.mounts or ():
+        mode = "writable" if mount.writable else "read-only"
+        yield "Mount", f"{mount.path}: {mode} {_size(mount.free_bytes)}"
+    yield "Packages", _few(f"{d.name} {d.version}" for d in (target.distributions or {}).values())
+    yield "API", _few(sorted({module.split(".")[0] for module in target.api}))
+    yield "Programs", _few(sorted(target.programs or ()))
+    yield "Libraries", _few(sorted(target.shared_libraries or ()))
+    yield "Environment", _few(sorted(target.environment or ()))
+    internet = {True: "internet", False: "no internet", None: ""}[target.network.internet]
+    yield "Network", ", ".join([internet, *target.network.hosts]).strip(", ")
+    for note in target.notes:
+        yield "Note", note
+
+
+def _size(number: int | None) -> str:
+    return "" if number is None else f"{number / (1 << 30):,.1f} GiB"
+
+
+def _few(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - MOST_SHOWN} more" if len(listed) > MOST_SHOWN else ""
+    return ", ".join(listed[:MOST_SHOWN]) + more
+
+
+def _write(found: Comparison) -> None:
+    for each in found.differences:
+        title = f"{each.kind} {each.name}".strip()
+        click.echo(
+            click.style(plain(f"{title}: {each.first} -> {each.second}"), bold=True)
+            + plain(f"  ({each.category})")
+        )
+        click.echo(plain(f"    {each.consequence}"))
+    if not found.differences:
+        click.echo(plain(f"nothing that {found.first} has is missing on {found.second}"))
+    if found.unknown:
+        click.echo(f"not compared, since only one says it: {', '.join(found.unknown)}")
+
+
+class _Progress:
+    """Tells on standard error what is being found out, once it takes long."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._told = False
+
+    def __call__(self, part: str) -> None:
+        if time.monotonic() - self._start < SHOW_PROGRESS_S and part != "api":
+            return
+        if sys.stderr.isatty():
+            click.echo(f"\r\x1b[Kcapturing: {part} ...", err=True, nl=False)
+            self._told = True
+
+    def done(self) -> None:
+        """Clears what was told."""
+        if self._told:
+            click.echo("\r\x1b[K", err=True, nl=False)

@@ -1,0 +1,201 @@
+"""What is there as the program goes on, from events put together by hand."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from epochzero.check.findings import Place
+from epochzero.check.job.model import Job, Source
+from epochzero.check.paths.world import World, world_of
+from epochzero.check.program.events import Called, Situation
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import ANYTHING, Constant, Instance, Text, Value
+from epochzero.check.target.model import Mount, Target, User
+
+NOWHERE = Target("cluster")
+AT = Situation(Place("train.py", 1))
+
+
+def call(name: str, *arguments: Value | str, at: Situation = AT, **keywords: Value | str) -> Called:
+    """A call; texts among the arguments stand for constants."""
+    values = tuple(Constant(one) if isinstance(one, str) else one for one in arguments)
+    named = {key: Constant(one) if isinstance(one, str) else one for key, one in keywords.items()}
+    receiver = Instance("pathlib.Path", values[:1]) if name.startswith("pathlib.") else None
+    given = values[1:] if receiver else values
+    return Called(name, given, named, receiver, True, Instance(name, values), at)
+
+
+def world(folder: Path, *calls: Called, target: Target = NOWHERE, **of_job: object) -> World:
+    job = Job((), folder / "train.py", "", folder, **of_job)  # type: ignore[arg-type]
+    return World(Program(job, {}, calls), target)
+
+
+def told(world: World) -> list[tuple[str, str]]:
+    return [(one.rule, one.severity) for one in world.problems]
+
+
+READ = call("builtins.open", "data/a.txt")
+
+
+def test_what_lies_in_the_folder_of_the_job_travels_with_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    assert told(world(tmp_path, READ)) == [("path-not-found", "error")]
+    (tmp_path / "data" / "a.txt").write_text("x")
+    found = world(tmp_path, READ)
+    assert told(found) == []
+    assert [one.local for one in found.opened] == [str(tmp_path / "data" / "a.txt")]
+
+
+def test_what_git_ignores_may_lie_on_the_target_alone(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("# data\n/data/\n*.log\n")
+    assert told(world(tmp_path, READ)) == [("path-not-found", "warning")]
+    here = Target("here", here=True)
+    assert told(world(tmp_path, READ, target=here)) == [("path-not-found", "error")]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        call("builtins.open", "data/a.txt", "w"),
+        call("shutil.copy", "/x/a.txt", "data/a.txt"),
+        call("datasets.Dataset().save_to_disk", "data"),
+        call("some_library.fetch", "data"),
+        call("some_library.fetch", target_folder="data/a.txt"),
+        call("os.system", "unzip archive.zip data/a.txt"),
+        call("builtins.open", Text(("data/", ANYTHING, ".txt")), "w"),
+        call("tarfile.open().extractall", "data"),
+    ],
+)
+def test_what_was_or_may_have_been_written_is_no_longer_missing(
+    before: Called, tmp_path: Path
+) -> None:
+    assert not [rule for rule, _ in told(world(tmp_path, before, READ)) if "found" in rule]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        call("builtins.open", "data/b.txt", "w"),
+        call("builtins.print", "data/a.txt"),
+        call("os.path.join", "data", "a.txt"),
+        call("logging.info", "reading %s", "data/a.txt"),
+        call("subprocess.run", "nvidia-smi"),
+        call("builtins.open", Text(("data/best_", ANYTHING, ".txt")), "w"),
+    ],
+)
+def test_what_makes_no_such_file_changes_nothing(before: Called, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    assert told(world(tmp_path, before, READ)) == [("path-not-found", "error")]
+
+
+def test_a_program_that_is_run_may_have_made_anything(tmp_path: Path) -> None:
+    before = call("subprocess.run", "make")
+    assert told(world(tmp_path, before, READ)) == [("path-not-found", "warning")]
+
+
+def test_a_read_that_is_handled_is_no_failure(tmp_path: Path) -> None:
+    for handled in ("FileNotFoundError", "OSError", "IOError", "Exception", "BaseException"):
+        at = replace(AT, handled=frozenset([handled]))
+        assert told(world(tmp_path, replace(READ, at=at))) == []
+    at = replace(AT, handled=frozenset(["ValueError"]))
+    assert told(world(tmp_path, replace(READ, at=at))) == [("path-not-found", "error")]
+
+
+def test_a_read_behind_a_question_is_no_failure(tmp_path: Path) -> None:
+    unsure = replace(READ, at=replace(AT, certain=False))
+    asked = call("os.path.exists", "data")
+    assert told(world(tmp_path, unsure)) == [("path-not-found", "warning")]
+    assert told(world(tmp_path, asked, unsure)) == []
+
+
+def test_the_current_folder_may_change(tmp_path: Path) -> None:
+    (tmp_path / "run" / "data").mkdir(parents=True)
+    (tmp_path / "run" / "data" / "a.txt").write_text("x")
+    assert told(world(tmp_path, call("os.chdir", "run"), READ)) == []
+    assert told(world(tmp_path, call("os.chdir", ANYTHING), READ)) == []
+
+
+def test_a_folder_is_missed_once(tmp_path: Path) -> None:
+    saves = [call("torch.save", ANYTHING, f"out/{name}.pt") for name in "abc"]
+    assert told(world(tmp_path, *saves)) == [("path-parent-missing", "error")]
+
+
+def test_the_folder_of_a_path_known_in_part_must_be_there(tmp_path: Path) -> None:
+    save = call("torch.save", ANYTHING, Text(("out/", ANYTHING, ".pt")))
+    made = call("os.makedirs", "out")
+    assert told(world(tmp_path, save)) == [("path-parent-missing", "error")]
+    assert told(world(tmp_path, made, save)) == []
+
+
+def test_fields_that_a_library_fills_in_may_be_anything(tmp_path: Path) -> None:
+    keeps = call("keras.callbacks.ModelCheckpoint", "model-{epoch:02d}.keras")
+    load = call("keras.models.load_model", "model-07.keras")
+    other = call("keras.models.load_model", "best.keras")
+    assert told(world(tmp_path, keeps, load)) == []
+    assert told(world(tmp_path, keeps, other)) == [("path-not-found", "error")]
+
+
+def test_what_the_script_makes_before_is_there(tmp_path: Path) -> None:
+    save = call("torch.save", ANYTHING, "out/best.pt")
+    makes = (Source(Place("launch.sh", 2), "out"),)
+    assert told(world(tmp_path, save, makes=makes)) == []
+
+
+def test_an_absolute_path_is_judged_only_where_the_target_is_known(tmp_path: Path) -> None:
+    load = call("torch.load", "/models/best.pt")
+    assert told(world(tmp_path, load)) == []
+    assert [one.what for one in world(tmp_path, load).unknowns] == [
+        "whether /models/best.pt is there for torch.load"
+    ]
+    for files in ({"/models/best.pt": False}, {"/models": False}):
+        assert told(world(tmp_path, load, target=Target("c", files=files))) == [
+            ("path-not-found", "error")
+        ]
+    files = {"/models/best.pt": True}
+    assert told(world(tmp_path, load, target=Target("c", files=files))) == []
+
+
+def test_on_this_machine_its_file_system_is_asked(tmp_path: Path) -> None:
+    job, other = tmp_path / "job", tmp_path / "other"
+    job.mkdir()
+    other.mkdir()
+    here = Target("here", here=True)
+    load = call("torch.load", str(other / "best.pt"))
+    assert told(world(job, load, target=here)) == [("path-not-found", "error")]
+    (other / "best.pt").write_text("x")
+    assert told(world(job, load, target=here)) == []
+
+
+def test_a_folder_of_an_image_is_not_that_of_the_job(tmp_path: Path) -> None:
+    in_image = {"container": "nvcr.io/x", "working_folder": "/workspace"}
+    assert told(world(tmp_path, READ, **in_image)) == []
+    mounted = {**in_image, "mounts": {"/workspace": "."}}
+    assert told(world(tmp_path, READ, **mounted)) == [("path-not-found", "error")]
+
+
+def test_a_place_that_the_target_knows_is_no_laptop(tmp_path: Path) -> None:
+    load = call("torch.load", "/home/jonas/best.pt")
+    user = User("mara", 1000, 1000, (), "/home/mara")
+    assert told(world(tmp_path, load, target=Target("c", user=user))) == [("path-laptop", "error")]
+    mounts = (Mount("/"), Mount("/home/jonas", writable=False))
+    assert told(world(tmp_path, load, target=Target("c", user=user, mounts=mounts))) == []
+
+
+def test_links_that_go_round_are_survived(tmp_path: Path) -> None:
+    os.symlink("loop", tmp_path / "loop")
+    os.symlink("/nowhere/data", tmp_path / "data")
+    loops = call("builtins.open", "loop/x", at=replace(AT, place=Place("train.py", 2)))
+    # Where the link to another machine leads is not known, and nothing can be below the loop.
+    found = world(tmp_path, READ, loops)
+    assert [one.access.call.at.place.line for one in found.problems] == [2]
+
+
+def test_a_world_is_worked_out_once(tmp_path: Path) -> None:
+    program = Program(Job((), None, "m", tmp_path), {}, (READ,))
+    assert world_of(program, NOWHERE) is world_of(program, NOWHERE)
+    assert world_of(program, Target("other")) is not world_of(program, NOWHERE)

@@ -1,0 +1,94 @@
+"""Hydra's composition and overrides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from epochzero.check.findings import Place
+from epochzero.check.program.arguments import Parsed, ParserSpec, parse
+from epochzero.check.program.values import Anything, Constant, Items, Value
+
+FILES = {
+    "conf/config.yaml": (
+        "defaults:\n  - model: small\n  - optional local: none\n  - _self_\n"
+        "lr: 0.1\nname: ${model.kind}-${lr}\nout: ???\nseed: ${oc.env:SEED}\n"
+    ),
+    "conf/model/small.yaml": "kind: small\nlayers: 2\n",
+    "conf/model/large.yaml": "kind: large\nlayers: 9\nextra: {a: 1}\n",
+    "conf/opt/adam.yaml": "# @package _global_\nopt: {name: adam}\n",
+}
+SPEC = ParserSpec(
+    "hydra",
+    defaults={"config_path": Constant("../conf"), "config_name": Constant("config")},
+    place=Place("src/train.py", 3, 1),
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "src").mkdir()
+    return tmp_path
+
+
+def plainly(value: Value) -> object:
+    if isinstance(value, Items) and value.kind == "dict":
+        keys = [plainly(key) for key in value.keys]
+        return dict(zip(keys, [plainly(v) for v in value.values], strict=True))
+    return value.value if isinstance(value, Constant) else value
+
+
+def said(parsed: Parsed) -> list[tuple[str, str, str]]:
+    return [(p.kind, p.option, p.near) for p in parsed.problems]
+
+
+def test_composition_and_interpolation(folder: Path) -> None:
+    parsed = parse(SPEC, [], folder)
+    assert not parsed.problems
+    values = parsed.values
+    assert plainly(values["model"]) == {"kind": "small", "layers": 2}
+    assert plainly(values["name"]) == "small-0.1"
+    assert isinstance(values["out"], Anything)
+    assert isinstance(values["seed"], Anything)
+    rate = values["lr"]
+    assert isinstance(rate, Constant)
+    assert rate.origin is not None
+    assert (rate.origin.path, rate.origin.line) == ("conf/config.yaml", 5)
+
+
+def test_overrides(folder: Path) -> None:
+    argv = ["model=large", "lr=1e-2", "+opt=adam", "model.layers=3", "+new.key=[1,2]", "out=x"]
+    values = parse(SPEC, argv, folder).values
+    assert plainly(values["model"]) == {"kind": "large", "layers": 3, "extra": {"a": 1}}
+    assert plainly(values["name"]) == "large-0.01"
+    assert plainly(values["opt"]) == {"name": "adam"}
+    assert plainly(values["out"]) == "x"
+    assert not parse(SPEC, [*argv, "-m", "hydra.run.dir=x", "~model.extra"], folder).problems
+
+
+@pytest.mark.parametrize(
+    ("argv", "found"),
+    [
+        (["lrr=1"], [("unknown", "lrr", "lr")]),
+        (["model.layer=1"], [("unknown", "model.layer", "model.layers")]),
+        (["model=larg"], [("choice", "model", "large")]),
+        (["opt=adam"], [("unknown", "opt", "")]),
+        (["+lr=1"], [("conflict", "lr", "")]),
+        (["~nothing"], [("unknown", "nothing", "")]),
+        (["++lrr=1"], []),
+        (["--config-name=other", "x=1"], []),
+    ],
+)
+def test_problems(folder: Path, argv: list[str], found: list[tuple[str, str, str]]) -> None:
+    assert said(parse(SPEC, argv, folder)) == found
+
+
+def test_what_a_config_store_may_hold_is_not_missing(folder: Path) -> None:
+    (folder / "conf/config.yaml").write_text("defaults:\n  - base_config\n  - _self_\nlr: 1\n")
+    parsed = parse(SPEC, ["epochs=3"], folder)
+    assert (parsed.problems, bool(parsed.unknowns)) == ((), True)

@@ -1,0 +1,34 @@
+"""What docs/target.md says is true."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+from epochzero.check.target import parse_target, read_target, write_target
+from epochzero.check.target.model import GPU, Distribution, Mount, Network, Target, User
+
+
+def guide(repository: Path) -> str:
+    return (repository / "docs/target.md").read_text(encoding="utf-8")
+
+
+def test_the_example_is_read(repository: Path, tmp_path: Path) -> None:
+    (example,) = re.findall(r"(?ms)^~~~toml\n(.*?)^~~~$", guide(repository))
+    path = tmp_path / "example.toml"
+    path.write_text(example)
+    (tmp_path / "requirements.lock").write_text("numpy==1.26.4\n")
+    target = read_target(path)
+    assert parse_target(write_target(target)) == target
+    for field in fields(Target):
+        if field.name != "here":
+            assert getattr(target, field.name) not in (None, "", ()), field.name
+
+
+def test_every_key_is_named(repository: Path) -> None:
+    text = guide(repository)
+    for described in (Target, GPU, Mount, Network, User, Distribution):
+        for field in fields(described):
+            if (described, field.name) not in {(Target, "here"), (Distribution, "name")}:
+                assert f"`{field.name}`" in text, field.name

@@ -1,0 +1,144 @@
+"""Every rule keeps what its own cases promise, and the catalogue takes no rule that promises nothing."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from epochzero.check import Checked, check
+from epochzero.check.rules import Case, Rule, builtin, choose, find, load
+from epochzero.errors import CatalogError, InputError
+
+CATCHES = [(rule, case) for rule in builtin() for case in rule.catches]
+LEAVES = [(rule, case) for rule in builtin() for case in rule.leaves]
+
+
+def named(cases: list[tuple[Rule, Case]]) -> list[str]:
+    return [f"{rule.id}-{(*rule.catches, *rule.leaves).index(case)}" for rule, case in cases]
+
+
+def checked(rule: Rule, case: Case, folder: Path) -> Checked:
+    """What a rule answers to one of its cases."""
+    job = folder / "job"
+    for name, text in case.files.items():
+        path = job / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    target = folder / "target.toml"
+    target.write_text(f"format = 1\n{case.target}", encoding="utf-8")
+    command = [*case.command, *case.arguments]
+    environment = dict(case.environment)
+    return check(command, target, folder=job, select=[rule.id], environment=environment)
+
+
+@pytest.mark.parametrize(("rule", "case"), CATCHES, ids=named(CATCHES))
+def test_a_rule_catches_what_it_must(rule: Rule, case: Case, tmp_path: Path) -> None:
+    found = checked(rule, case, tmp_path).findings
+    assert (case.path, case.line) in [(one.place.path, one.place.line) for one in found]
+    for one in found:
+        assert one.rule == rule.id
+        assert one.message
+        assert one.consequence
+        assert one.fix
+
+
+@pytest.mark.parametrize(("rule", "case"), LEAVES, ids=named(LEAVES))
+def test_a_rule_leaves_alone_what_it_must(rule: Rule, case: Case, tmp_path: Path) -> None:
+    found = checked(rule, case, tmp_path)
+    assert found.findings == ()
+    assert not [one for one in found.unknowns if "rule itself failed" in one.reason]
+
+
+# -- The catalogue -----------------------------------------------------------------------------
+
+RULE = """\
+from epochzero.check.rules import Case, Rule
+
+RULE = Rule(
+    id="some-rule", title="Something goes wrong", category="path_not_found", why="It does.",
+    fix="Correct it.", source="A study", check=lambda program, target: (),
+    catches=(Case({"train.py": "x"}, line=1),), leaves=(Case({"train.py": "y"}),),
+)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of rules that can be imported, and its name."""
+    folder = tmp_path / f"rules_{tmp_path.name}"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "helper.py").write_text("HELP = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return folder
+
+
+def module(folder: Path) -> ModuleType:
+    for name in [name for name in sys.modules if name.startswith(folder.name)]:
+        del sys.modules[name]
+    return import_module(folder.name)
+
+
+def test_a_new_rule_is_one_new_file(package: Path) -> None:
+    (package / "some_rule.py").write_text(RULE)
+    (rule,) = load(module(package))
+    assert (rule.id, rule.title) == ("some-rule", "Something goes wrong")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"some-rule"', '"other-rule"', "the file's name says 'some-rule'"),
+        ("path_not_found", "bad_luck", "'bad_luck' is none of the taxonomy"),
+        ('"It does."', '" "', "why is empty"),
+        ('"Correct it."', '""', "fix is empty"),
+        ('"A study"', '""', "source is empty"),
+        ('(Case({"train.py": "x"}, line=1),)', "()", "a case that it catches"),
+        ('(Case({"train.py": "y"}),)', "()", "one that it leaves alone"),
+        (", line=1", "", "at which line"),
+        ('"train.py": "y"', '"main.py": "y"', "no train.py"),
+        ("RULE = Rule", "RULE = 1, Rule", "not a Rule"),
+        ("RULE = ", "RULE = missing or ", "cannot be imported: name 'missing'"),
+    ],
+)
+def test_a_rule_that_is_not_complete_is_refused(
+    package: Path, old: str, new: str, said: str
+) -> None:
+    (package / "some_rule.py").write_text(RULE.replace(old, new))
+    with pytest.raises(CatalogError, match=r"some_rule: ") as refused:
+        load(module(package))
+    assert said in str(refused.value)
+
+
+def test_rules_are_chosen_by_name() -> None:
+    names = [rule.id for rule in builtin()]
+    assert names == sorted(set(names))
+    assert choose() == builtin()
+    assert [rule.id for rule in choose(["undefined-name"])] == ["undefined-name"]
+    assert "undefined-name" not in [rule.id for rule in choose(ignore=["undefined-name"])]
+    assert find("undefined-name").category == "undefined_variable"
+    with pytest.raises(InputError, match="did you mean undefined-name"):
+        choose(["undefined-names"])
+    with pytest.raises(InputError, match="check --rules"):
+        choose(ignore=["?"])
+
+
+def test_a_rule_that_fails_does_not_take_the_others_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(program: object, target: object) -> None:
+        raise ValueError("odd")
+
+    broken = replace(find("module-missing"), check=fail)
+    monkeypatch.setattr(
+        import_module("epochzero.check"), "choose", lambda *_: (broken, find("undefined-name"))
+    )
+    (tmp_path / "train.py").write_text("print(missing)\n")
+    found = check(["python", "train.py"], folder=tmp_path)
+    assert [one.rule for one in found.findings] == ["undefined-name"]
+    assert [one.reason for one in found.unknowns] == ["the rule itself failed: ValueError: odd"]
