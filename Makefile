@@ -1,4 +1,4 @@
-# make demo   set up and diagnose real failing jobs
+# make demo   set up, check a job before it runs, diagnose real failing jobs
 # make test   set up, check style and types, run all tests
 # make bench  measure everything that the README claims
 # make docs   write the pages of the signatures and rules anew

@@ -1,6 +1,6 @@
-"""The demo: real training jobs have failed; what does EpochZero say of their logs?
+"""The demo: jobs that will fail, before they run; and logs of real jobs that have failed.
 
-Run by ``make demo``. The logs lie in ``lab/logs``; ``lab/record`` made them by running the programs
+Run by ``make demo``. The jobs to check lie in ``lab/check``, the logs in ``lab/logs``; ``lab/record`` made them by running the programs
 in ``lab/jobs``.
 """
 
@@ -20,14 +20,16 @@ JOBS = (
 )
 
 
+CHECKED = Path("lab", "check", "failing", "test_split_was_not_uploaded")
+TARGET = Path("lab", "check", "targets", "h100-pod.toml")
+
+
 def main() -> None:
+    command = (ROOT / CHECKED / "command").read_text(encoding="utf-8").split()
+    options = ["check", "--target", str(TARGET), "--chdir", str(CHECKED), "--", *command]
+    _show("Will this job fail on that platform?", options, fails=True)
     for question, name in JOBS:
-        folder = Path("lab", "logs", name)
-        print(f"\n\033[1m# {question}\033[0m" if sys.stdout.isatty() else f"\n# {question}")
-        print(f"$ epochzero diagnose {folder}\n", flush=True)
-        subprocess.run(
-            [sys.executable, "-m", "epochzero", "diagnose", str(folder)], cwd=ROOT, check=True
-        )
+        _show(question, ["diagnose", str(Path("lab", "logs", name))])
     everything = sorted((ROOT / "lab" / "logs").iterdir())
     started = time.perf_counter()
     lines = subprocess.run(
@@ -48,7 +50,16 @@ def main() -> None:
     ).stdout.splitlines()
     seconds = time.perf_counter() - started
     print(f"\nAll {len(lines)} recorded jobs of the lab were diagnosed in {seconds:.1f} s.")
-    print("Yours: .venv/bin/epochzero diagnose PATH...")
+    print("Yours: .venv/bin/epochzero check -- COMMAND, .venv/bin/epochzero diagnose PATH...")
+
+
+def _show(question: str, options: list[str], *, fails: bool = False) -> None:
+    """Runs a command as a user would."""
+    print(f"\n\033[1m# {question}\033[0m" if sys.stdout.isatty() else f"\n# {question}")
+    print(f"$ epochzero {' '.join(options)}\n", flush=True)
+    done = subprocess.run([sys.executable, "-m", "epochzero", *options], cwd=ROOT, check=False)
+    if done.returncode != fails:
+        sys.exit(f"the demo went wrong: exit code {done.returncode}")
 
 
 if __name__ == "__main__":
