@@ -162,7 +162,7 @@ class Modules:
         Raises:
             InputError: it cannot be read.
         """
-        shown = _relative(file, self.job.folder)
+        shown = _relative(file, self.job.base)
         try:
             if file.stat().st_size > LARGEST_BYTES:
                 raise InputError(f"{shown}: is larger than {LARGEST_BYTES >> 20} MB")
@@ -203,7 +203,7 @@ def decoded(data: bytes) -> str:
 
 def _first_on_path(job: Job) -> Iterator[Path]:
     """Where Python looks first: the script's folder, or with ``-m`` the working folder."""
-    if job.script is None:
+    if job.module or job.script is None:
         yield job.folder
     elif job.script.is_dir():
         yield job.script
