@@ -119,12 +119,19 @@ def _command(job: Job) -> str:
 
 def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[Finding | Unknown]:
     """The answers of all rules; one that fails does not take the others along."""
+    sure = program.job.certain and program.job.complete
     for rule in rules:
         try:
-            yield from rule.check(program, target)
+            for answer in rule.check(program, target):
+                yield answer if sure else _softened(answer)
         except Exception as error:
             reason = f"the rule itself failed: {type(error).__name__}: {error}"
             yield Unknown(rule.id, reason, Place("<command>"))
+
+
+def _softened(answer: Finding | Unknown) -> Finding | Unknown:
+    """The same as a warning: the job is perhaps not run, or with other arguments."""
+    return replace(answer, severity="warning") if isinstance(answer, Finding) else answer
 
 
 def _suppressions(
