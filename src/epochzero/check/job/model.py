@@ -130,6 +130,17 @@ class Job:
     fault: str = ""
     root: Path | None = None
 
+    @property
+    def base(self) -> Path:
+        """The folder to which places are relative."""
+        return self.root or self.folder
+
+    def says(self, place: Place | None) -> bool:
+        """Whether a place is one of its command line, wherever that is written."""
+        return place is not None and (
+            place.path == COMMAND or place == self.at or place in self.argv_at
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Submission:

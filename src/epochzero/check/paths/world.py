@@ -115,6 +115,7 @@ class World:
         self.unknowns: list[Unknown] = []
         self.opened: list[Opened] = []
         self._script = program.job.script
+        self._says = program.job.says
         self._made: dict[str, bool] = {}
         self._removed: set[str] = set()
         self._filled: set[str] = set()
@@ -193,7 +194,7 @@ class World:
         self._asked.add(path)
         # What is written to at the command line and only asked for is missed without a word.
         origin = access.text.origin
-        resumes = origin is not None and origin.path == "<command>" and _resumes(access)
+        resumes = self._says(origin) and _resumes(access)
         if resumes and self.there(path) is False and access.call.at.certain:
             self._add("resume-missing", access, path, "warning", "skipped")
 
@@ -234,7 +235,7 @@ class World:
         """Tells of a path that is read and not there, under the rule that says most."""
         why = laptop(path, access.text, self.platform)
         origin = access.text.origin
-        at_command = origin is not None and origin.path == "<command>"
+        at_command = self._says(origin)
         if why:
             self._add("path-laptop", access, path, severity, why)
         elif self.platform.outside(path):
