@@ -82,6 +82,7 @@ class Job:
         stops_at_error: whether its script ends at the first command that fails (``set -e``).
         said: where launcher arguments stand, by name (``--nproc_per_node``, ``--gres``), for places of
             findings; by launcher and name (``sbatch --nodes``) too, since launchers share names.
+            Variables that its script exports stand there by their names.
         command: the whole, for people.
         at: where the program is named.
         argv_at: where each of ``argv`` stands.
