@@ -26,6 +26,16 @@ def test_a_module_sees_the_working_folder(tmp_path: Path) -> None:
     assert found == {"app/__init__.py", "app/train.py", "app/model.py"}
 
 
+def test_relative_imports_start_at_the_package_that_is_run(tmp_path: Path) -> None:
+    files = {
+        "net/__init__.py": "",
+        "net/__main__.py": "from .cli import main\n",
+        "net/cli.py": "main = 1\n",
+    }
+    found = paths(tmp_path, ["python", "-m", "net"], files)
+    assert found == {"net/__init__.py", "net/__main__.py", "net/cli.py"}
+
+
 def test_a_script_sees_its_own_folder_only(tmp_path: Path) -> None:
     assert paths(tmp_path, ["python", "app/train.py"], FILES) == {"app/train.py"}
 
