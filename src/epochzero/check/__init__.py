@@ -69,7 +69,7 @@ def check(
     rules = choose(tuple(select) or settings.select, (*ignore, *settings.ignore))
     platform = _platform(settings.target if target is None else target, environment)
     read = read_job(tuple(arguments), base, environment)
-    programs = [_program(job, platform) for job in read.jobs]
+    programs = _in_order(_program(job, platform) for job in read.jobs)
     answers = [answer for program in programs for answer in _asked(program, platform, rules)]
     found = dict.fromkeys(answer for answer in answers if isinstance(answer, Finding))
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
@@ -110,6 +110,14 @@ def _program(job: Job, target: Target) -> Program:
     except InputError as error:
         what = f"what {job.script or job.module} does"
         return Program(job, {}, (), unknowns=(Unknown(what, str(error), job.at),))
+
+
+def _in_order(programs: Iterable[Program]) -> list[Program]:
+    """The programs, each with the one before it: what that has written is there."""
+    found: list[Program] = []
+    for program in programs:
+        found.append(replace(program, before=found[-1]) if found else program)
+    return found
 
 
 def _command(job: Job) -> str:

@@ -11,11 +11,13 @@ import os
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from epochzero.check.findings import Severity, Unknown
+from epochzero.check.job.model import Job, Source
+from epochzero.check.job.python import is_python
 from epochzero.check.paths.accesses import Access, accesses_of, argument, is_true, parsers_of
 from epochzero.check.paths.catalogue import canonical, uses
 from epochzero.check.paths.laptop import laptop
@@ -130,9 +132,36 @@ class World:
         accesses = [list(accesses_of(call, parsers)) for call in program.calls]
         self._later = [self._known_writes(one) for one in accesses]
         self._index = 0
+        if program.before is not None:
+            self._go_on_from(world_of(program.before, target))
+        self._prepare(program.job)
         for index, call in enumerate(program.calls):
             self._index = index
             self._step(call, accesses[index])
+
+    # -- Before the program -----------------------------------------------------------------------
+
+    def _go_on_from(self, earlier: World) -> None:
+        """What a program that is run before has written; perhaps, for it may have been skipped."""
+        self._made.update(dict.fromkeys(earlier._made, False))
+        self._filled |= earlier._filled
+        self._patterns += earlier._patterns
+        self._loose = earlier._loose
+        self._any_file = earlier._any_file
+
+    def _prepare(self, job: Job) -> None:
+        """What the script in front of the program makes."""
+        for source in (*job.makes, *job.writes):
+            path = self.platform.absolute(posixpath.join(job.base.as_posix(), source.text))
+            if _is_before(source, job):
+                while path not in ("/", self.platform.folder):
+                    self._made.setdefault(path, False)
+                    path = posixpath.dirname(path)
+        for source in job.programs:
+            name = posixpath.basename(source.text)
+            known = name in _HARMLESS | {"mkdir", *job.launchers} or is_python(name)
+            if not known and _is_before(source, job):
+                self._fill(_words(source.place.code))
 
     # -- Walking ----------------------------------------------------------------------------------
 
@@ -167,6 +196,10 @@ class World:
         ]
         if words and words[0].rpartition("/")[2] in _HARMLESS:
             return
+        self._fill(words)
+
+    def _fill(self, words: Iterable[str]) -> None:
+        """A program that is run may make what its command line names, or anything."""
         self._loose = True
         for word in words:
             self._filled.add(self.platform.absolute(word))
@@ -470,6 +503,12 @@ class World:
         if (rule, path) not in self._told:
             self._told.add((rule, path))
             self.problems.append(Problem(rule, access, path, severity, detail))
+
+
+def _is_before(source: Source, job: Job) -> bool:
+    """Whether something of the job's script stands above the program, as far as can be told."""
+    place = source.place
+    return place.path != job.at.path or place.line < job.at.line
 
 
 def _words(text: str) -> Iterator[str]:
