@@ -69,7 +69,7 @@ def check(
     rules = choose(tuple(select) or settings.select, (*ignore, *settings.ignore))
     platform = _platform(settings.target if target is None else target, environment)
     read = read_job(tuple(arguments), base, environment)
-    programs = [_program(job, platform) for job in read.jobs]
+    programs = _in_order(_program(job, platform) for job in read.jobs)
     answers = [answer for program in programs for answer in _asked(program, platform, rules)]
     found = dict.fromkeys(answer for answer in answers if isinstance(answer, Finding))
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
@@ -112,6 +112,14 @@ def _program(job: Job, target: Target) -> Program:
         return Program(job, {}, (), unknowns=(Unknown(what, str(error), job.at),))
 
 
+def _in_order(programs: Iterable[Program]) -> list[Program]:
+    """The programs, each with the one before it: what that has written is there."""
+    found: list[Program] = []
+    for program in programs:
+        found.append(replace(program, before=found[-1]) if found else program)
+    return found
+
+
 def _command(job: Job) -> str:
     name = ["-m", job.module] if job.module else [str(job.script)]
     return job.command or " ".join([job.program, *name, *job.argv])
@@ -119,12 +127,19 @@ def _command(job: Job) -> str:
 
 def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[Finding | Unknown]:
     """The answers of all rules; one that fails does not take the others along."""
+    sure = program.job.certain and program.job.complete
     for rule in rules:
         try:
-            yield from rule.check(program, target)
+            for answer in rule.check(program, target):
+                yield answer if sure else _softened(answer)
         except Exception as error:
             reason = f"the rule itself failed: {type(error).__name__}: {error}"
             yield Unknown(rule.id, reason, Place("<command>"))
+
+
+def _softened(answer: Finding | Unknown) -> Finding | Unknown:
+    """The same as a warning: the job is perhaps not run, or with other arguments."""
+    return replace(answer, severity="warning") if isinstance(answer, Finding) else answer
 
 
 def _suppressions(

@@ -41,14 +41,16 @@ SPEC = ParserSpec(
 
 
 def found(argv: str, unsure: frozenset[int] = frozenset()) -> list[tuple[str, int]]:
-    """The rules that find something, and the lines."""
+    """The rules that find something, and the lines of the definitions."""
     words = tuple(argv.split())
     job = Job(words, Path("train.py"), "", Path(), unsure=unsure)
     parsed = parse(SPEC, words)
     program = Program(job, {}, (), parsed.values, parsed=(parsed,))
     answers = [(rule, one) for rule in RULES for one in rule.check(program, Target("there"))]
     assert all(isinstance(one, Finding) and one.rule == rule.id for rule, one in answers)
-    return [(rule.id, one.place.line) for rule, one in answers if isinstance(one, Finding)]
+    findings = [(rule, one) for rule, one in answers if isinstance(one, Finding)]
+    assert all(one.place.path == "<command>" for _, one in findings)
+    return [(rule.id, one.via[0].line) for rule, one in findings]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def found(argv: str, unsure: frozenset[int] = frozenset()) -> list[tuple[str, in
         ("--data d --amp --fp32", "arguments-contradict", 6),
     ],
 )
-def test_each_problem_is_found_by_its_rule_at_the_definition(
+def test_each_problem_is_found_by_its_rule_and_leads_to_the_definition(
     argv: str, rule: str, line: int
 ) -> None:
     assert found(argv) == [(rule, line)]

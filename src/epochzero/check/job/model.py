@@ -82,6 +82,7 @@ class Job:
         stops_at_error: whether its script ends at the first command that fails (``set -e``).
         said: where launcher arguments stand, by name (``--nproc_per_node``, ``--gres``), for places of
             findings; by launcher and name (``sbatch --nodes``) too, since launchers share names.
+            Variables that its script exports stand there by their names.
         command: the whole, for people.
         at: where the program is named.
         argv_at: where each of ``argv`` stands.
@@ -129,6 +130,17 @@ class Job:
     certain: bool = True
     fault: str = ""
     root: Path | None = None
+
+    @property
+    def base(self) -> Path:
+        """The folder to which places are relative."""
+        return self.root or self.folder
+
+    def says(self, place: Place | None) -> bool:
+        """Whether a place is one of its command line, wherever that is written."""
+        return place is not None and (
+            place.path == COMMAND or place == self.at or place in self.argv_at
+        )
 
 
 @dataclass(frozen=True, slots=True)

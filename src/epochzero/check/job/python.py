@@ -143,6 +143,7 @@ def _job(words: Sequence[Word], setting: Setting, program: str) -> Job:
         argv=tuple(word.text for word in arguments),
         program=program,
         environment=setting.environment(),
+        said={**setting.told(), **setting.draft.said},
         at=words[0].place,
         argv_at=tuple(word.place for word in arguments),
         unsure=frozenset(at for at, word in enumerate(arguments) if not word.known),

@@ -245,6 +245,15 @@ class Setting:
                 found[name] = value.text if value.known else None
         return found
 
+    def told(self) -> dict[str, Source]:
+        """Where what programs see of the variables was set."""
+        values = {name: self.variables.get(name) for name in self.exported}
+        return {
+            name: Source(value.place, value.text)
+            for name, value in values.items()
+            if isinstance(value, Word)
+        }
+
     def enter(self, word: Word) -> None:
         """Changes the current folder, as ``cd`` does."""
         self.draft = replace(

@@ -11,12 +11,13 @@ import os
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from epochzero.check.findings import Severity, Unknown
-from epochzero.check.job.model import Job
+from epochzero.check.job.model import Job, Source
+from epochzero.check.job.python import is_python
 from epochzero.check.paths.accesses import Access, accesses_of, argument, is_true, parsers_of
 from epochzero.check.paths.catalogue import canonical, uses
 from epochzero.check.paths.laptop import laptop
@@ -125,6 +126,7 @@ class World:
         self.unknowns: list[Unknown] = []
         self.opened: list[Opened] = []
         self._script = program.job.script
+        self._says = program.job.says
         self._made: dict[str, bool] = {}
         self._removed: set[str] = set()
         self._filled: set[str] = set()
@@ -135,7 +137,6 @@ class World:
         self._any_file = False
         """Whether a file was written and nobody knows which."""
         self._told: set[tuple[str, str]] = set()
-        self._before(program.job)
         parsers = parsers_of(program)
         accesses = [list(accesses_of(call, parsers)) for call in program.calls]
         self._writes: dict[str, list[tuple[int, bool]]] = {}
@@ -143,22 +144,38 @@ class World:
         for index, of_call in enumerate(accesses):
             self._note_writes(index, of_call)
         self._index = 0
+        if program.before is not None:
+            self._go_on_from(world_of(program.before, target))
+        self._prepare(program.job)
         for index, call in enumerate(program.calls):
             self._index = index
             self._step(call, accesses[index])
 
-    # -- Walking ----------------------------------------------------------------------------------
+    # -- Before the program -----------------------------------------------------------------------
 
-    def _before(self, job: Job) -> None:
-        """What the job's script makes before the program, or may make."""
-        for made in (*job.makes, *job.writes):
-            path = self.platform.absolute(made.text)
-            while path not in ("/", self.platform.folder):
-                self._made.setdefault(path, False)
-                path = posixpath.dirname(path)
-        for program in job.programs:
-            if posixpath.basename(program.text) not in job.launchers:
-                self._run_words(list(_words(program.text)))
+    def _go_on_from(self, earlier: World) -> None:
+        """What a program that is run before has written; perhaps, for it may have been skipped."""
+        self._made.update(dict.fromkeys(earlier._made, False))
+        self._filled |= earlier._filled
+        self._patterns += earlier._patterns
+        self._loose = earlier._loose
+        self._any_file = earlier._any_file
+
+    def _prepare(self, job: Job) -> None:
+        """What the script in front of the program makes."""
+        for source in (*job.makes, *job.writes):
+            path = self.platform.absolute(posixpath.join(job.base.as_posix(), source.text))
+            if _is_before(source, job):
+                while path not in ("/", self.platform.folder):
+                    self._made.setdefault(path, False)
+                    path = posixpath.dirname(path)
+        for source in job.programs:
+            name = posixpath.basename(source.text)
+            known = name in _HARMLESS | {"mkdir", *job.launchers} or is_python(name)
+            if not known and _is_before(source, job):
+                self._fill(_words(source.place.code))
+
+    # -- Walking ----------------------------------------------------------------------------------
 
     def _step(self, call: Called, accesses: list[Access]) -> None:
         for access in accesses:
@@ -194,6 +211,10 @@ class World:
     def _run_words(self, words: list[str]) -> None:
         if words and words[0].rpartition("/")[2] in _HARMLESS:
             return
+        self._fill(words)
+
+    def _fill(self, words: Iterable[str]) -> None:
+        """A program that is run may make what its command line names, or anything."""
         self._loose = True
         for word in words:
             self._filled.add(self.platform.absolute(word))
@@ -221,7 +242,7 @@ class World:
         self._asked.add(path)
         # What is written to at the command line and only asked for is missed without a word.
         origin = access.text.origin
-        resumes = origin is not None and origin.path == "<command>" and _resumes(access)
+        resumes = self._says(origin) and _resumes(access)
         if resumes and self.there(path) is False and access.call.at.certain:
             self._add("resume-missing", access, path, "warning", "skipped")
 
@@ -263,7 +284,7 @@ class World:
         """Tells of a path that is read and not there, under the rule that says most."""
         why = laptop(path, access.text, self.platform)
         origin = access.text.origin
-        at_command = origin is not None and origin.path == "<command>"
+        at_command = self._says(origin)
         if why:
             self._add("path-laptop", access, path, severity, why)
         elif self.platform.outside(path):
@@ -505,6 +526,12 @@ class World:
         if (rule, path) not in self._told:
             self._told.add((rule, path))
             self.problems.append(Problem(rule, access, path, severity, detail))
+
+
+def _is_before(source: Source, job: Job) -> bool:
+    """Whether something of the job's script stands above the program, as far as can be told."""
+    place = source.place
+    return place.path != job.at.path or place.line < job.at.line
 
 
 def _words(text: str) -> Iterator[str]:

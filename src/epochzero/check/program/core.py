@@ -13,6 +13,7 @@ from epochzero.check.findings import Place, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program import phases
 from epochzero.check.program.events import Called, Event, Imported, Looked, Situation
+from epochzero.check.program.given import argument
 from epochzero.check.program.heap import (
     Box,
     Function,
@@ -25,6 +26,7 @@ from epochzero.check.program.heap import (
     V,
     maker,
     published,
+    thawed,
 )
 from epochzero.check.program.model import Module
 from epochzero.check.program.modules import Modules
@@ -239,9 +241,9 @@ class Core(ABC):
     @staticmethod
     def _arguments_of(job: Job) -> Box:
         """``sys.argv``."""
-        given = Place("<command>", code=" ".join(job.argv))
         script = job.module if job.script is None else job.script.as_posix()
-        return Box.of("list", [Constant(script), *(Constant(one, given) for one in job.argv)])
+        given = [thawed(argument(job, at)) for at in range(len(job.argv))]
+        return Box.of("list", [Constant(script), *given], complete=job.complete)
 
     # -- Bounds -------------------------------------------------------------------------------
 

@@ -43,8 +43,8 @@ def loaded(machine: Core, name: str, given: Arguments) -> V | None:
     if path is None:
         return None
     file = machine.job.folder / path
-    shown = str(path.relative_to(machine.job.folder)) if path.is_relative_to(
-        machine.job.folder) else str(path)  # fmt: skip
+    base = machine.job.base
+    shown = file.relative_to(base).as_posix() if file.is_relative_to(base) else str(path)
     value = load(file, kind or kind_of(path), shown)
     if isinstance(value, Unreadable):
         return Anything(f"{shown}: {value.reason}")

@@ -63,6 +63,7 @@ class Program:
             is known.
         unknowns: what could not be followed, and why.
         parsed: the command line by each parser that reads it, in their order.
+        before: the program that the same submission runs before; None for its first.
     """
 
     job: Job
@@ -71,6 +72,7 @@ class Program:
     options: Mapping[str, Value] = field(default_factory=dict)
     unknowns: tuple[Unknown, ...] = ()
     parsed: tuple[Parsed, ...] = ()
+    before: Program | None = None
 
     @cached_property
     def calls(self) -> tuple[Called, ...]:

@@ -16,7 +16,7 @@ from epochzero.check.program.model import Module
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
 
-__all__ = ["LARGEST_BYTES", "Modules", "decoded"]
+__all__ = ["LARGEST_BYTES", "Modules", "decoded", "lies_in"]
 
 LARGEST_BYTES = 32 << 20
 """Of a source file that is read; 100,000 lines are some 5 MB."""
@@ -162,7 +162,7 @@ class Modules:
         Raises:
             InputError: it cannot be read.
         """
-        shown = _relative(file, self.job.folder)
+        shown = _relative(file, self.job.base)
         try:
             if file.stat().st_size > LARGEST_BYTES:
                 raise InputError(f"{shown}: is larger than {LARGEST_BYTES >> 20} MB")
@@ -203,7 +203,7 @@ def decoded(data: bytes) -> str:
 
 def _first_on_path(job: Job) -> Iterator[Path]:
     """Where Python looks first: the script's folder, or with ``-m`` the working folder."""
-    if job.script is None:
+    if job.module or job.script is None:
         yield job.folder
     elif job.script.is_dir():
         yield job.script
@@ -212,6 +212,11 @@ def _first_on_path(job: Job) -> Iterator[Path]:
     for entry in (job.environment.get("PYTHONPATH") or "").split(":"):
         if entry:
             yield job.folder / entry
+
+
+def lies_in(folder: Path, name: str) -> bool:
+    """Whether a folder has a module or package of a name, also one without ``__init__.py``."""
+    return bool(_in(folder, name) or _namespace(folder, name))
 
 
 def _in(folder: Path, name: str) -> Path | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from epochzero.check.findings import Place
 from epochzero.check.program.arguments import OptionSpec, Parsed, ParserSpec, parse
 from epochzero.check.program.core import Arguments, Core, PathEnds
+from epochzero.check.program.given import placed
 from epochzero.check.program.heap import (
     Box,
     Class,
@@ -275,6 +276,8 @@ class CommandLines:
             return None
         spec = builder.spec(known_only)
         parsed = parse(spec, tuple(argv), self.machine.job.folder)
+        if own or tuple(argv) == self.machine.job.argv:
+            parsed = placed(self.machine.job, parsed)
         builder.parsed = (size, parsed)
         if own or tuple(argv) == self.machine.job.argv:
             self.parsed.append(parsed)

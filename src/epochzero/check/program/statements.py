@@ -233,7 +233,7 @@ class Statements(Core):
             return node.module or ""
         package = self.module.name
         if package == "__main__":
-            package = self.job.module if self.job.script is None else ""
+            package = self.job.module
             package = f"{package}.__main__" if package and self._is_package(package) else package
         if self.module.file.name == "__init__.py":
             package = f"{package}.__init__"

@@ -36,8 +36,8 @@ RULE = Rule(
     "Python code by the launching script",
     check=_check,
     catches=(
-        Case({"train.py": _SCRIPT}, ("--opt", "adm"), line=4),
-        Case({"train.py": _SCRIPT}, ("--n", "3"), line=5),
+        Case({"train.py": _SCRIPT}, ("--opt", "adm"), path="<command>"),
+        Case({"train.py": _SCRIPT}, ("--n", "3"), path="<command>"),
     ),
     leaves=(
         Case({"train.py": _SCRIPT}, ("--opt", "adam", "--n", "2")),

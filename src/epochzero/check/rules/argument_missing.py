@@ -36,9 +36,15 @@ RULE = Rule(
     "Python code by the launching script",
     check=_check,
     catches=(
-        Case({"train.py": _SCRIPT}, ("shards",), line=5),
-        Case({"train.py": _SCRIPT}, ("--lr", "1"), line=4),
-        Case({"train.py": _SCRIPT}, ("shards", "--lr"), line=5),
+        Case({"train.py": _SCRIPT}, ("shards",), path="<command>"),
+        Case({"train.py": _SCRIPT}, ("--lr", "1"), path="<command>"),
+        Case({"train.py": _SCRIPT}, ("shards", "--lr"), path="<command>"),
+        Case(
+            {"run.sh": "set -e\npython train.py --lr 1\n", "train.py": _SCRIPT},
+            command=("bash", "run.sh"),
+            path="run.sh",
+            line=2,
+        ),
     ),
     leaves=(
         Case({"train.py": _SCRIPT}, ("shards", "--lr", "1")),

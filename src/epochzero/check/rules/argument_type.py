@@ -41,7 +41,7 @@ RULE = Rule(
     "Python code by the launching script",
     check=_check,
     catches=(
-        Case({"train.py": _SCRIPT}, ("--lr", "1e-3x"), line=4),
+        Case({"train.py": _SCRIPT}, ("--lr", "1e-3x"), path="<command>"),
         Case({"train.py": _SCRIPT}, ("--amp", "False"), line=5),
     ),
     leaves=(

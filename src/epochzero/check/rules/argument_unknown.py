@@ -41,8 +41,14 @@ RULE = Rule(
     "Python code by the launching script",
     check=_check,
     catches=(
-        Case({"train.py": _SCRIPT}, ("--lr", "1", "--epoch-count", "3"), line=3),
-        Case({"train.py": _SCRIPT}, ("--lr=1", "more"), line=3),
+        Case({"train.py": _SCRIPT}, ("--lr", "1", "--epoch-count", "3"), path="<command>"),
+        Case({"train.py": _SCRIPT}, ("--lr=1", "more"), path="<command>"),
+        Case(
+            {"run.sh": "set -e\npython train.py \\\n    --lrr 3\n", "train.py": _SCRIPT},
+            command=("bash", "run.sh"),
+            path="run.sh",
+            line=3,
+        ),
     ),
     leaves=(
         Case({"train.py": _SCRIPT}, ("--lr", "1", "--ep", "3")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from epochzero.check.findings import Finding, Place
+from epochzero.check.program.given import stands
 from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
 
@@ -52,10 +53,12 @@ def _finding(
         severity="error" if problem.fatal else "warning",
         category="illegal_argument",
         phase="initialization",
-        place=problem.place if problem.place.path else Place("<command>"),
+        # What goes on with a wrong value is the definition's fault, not the command's.
+        place=stands(program.job, problem) if problem.fatal else problem.place,
         message=problem.message,
         consequence=ends,
         fix=written,
+        via=(problem.place,) if problem.place.path else (),
     )
 
 

@@ -6,12 +6,15 @@ import os
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
 from epochzero.check.findings import Finding, Unknown
+from epochzero.check.job.model import Job
 from epochzero.check.program.events import Imported
 from epochzero.check.program.model import Program
+from epochzero.check.program.modules import lies_in
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.distributions import (
@@ -55,6 +58,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         seen.add(top)
         if doubt:
             yield Unknown(f"whether the target has {top}", doubt, event.at.place)
+        elif folder := _own(program.job, top):
+            yield _not_importable(event, top, program.job, folder)
         else:
             yield _finding(event, top, target, installed)
 
@@ -130,6 +135,39 @@ def _finding(event: Imported, top: str, target: Target, installed: Installed) ->
     )
 
 
+def _own(job: Job, top: str) -> Path | None:
+    """The folder of the job in which a module lies, where Python does not look for it."""
+    start = job.script.parent if job.script else job.folder
+    above = [folder for folder in (start, *start.parents) if folder.is_relative_to(job.base)]
+    folders = [job.folder, job.base, *above]
+    folders += [folder / "src" for folder in folders]
+    return next((folder for folder in folders if lies_in(folder, top)), None)
+
+
+def _not_importable(event: Imported, top: str, job: Job, folder: Path) -> Finding:
+    looked = job.folder if job.module or job.script is None else job.script.parent
+    path = Path(os.path.relpath(folder, job.folder)).as_posix()
+    fix = f"set PYTHONPATH={path} where the job is started"
+    if job.script and not job.module and folder == job.folder and job.script.suffix == ".py":
+        name = ".".join(job.script.relative_to(folder).with_suffix("").parts)
+        fix = f"start it as `{job.program} -m {name}`, or {fix}"
+    return finding_at(
+        event.at,
+        RULE.id,
+        RULE.category,
+        message=f"{top} lies in {_shown(folder, job)}, and cannot be imported from there: Python "
+        f"looks in {_shown(looked, job)}.",
+        consequence=f"ModuleNotFoundError: No module named '{top}'",
+        fix=f"{fix[0].upper()}{fix[1:]}.",
+    )
+
+
+def _shown(folder: Path, job: Job) -> str:
+    if folder == job.base or not folder.is_relative_to(job.base):
+        return "the folder of the job" if folder == job.base else str(folder)
+    return f"{folder.relative_to(job.base).as_posix()}/"
+
+
 def _near(top: str, installed: Installed) -> str:
     """An installed module with almost the same name."""
     modules = {module for one in installed.values() for module in likely_modules(one)}
@@ -170,8 +208,29 @@ RULE = Rule(
             line=1,
             path="model.py",
         ),
+        Case(
+            {"app/train.py": "import app.model\n", "app/model.py": ""},
+            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+            command=("python", "app/train.py"),
+            line=1,
+            path="app/train.py",
+        ),
     ),
     leaves=(
+        Case(
+            {"app/train.py": "import app.model\n", "app/model.py": ""},
+            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+            command=("env", "PYTHONPATH=.", "python", "app/train.py"),
+        ),
+        Case(
+            {
+                "run.sh": "pip install -e .\npython app/train.py\n",
+                "app/train.py": "import app.model\n",
+                "app/model.py": "",
+            },
+            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+            command=("bash", "run.sh"),
+        ),
         Case({"train.py": "import yaml\n"}),
         Case(
             {"train.py": "import numpy.linalg\nimport tomllib\nimport helper\n", "helper.py": ""},

@@ -47,7 +47,7 @@ def _megatron(program: Program) -> Iterable[Finding]:
         product *= one
     if world % product:
         given = " x ".join(str(degree) for degree, _ in found)
-        place = next((place for _, place in found if place.path == "<command>"), found[0][1])
+        place = next((place for _, place in found if program.job.says(place)), found[0][1])
         yield Finding(
             "parallel-product",
             "error",

@@ -67,6 +67,12 @@ RULE = Rule(
             path="<command>",
             line=0,
         ),
+        Case(
+            {"run.sh": "set -e\nexport MASTER_PORT=293400\npython train.py\n", "train.py": ""},
+            command=("bash", "run.sh"),
+            path="run.sh",
+            line=2,
+        ),
     ),
     leaves=(
         Case({"train.py": ""}, command=("torchrun", "--master_port=29500", "train.py")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.job.model import Job
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Value
@@ -49,7 +50,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             if guarded(call.at, TypeError):
                 continue
             kind = type(value.value).__name__
-            said = _said(value.origin)
+            said = _said(program.job, value.origin)
             yield finding_at(
                 call.at,
                 RULE.id,
@@ -83,11 +84,11 @@ def _argument(call: Called, position: int, name: str) -> Value | None:
     return call.arguments[position] if position < len(call.arguments) else None
 
 
-def _said(origin: Place | None) -> str:
+def _said(job: Job, origin: Place | None) -> str:
     """Where a value was given, if not in the call."""
     if origin is None:
         return ""
-    if origin.path == "<command>":
+    if job.says(origin):
         return " from the command line"
     return " from an option's default" if "add_argument" in origin.code else ""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.check.findings import Finding, Place
+from epochzero.check.findings import Finding
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at
-from epochzero.check.rules.world import visible
+from epochzero.check.rules.world import said_at, visible
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -45,7 +45,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             "error",
             "gpu_fault",
             "initialization",
-            Place("<command>", code=said),
+            said_at(program.job, "CUDA_VISIBLE_DEVICES"),
             f"{said} names GPU {missing[0]}, and a node of the target has {shown}.",
             "CUDA ignores that GPU and all after it: no GPU, or fewer than the processes need",
             "Name GPUs by the numbers that the target has, or leave the variable to the scheduler.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.findings import Place
-from epochzero.check.job.model import Job
+from epochzero.check.job.model import COMMAND, Job
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Value
 from epochzero.check.target.model import Target
@@ -28,9 +28,9 @@ def said_text(job: Job, *names: str) -> str | None:
 
 
 def said_at(job: Job, *names: str) -> Place:
-    """Where one of these launcher arguments stands: the command line when it is not known."""
+    """Where one of these launcher arguments or variables stands: else where the program is run."""
     found = next((job.said[name].place for name in names if name in job.said), None)
-    return found or Place("<command>", code=job.command)
+    return found or (Place(COMMAND, code=job.command) if job.at.path == COMMAND else job.at)
 
 
 def constant(value: Value | None) -> object:

@@ -1,0 +1,88 @@
+"""A launch script changes to a folder that is not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from epochzero.check.findings import Finding
+from epochzero.check.job.model import COMMAND, Job, Source
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_SURE = re.compile(r"[\w./+@%,=-]+")
+"""A folder that says all of itself: no variable, no home, no pattern."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    job = program.job
+    # What ran before may have made it.
+    if job.container or job.working_folder or program.before is not None:
+        return
+    for source in _missing(job):
+        yield Finding(
+            rule=RULE.id,
+            severity="error" if job.stops_at_error and job.certain else "warning",
+            category=RULE.category,
+            phase="initialization",
+            place=source.place,
+            message=f"The script changes to {source.text}, which is not there.",
+            consequence=f"cd: {source.text}: No such file or directory; what follows is not run, or "
+            "run in another folder",
+            fix="Correct the folder, or make it before.",
+        )
+
+
+def _missing(job: Job) -> Iterator[Source]:
+    """The first folder that surely is not there; where the ones behind it lie is not known."""
+    folder = job.base
+    for source in job.entered:
+        text = source.text
+        if not _SURE.fullmatch(text) or text.startswith(("/", "-")) or source.place.path == COMMAND:
+            return
+        folder = folder / text
+        if not folder.exists():
+            if "||" not in source.place.code and not _may_be_made(job, source, folder):
+                yield source
+            return
+
+
+def _may_be_made(job: Job, entered: Source, folder: Path) -> bool:
+    """Whether the script makes the folder, or runs something before that may."""
+    if any((job.base / one.text).resolve().is_relative_to(folder.resolve()) for one in job.makes):
+        return True
+    return any(one.place.line < entered.place.line and one.text != "echo" for one in job.programs)
+
+
+_SCRIPT = "set -e\ncd experiments\npython ../train.py\n"
+
+RULE = Rule(
+    id="folder-missing",
+    title="A launch script changes to a folder that is not there",
+    category="path_not_found",
+    why="Folders are renamed and scripts are not, or are started from another folder than the one "
+    "that they were written for. Without `set -e` the script goes on where it is.",
+    fix="Correct the folder, or let the script change to its own folder first.",
+    source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
+    check=_check,
+    catches=(
+        Case(
+            {"run.sh": _SCRIPT, "train.py": ""}, command=("bash", "run.sh"), path="run.sh", line=2
+        ),
+    ),
+    leaves=(
+        Case({"run.sh": _SCRIPT, "train.py": "", "experiments/a": ""}, command=("bash", "run.sh")),
+        Case(
+            {"run.sh": "mkdir -p experiments\n" + _SCRIPT, "train.py": ""},
+            command=("bash", "run.sh"),
+        ),
+        Case(
+            {"run.sh": "cd $HOME || exit\npython train.py\n", "train.py": ""},
+            command=("bash", "run.sh"),
+        ),
+    ),
+)
