@@ -72,6 +72,11 @@ class Code:
         return self._nodes.get(kind, [])  # type: ignore[return-value]
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """All names, read or set."""
+        return frozenset(node.id for node in self.of(ast.Name))
+
+    @cached_property
     def attributes(self) -> frozenset[str]:
         """All names after a dot, read or set."""
         return frozenset(node.attr for node in self.of(ast.Attribute))

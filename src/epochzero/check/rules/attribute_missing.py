@@ -68,8 +68,7 @@ def _stored(program: Program) -> frozenset[str] | None:
     found: set[str] = set()
     for module in program.modules.values():
         code = code_of(module)
-        names = {node.id for node in code.of(ast.Name)}
-        if _DYNAMIC & (names | code.attributes):
+        if _DYNAMIC & (code.names | code.attributes):
             return None
         found |= {
             node.attr for node in code.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)
@@ -109,9 +108,9 @@ def _of_self(
 def _is_asked(code: Code, node: ast.Attribute) -> bool:
     """Whether the job asks for the attribute before: ``hasattr(self, "name")``."""
     return any(
-        isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr")
+        code.class_around(call) is code.class_around(node)
         for call in code.of(ast.Call)
-        if code.class_around(call) is code.class_around(node)
+        if isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr")
     )
 
 
@@ -151,8 +150,7 @@ def _of_imports(program: Program, module: Module, code: Code) -> Iterator[_Missi
         if owner is None or owner.tree is None or owner is module:
             continue
         names = code_of(owner).stored.keys()
-        used = {one.id for one in code_of(owner).of(ast.Name)}
-        if "__getattr__" in names or _DYNAMIC & used or "*" in names:
+        if "__getattr__" in names or _DYNAMIC & code_of(owner).names or "*" in names:
             continue
         for alias in node.names:
             is_module = f"{owner.name}.{alias.name}" in program.modules
