@@ -85,7 +85,7 @@ def _check(
     read = read_job(tuple(arguments), base, environment)
     programs = [_program(job, platform) for job in read.jobs]
     answers = [answer for program in programs for answer in _asked(program, platform, rules)]
-    found = dict.fromkeys(answer for answer in answers if isinstance(answer, Finding))
+    found = _told_once(answer for answer in answers if isinstance(answer, Finding))
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
     kept, suppressed = apply(
@@ -151,6 +151,16 @@ def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[
         except Exception as error:
             reason = f"the rule itself failed: {type(error).__name__}: {error}"
             yield Unknown(rule.id, reason, Place("<command>"))
+
+
+def _told_once(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding of each cause: of those by other ways or in other jobs the worst, then the first."""
+    found: dict[tuple[str, Place, str], Finding] = {}
+    for one in findings:
+        first = found.setdefault((one.rule, one.place, one.message), one)
+        if one.severity == "error" and first.severity != "error":
+            found[one.rule, one.place, one.message] = one
+    return list(found.values())
 
 
 def _suppressions(

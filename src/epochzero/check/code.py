@@ -145,9 +145,9 @@ class Code:
 
     @cached_property
     def set_attributes(self) -> frozenset[str]:
-        """All names after a dot under which something is put."""
+        """All names after a dot under which something is put, or that are deleted."""
         return frozenset(
-            node.attr for node in self.of(ast.Attribute) if isinstance(node.ctx, ast.Store)
+            node.attr for node in self.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)
         )
 
     @cached_property
