@@ -140,7 +140,7 @@ class Code:
     @cached_property
     def shared(self) -> frozenset[str]:
         """The names that a ``global`` or ``nonlocal`` declares."""
-        declared = (*self.of(ast.Global), *self.of(ast.Nonlocal))
+        declared: list[ast.Global | ast.Nonlocal] = [*self.of(ast.Global), *self.of(ast.Nonlocal)]
         return frozenset(name for one in declared for name in one.names)
 
     @cached_property
@@ -159,8 +159,13 @@ class Code:
     @cached_property
     def asked(self) -> frozenset[str]:
         """All names that a condition looks at."""
-        conditions = [*self.of(ast.If), *self.of(ast.IfExp), *self.of(ast.While)]
-        tests: list[ast.expr] = [one.test for one in (*conditions, *self.of(ast.Assert))]
+        conditions: list[ast.If | ast.IfExp | ast.While | ast.Assert] = [
+            *self.of(ast.If),
+            *self.of(ast.IfExp),
+            *self.of(ast.While),
+            *self.of(ast.Assert),
+        ]
+        tests: list[ast.expr] = [one.test for one in conditions]
         within = (node for test in [*tests, *self.of(ast.BoolOp)] for node in ast.walk(test))
         return frozenset(node.id for node in within if isinstance(node, ast.Name))
 
