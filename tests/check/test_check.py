@@ -50,3 +50,14 @@ def test_a_module_of_many_classes_and_calls_takes_time_by_its_size(tmp_path: Pat
 
     seconds(10)
     assert seconds(1200) < 24 * seconds(150)
+
+
+def test_arguments_that_are_missing_together_are_told_once(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('data')\n"
+        "parser.add_argument('--rate', required=True)\nprint(parser.parse_args())\n"
+    )
+    checked = check(["python", "train.py"], Target("a platform"), folder=tmp_path)
+    (found,) = [one for one in checked.findings if one.rule == "argument-missing"]
+    assert "data" in found.message
+    assert "--rate" in found.message
