@@ -6,7 +6,9 @@ what will go wrong, where and in which phase.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +64,18 @@ def check(
         InputError: the command runs no Python that can be read, or the folder, the settings, the
             target or a rule's name is wrong.
     """
+    with _without_collector():
+        return _check(arguments, target, folder, select, ignore, environment)
+
+
+def _check(
+    arguments: Sequence[str],
+    target: Target | str | Path | None,
+    folder: str | Path,
+    select: Iterable[str],
+    ignore: Iterable[str],
+    environment: Mapping[str, str] | None,
+) -> Checked:
     base = Path(folder).absolute()
     if not base.is_dir():
         raise InputError(f"{folder}: no such folder")
@@ -71,7 +85,7 @@ def check(
     read = read_job(tuple(arguments), base, environment)
     programs = _in_order(_program(job, platform) for job in read.jobs)
     answers = [answer for program in programs for answer in _asked(program, platform, rules)]
-    found = dict.fromkeys(answer for answer in answers if isinstance(answer, Finding))
+    found = _told_once(answer for answer in answers if isinstance(answer, Finding))
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
     kept, suppressed = apply(
@@ -89,6 +103,18 @@ def check(
         files=len({module.file for program in programs for module in program.modules.values()}),
         rules=tuple(rule.id for rule in rules),
     )
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Trees are made of millions of objects, none of them garbage; looking for it doubles the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _platform(target: Target | str | Path, environment: Mapping[str, str] | None) -> Target:
@@ -140,6 +166,16 @@ def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[
 def _softened(answer: Finding | Unknown) -> Finding | Unknown:
     """The same as a warning: the job is perhaps not run, or with other arguments."""
     return replace(answer, severity="warning") if isinstance(answer, Finding) else answer
+
+
+def _told_once(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding of each cause: of those by other ways or in other jobs the worst, then the first."""
+    found: dict[tuple[str, Place, str], Finding] = {}
+    for one in findings:
+        first = found.setdefault((one.rule, one.place, one.message), one)
+        if one.severity == "error" and first.severity != "error":
+            found[one.rule, one.place, one.message] = one
+    return list(found.values())
 
 
 def _suppressions(

@@ -220,11 +220,7 @@ def called_function(program: Program, module: Module, call: ast.Call) -> Functio
 
 def _is_stored(program: Program, name: str) -> bool:
     """Whether something is put under a name after a dot."""
-    return any(
-        node.attr == name and isinstance(node.ctx, ast.Store)
-        for module in program.modules.values()
-        for node in code_of(module).of(ast.Attribute)
-    )
+    return any(name in code_of(module).set_attributes for module in program.modules.values())
 
 
 def constructor(program: Program, module: Module, definition: Definition) -> Signature | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -71,6 +72,11 @@ class Code:
         return self._nodes.get(kind, [])  # type: ignore[return-value]
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """All names, read or set."""
+        return frozenset(node.id for node in self.of(ast.Name))
+
+    @cached_property
     def attributes(self) -> frozenset[str]:
         """All names after a dot, read or set."""
         return frozenset(node.attr for node in self.of(ast.Attribute))
@@ -125,6 +131,43 @@ class Code:
             if pattern.name:
                 found.append((pattern.name, self.scope(pattern)))
         return found
+
+    @cached_property
+    def bound(self) -> Counter[tuple[str, ast.AST]]:
+        """How often a scope binds a name."""
+        return Counter(self.bindings)
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The names that a ``global`` or ``nonlocal`` declares."""
+        declared: list[ast.Global | ast.Nonlocal] = [*self.of(ast.Global), *self.of(ast.Nonlocal)]
+        return frozenset(name for one in declared for name in one.names)
+
+    @cached_property
+    def set_attributes(self) -> frozenset[str]:
+        """All names after a dot under which something is put, or that are deleted."""
+        return frozenset(
+            node.attr for node in self.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)
+        )
+
+    @cached_property
+    def defined_methods(self) -> Counter[str]:
+        """How many classes define a method."""
+        classes = self.of(ast.ClassDef)
+        return Counter(method.name for cls in classes for method in self.methods(cls))
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """All names that a condition looks at."""
+        conditions: list[ast.If | ast.IfExp | ast.While | ast.Assert] = [
+            *self.of(ast.If),
+            *self.of(ast.IfExp),
+            *self.of(ast.While),
+            *self.of(ast.Assert),
+        ]
+        tests: list[ast.expr] = [one.test for one in conditions]
+        within = (node for test in [*tests, *self.of(ast.BoolOp)] for node in ast.walk(test))
+        return frozenset(node.id for node in within if isinstance(node, ast.Name))
 
     @cached_property
     def assigned(self) -> dict[str, list[ast.Assign]]:
@@ -225,11 +268,20 @@ class Code:
     def is_local(self, node: ast.AST, name: str) -> bool:
         """Whether a function around a node binds a name itself (other than by an import)."""
         for one in self.around(node):
-            if isinstance(one, _SCOPES) and name in self.locals.get(one, ()):
-                imports = (n for n in ast.walk(one) if isinstance(n, ast.alias))
-                if not any((n.asname or n.name.partition(".")[0]) == name for n in imports):
-                    return True
+            binds = isinstance(one, _SCOPES) and name in self.locals.get(one, ())
+            if binds and name not in self._imported_within.get(one, ()):
+                return True
         return False
+
+    @cached_property
+    def _imported_within(self) -> dict[ast.AST, frozenset[str]]:
+        """The names that imports bind in a scope or in those that lie in it."""
+        found: dict[ast.AST, set[str]] = {}
+        for alias in self.of(ast.alias):
+            for one in self.around(alias):
+                if isinstance(one, _SCOPES):
+                    found.setdefault(one, set()).add(alias.asname or alias.name.partition(".")[0])
+        return {scope: frozenset(names) for scope, names in found.items()}
 
 
 def resolve(program: Program, module: Module, node: ast.AST) -> tuple[Module, Definition] | None:
@@ -289,10 +341,8 @@ def only_value(module: Module, node: ast.AST) -> ast.expr | None:
         None,
     )
     given = [one for one in code.assigned.get(node.id, ()) if code.scope(one) is scope]
-    bound = sum(1 for name, where in code.bindings if name == node.id and where is scope)
-    if len(given) != 1 or bound != 1 or scope is None:
+    if scope is None or len(given) != 1 or code.bound[node.id, scope] != 1:
         return None
-    declared: list[ast.Global | ast.Nonlocal] = [*code.of(ast.Global), *code.of(ast.Nonlocal)]
-    if any(node.id in one.names for one in declared):
+    if node.id in code.shared:
         return None
     return given[0].value

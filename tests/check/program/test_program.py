@@ -8,9 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from epochzero.check.program import library
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
-from epochzero.check.program.values import Anything, Constant, External, Instance, Text, Value
+from epochzero.check.program.values import (
+    Anything,
+    Constant,
+    External,
+    Instance,
+    Items,
+    Text,
+    Value,
+)
 from epochzero.check.target.model import Distribution, Target
 from epochzero.errors import InputError
 
@@ -973,3 +982,40 @@ function_{0}(MODEL, DATA)
 def test_a_name_of_a_library(read: Read) -> None:
     program = read("import numpy as np\nx = np.bool\n")
     assert [(one.on, one.name) for one in program.lookups] == [(External("numpy"), "bool")]
+
+
+def test_keys_of_a_dictionary_that_are_not_known_are_entries_of_their_own(read: Read) -> None:
+    program = read(
+        """\
+        import torch
+
+        def make(size):
+            return torch.device("cuda", index=size)
+
+        def name():
+            return input()
+
+        print({make(n): n for n in (1, 2)})
+        print({name(): n for n in (1, 2)})
+        """
+    )
+    shown = [one.arguments[0] for one in calls(program, "builtins.print")]
+    assert not program.unknowns
+    assert [len(one.values) for one in shown if isinstance(one, Items)] == [2, 2]
+
+
+def test_a_fault_of_the_reader_costs_the_rest_of_the_program_only(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a fault")
+
+    monkeypatch.setattr(library, "method_called", broken)
+    program = read("import torch\n\nprint('begins')\ntorch.device('cpu').upper()\nprint('ends')\n")
+    assert len(calls(program, "builtins.print")) == 1
+    assert any("KeyError" in one.reason for one in program.unknowns)
+
+
+def test_values_can_be_told_apart_by_their_hash() -> None:
+    made = Instance("torch.device", keywords={"index": Constant(1)})
+    assert len({made, Instance("torch.device", keywords={"index": Constant(1)})}) == 1

@@ -277,8 +277,10 @@ class World:
         """What is looked at and whether it is there: of a path known in part its known folder."""
         if path is not None:
             return path, self.there(path)
-        folder = self.platform.absolute(self._expanded(posixpath.dirname(text.beginning), text))
-        return folder, False if self.there(folder) is False else None
+        known = self._expanded(posixpath.dirname(text.beginning), text)
+        folder = self.platform.absolute(known)
+        at_home = text.home and known.startswith("~")
+        return folder, False if not at_home and self.there(folder) is False else None
 
     def _absent(self, access: Access, path: str, severity: Severity) -> None:
         """Tells of a path that is read and not there, under the rule that says most."""

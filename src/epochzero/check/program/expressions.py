@@ -530,8 +530,7 @@ class Expressions(Core):
         return Box.of(kind, values, complete=complete)
 
     def _dictionary(self, node: ast.Dict) -> V:
-        entries: dict[V, V] = {}
-        others: list[tuple[V, V]] = []
+        found: list[tuple[V, V]] = []
         complete = True
         for key_node, value_node in zip(node.keys, node.values, strict=True):
             if key_node is None:
@@ -539,14 +538,8 @@ class Expressions(Core):
                 complete = complete and whole
             else:
                 pairs = [(self.evaluate(key_node), self.evaluate(value_node))]
-            for key, value in pairs:
-                if isinstance(key, Constant):
-                    # Two literals of the same key are one entry wherever they are written.
-                    entries[Constant(key.value)] = value
-                else:
-                    others.append((key, value))
-        pairs = [*entries.items(), *others]
-        return Box.of("dict", (v for _, v in pairs), (k for k, _ in pairs), complete)
+            found += pairs
+        return _dictionary_of(found, complete)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> V:
         kind = "set" if isinstance(node, ast.SetComp) else "list"
@@ -560,8 +553,7 @@ class Expressions(Core):
             node.generators,
             lambda: pairs.append((self.evaluate(node.key), self.evaluate(node.value))),
         )
-        unique = {(_bare(key)): value for key, value in pairs}
-        return Box.of("dict", unique.values(), unique.keys(), complete)
+        return _dictionary_of(pairs, complete)
 
     def _rounds(self, generators: Sequence[ast.comprehension], body: Callable[[], None]) -> bool:
         """Walks a comprehension.
@@ -767,8 +759,17 @@ def _plain_tuple(box: Box) -> tuple[int, ...] | None:
     return tuple(numbers) if known and len(numbers) == len(box.content.values) else None
 
 
-def _bare(key: V) -> V:
-    return Constant(key.value) if isinstance(key, Constant) else key
+def _dictionary_of(pairs: Sequence[tuple[V, V]], complete: bool) -> Box:
+    """A dictionary; two constants of the same value are one key wherever they are written."""
+    entries: dict[Constant, V] = {}
+    others: list[tuple[V, V]] = []
+    for key, value in pairs:
+        if isinstance(key, Constant):
+            entries[Constant(key.value)] = value
+        else:
+            others.append((key, value))
+    unique = [*entries.items(), *others]
+    return Box.of("dict", (v for _, v in unique), (k for k, _ in unique), complete)
 
 
 def _key_text(key: V) -> str:

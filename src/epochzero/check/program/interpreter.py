@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from epochzero.check.findings import Place, Unknown
 from epochzero.check.job.model import Job
@@ -48,6 +45,9 @@ class Interpreter(Statements, Calls, Expressions):
         except RecursionError:
             reason = "it is nested too deep"
             self.unknowns[Unknown("the rest of the program", reason, start)] = None
+        except Exception as error:
+            reason = f"following it failed: {type(error).__name__}: {error}"
+            self.unknowns[Unknown("the rest of the program", reason, start)] = None
         return Program(
             self.job,
             dict(self.modules.loaded),
@@ -75,17 +75,4 @@ def read_program(job: Job, target: Target) -> Program:
     Raises:
         InputError: the entry point is not there or cannot be read.
     """
-    with _without_collector():
-        return Interpreter(job, target).read()
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Trees are made of millions of objects, none of them garbage; looking for it doubles the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+    return Interpreter(job, target).read()

@@ -114,7 +114,7 @@ class Instance:
 
     made_by: str
     arguments: tuple[Value, ...] = ()
-    keywords: Mapping[str, Value] = field(default_factory=dict)
+    keywords: Mapping[str, Value] = field(default_factory=dict, hash=False)
     own: bool = False
     place: Place | None = None
 

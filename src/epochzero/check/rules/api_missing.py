@@ -24,10 +24,10 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     for name, at, is_import in _names(program):
         line = (at.place.path, at.place.line)
         handled = guarded(at, ImportError if is_import else AttributeError)
-        if line in told or handled or reach.is_versioned(at):
+        if line in told or handled:
             continue
         there, _, beside = member(target, name)
-        if there is not False:
+        if there is not False or reach.is_versioned(at):
             continue
         told.add(line)
         within, _, last = name.rpartition(".")

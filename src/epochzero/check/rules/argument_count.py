@@ -90,17 +90,10 @@ def _of_self(program: Program, module: Module, code: Code, call: ast.Call) -> Si
 
 def _may_be_replaced(program: Program, name: str) -> bool:
     """Whether several classes define a method, or something is stored under its name."""
-    defined = 0
-    for module in program.modules.values():
-        code = code_of(module)
-        defined += sum(
-            method.name == name for cls in code.of(ast.ClassDef) for method in code.methods(cls)
-        )
-        if any(
-            node.attr == name and isinstance(node.ctx, ast.Store) for node in code.of(ast.Attribute)
-        ):
-            return True
-    return defined > 1
+    codes = [code_of(module) for module in program.modules.values()]
+    if any(name in code.set_attributes for code in codes):
+        return True
+    return sum(code.defined_methods[name] for code in codes) > 1
 
 
 _TRAIN = "def train(model, loader, epochs=3):\n    print(model, loader, epochs)\n\n\n"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from epochzero.check.code import code_of
 from epochzero.check.findings import Finding
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant
@@ -68,14 +69,13 @@ def _options(program: Program) -> dict[str, object]:
     """The options that are known and that the program nowhere changes."""
     changed: set[str] = set()
     for module in program.modules.values():
-        for node in ast.walk(module.tree) if module.tree else ():
-            if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                changed.add(node.attr)
-            # Options may be changed under names that are not written.
-            if isinstance(node, ast.Name) and node.id in ("setattr", "vars", "delattr"):
-                return {}
-            if isinstance(node, ast.Attribute) and node.attr in ("__dict__", "set_defaults"):
-                return {}
+        code = code_of(module)
+        # Options may be changed under names that are not written.
+        if code.names & {"setattr", "vars", "delattr"}:
+            return {}
+        if code.attributes & {"__dict__", "set_defaults"}:
+            return {}
+        changed |= code.set_attributes
     return {
         name: value.value
         for name, value in program.options.items()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from pathlib import Path
 
 from epochzero.check.calls import own_bases
 from epochzero.check.code import Code, code_of, dotted
@@ -116,8 +118,7 @@ def _stored(program: Program) -> frozenset[str] | None:
     found: set[str] = set()
     for module in program.modules.values():
         code = code_of(module)
-        names = {node.id for node in code.of(ast.Name)}
-        if _DYNAMIC & (names | code.attributes):
+        if _DYNAMIC & (code.names | code.attributes):
             return None
         found |= {
             node.attr for node in code.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)
@@ -157,9 +158,9 @@ def _of_self(
 def _is_asked(code: Code, node: ast.Attribute) -> bool:
     """Whether the job asks for the attribute before: ``hasattr(self, "name")``."""
     return any(
-        isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr")
+        code.class_around(call) is code.class_around(node)
         for call in code.of(ast.Call)
-        if code.class_around(call) is code.class_around(node)
+        if isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr")
     )
 
 
@@ -192,6 +193,31 @@ def _is_base(program: Program, cls: ast.ClassDef) -> bool:
     )
 
 
+_BUILDS = ("setup.py", "CMakeLists.txt", "pyproject.toml", "meson.build")
+_MOST_ABOVE = 6
+_MOST_READ = 1 << 20
+
+
+def _is_built(package: Module, name: str) -> bool:
+    """Whether a module of a package may be compiled: a build file above the package names it."""
+    folder = package.file.parent
+    if any(folder.glob(f"{name}.*")):
+        return True
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    files = (above / one for above in [folder, *folder.parents][:_MOST_ABOVE] for one in _BUILDS)
+    return any(word.search(_beginning(file)) for file in files)
+
+
+def _beginning(file: Path) -> str:
+    try:
+        if not file.is_file():
+            return ""
+        with file.open(encoding="utf-8", errors="replace") as opened:
+            return opened.read(_MOST_READ)
+    except OSError:
+        return ""
+
+
 def _of_imports(program: Program, module: Module, code: Code) -> Iterator[_Missing]:
     """``from own_module import name`` of a name that the module does not have."""
     for node in code.of(ast.ImportFrom):
@@ -199,8 +225,7 @@ def _of_imports(program: Program, module: Module, code: Code) -> Iterator[_Missi
         if owner is None or owner.tree is None or owner is module:
             continue
         names = code_of(owner).stored.keys()
-        used = {one.id for one in code_of(owner).of(ast.Name)}
-        if "__getattr__" in names or _DYNAMIC & used or "*" in names:
+        if "__getattr__" in names or _DYNAMIC & code_of(owner).names or "*" in names:
             continue
         for alias in node.names:
             is_module = f"{owner.name}.{alias.name}" in program.modules
@@ -210,7 +235,8 @@ def _of_imports(program: Program, module: Module, code: Code) -> Iterator[_Missi
             in_package = owner.path.endswith("__init__.py") and (is_module or is_file)
             if alias.name != "*" and alias.name not in names and not in_package:
                 known = alias.name.startswith("__") and alias.name.endswith("__")
-                if not known:
+                built = owner.path.endswith("__init__.py") and _is_built(owner, alias.name)
+                if not known and not built:
                     yield node, alias.name, owner.name, frozenset(names)
 
 
@@ -249,6 +275,14 @@ RULE = Rule(
         Case(_import("make"), line=1),
     ),
     leaves=(
+        Case(
+            {
+                "train.py": "from ops import _C\n\nprint(_C)\n",
+                "ops/__init__.py": "",
+                "setup.py": "from setuptools import Extension, setup\n\n"
+                "setup(ext_modules=[Extension('ops._C', ['ops/align.c'])])\n",
+            }
+        ),
         Case({"train.py": _NET.format("self.fc1(x)")}),
         Case({"train.py": _NET.format("self.fc1(x) if self.training else x")}),
         Case({"train.py": _PLAIN_CLASS.format("rate")}),

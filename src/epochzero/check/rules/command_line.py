@@ -23,12 +23,17 @@ def findings(program: Program, rule: str, kinds: Collection[str], fix: str) -> I
     """
     unsure = [program.job.argv[at] for at in sorted(program.job.unsure)]
     seen: set[tuple[str, str, Place]] = set()
+    # All arguments that are missing are one message, which the parser gives once.
+    told: set[str] = set()
     for parsed in program.parsed:
         for problem in parsed.problems:
             key = (problem.kind, problem.option, problem.place)
             if problem.kind not in kinds or key in seen or _may_pass(problem, unsure):
                 continue
             seen.add(key)
+            if problem.kind == "missing" and problem.message in told:
+                continue
+            told.add(problem.message)
             yield _finding(program, parsed, problem, rule, fix)
 
 

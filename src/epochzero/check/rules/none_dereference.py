@@ -43,26 +43,10 @@ def _uses(module: Module, code: Code) -> Iterator[tuple[ast.AST, ast.Call, str]]
         if isinstance(value, ast.Name):
             given = only_value(module, value)
             same_function = given is not None and code.scope(given) is code.scope(value)
-            if isinstance(given, ast.Call) and same_function and not _is_asked(code, value):
+            if isinstance(given, ast.Call) and same_function and value.id not in code.asked:
                 yield node, given, error
         elif isinstance(value, ast.Call):
             yield node, value, error
-
-
-def _is_asked(code: Code, name: ast.Name) -> bool:
-    """Whether a condition in the same function looks at a name."""
-    conditions: list[ast.If | ast.IfExp | ast.While] = [
-        *code.of(ast.If),
-        *code.of(ast.IfExp),
-        *code.of(ast.While),
-    ]
-    tests: list[ast.expr] = [one.test for one in conditions]
-    tests += [*code.of(ast.BoolOp), *(one.test for one in code.of(ast.Assert))]
-    return any(
-        isinstance(node, ast.Name) and node.id == name.id
-        for test in tests
-        for node in ast.walk(test)
-    )
 
 
 def _wanted(code: Code) -> Iterator[tuple[ast.AST, ast.expr, str]]:

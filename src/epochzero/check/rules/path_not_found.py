@@ -84,6 +84,14 @@ RULE = Rule(
     leaves=(
         Case(
             {
+                "train.py": "import os\nimport argparse\nfrom torchvision import datasets\n\n"
+                "parser = argparse.ArgumentParser()\n"
+                "parser.add_argument('--data', default=os.path.expanduser('~/images/train'))\n"
+                "print(datasets.ImageFolder(parser.parse_args().data))\n"
+            }
+        ),
+        Case(
+            {
                 "train.py": "import pandas as pd\nframe = pd.read_csv('data/train.csv')\n",
                 "data/train.csv": "a,b\n1,2\n",
             }

@@ -1,0 +1,63 @@
+"""What `check` makes of the answers of its rules."""
+
+from __future__ import annotations
+
+import gc
+import time
+from pathlib import Path
+
+from epochzero.check import check
+from epochzero.check.target.model import Target
+
+
+def test_what_two_jobs_of_a_script_share_is_told_once_and_as_the_worse(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import sys\nif len(sys.argv) > 1:\n    print(undefined)\n")
+    launch = "python train.py\npython train.py last\npython train.py first\n"
+    (tmp_path / "launch.sh").write_text(launch)
+    checked = check(["bash", "launch.sh"], Target("a platform"), folder=tmp_path)
+    assert len(checked.jobs) == 3
+    found = [(one.rule, one.place.line, one.severity) for one in checked.findings]
+    assert found == [("undefined-name", 3, "error")]
+
+
+def test_the_collector_is_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    for was_on in (True, False):
+        (gc.enable if was_on else gc.disable)()
+        try:
+            check(["python", "train.py"], Target("a platform"), folder=tmp_path)
+            assert gc.isenabled() is was_on
+        finally:
+            gc.enable()
+
+
+def test_a_module_of_many_classes_and_calls_takes_time_by_its_size(tmp_path: Path) -> None:
+    """Eight times the code may take about eight times the time, not 64 times."""
+
+    def seconds(count: int) -> float:
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        part = (
+            "class C{0}:\n    def run{0}(self, x):\n        import os as system\n"
+            "        y = self.step{0}(x)\n        z = helper(y)\n        return z[0]\n\n"
+            "    def step{0}(self, x):\n        return x if x else None\n\n"
+        )
+        text = "def helper(x):\n    return x\n\n" + "".join(map(part.format, range(count)))
+        (folder / "train.py").write_text(text)
+        start = time.process_time()
+        check(["python", "train.py"], Target("a platform"), folder=folder)
+        return time.process_time() - start
+
+    seconds(10)
+    assert seconds(1200) < 24 * seconds(150)
+
+
+def test_arguments_that_are_missing_together_are_told_once(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('data')\n"
+        "parser.add_argument('--rate', required=True)\nprint(parser.parse_args())\n"
+    )
+    checked = check(["python", "train.py"], Target("a platform"), folder=tmp_path)
+    (found,) = [one for one in checked.findings if one.rule == "argument-missing"]
+    assert "data" in found.message
+    assert "--rate" in found.message
