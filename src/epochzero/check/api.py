@@ -30,6 +30,7 @@ __all__ = [
     "class_of",
     "installed",
     "member",
+    "reached",
     "uses",
     "version",
 ]
