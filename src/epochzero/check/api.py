@@ -30,7 +30,6 @@ __all__ = [
     "class_of",
     "installed",
     "member",
-    "reached",
     "uses",
     "version",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from epochzero.check.api import class_of, installed, reached
+from epochzero.check.api import class_of
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
@@ -66,16 +66,11 @@ def _is_meant(entry: Mapping[str, Any], call: Called) -> bool:
 
 
 def _is_there(entry: Mapping[str, Any], target: Target) -> bool:
-    """Whether the target brings what is needed, or has not the library in a version that needs it."""
+    """Whether the target brings what is needed, or lacks the library itself."""
     here = {str(canonicalize_name(name)): one for name, one in (target.distributions or {}).items()}
     library = entry["names"][0].partition(".")[0]
     if not providers(library, here):
         return True  # told by the rule of missing modules
-    if since := entry.get("since", ""):
-        distribution, _, least = since.partition(" ")
-        have = installed(target, distribution)
-        if not have or not reached(have, least):
-            return True
     return any(name in here for name in entry["brings"]) or any(
         providers(module, here) for module in entry["needs"]
     )
