@@ -23,14 +23,62 @@ _Missing = tuple[ast.AST, str, str, frozenset[str]]
 _DYNAMIC = frozenset({"setattr", "vars", "__dict__", "globals", "locals", "exec"})
 _ANSWER_ANY = frozenset({"__getattr__", "__getattribute__", "__slots__", "__setattr__"})
 _OF_MODULE = frozenset(
-    """T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda double
-    dump_patches eval extra_repr float forward get_buffer get_extra_state get_parameter get_submodule half
-    ipu load_state_dict modules mtia named_buffers named_children named_modules named_parameters parameters
-    register_backward_hook register_buffer register_forward_hook register_forward_pre_hook
-    register_full_backward_hook register_full_backward_pre_hook register_load_state_dict_post_hook
-    register_load_state_dict_pre_hook register_module register_parameter register_state_dict_post_hook
-    register_state_dict_pre_hook requires_grad_ set_extra_state set_submodule share_memory state_dict
-    to to_empty train training type xpu zero_grad""".split()
+    [
+        "T_destination",
+        "add_module",
+        "apply",
+        "bfloat16",
+        "buffers",
+        "call_super_init",
+        "children",
+        "compile",
+        "cpu",
+        "cuda",
+        "double",
+        "dump_patches",
+        "eval",
+        "extra_repr",
+        "float",
+        "forward",
+        "get_buffer",
+        "get_extra_state",
+        "get_parameter",
+        "get_submodule",
+        "half",
+        "ipu",
+        "load_state_dict",
+        "modules",
+        "mtia",
+        "named_buffers",
+        "named_children",
+        "named_modules",
+        "named_parameters",
+        "parameters",
+        "register_backward_hook",
+        "register_buffer",
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_full_backward_pre_hook",
+        "register_load_state_dict_post_hook",
+        "register_load_state_dict_pre_hook",
+        "register_module",
+        "register_parameter",
+        "register_state_dict_post_hook",
+        "register_state_dict_pre_hook",
+        "requires_grad_",
+        "set_extra_state",
+        "set_submodule",
+        "share_memory",
+        "state_dict",
+        "to",
+        "to_empty",
+        "train",
+        "training",
+        "type",
+        "xpu",
+        "zero_grad",
+    ]
 )
 _WRAPPERS = {
     "torch.nn.parallel.DistributedDataParallel": "DistributedDataParallel",
@@ -39,11 +87,39 @@ _WRAPPERS = {
     "torch.nn.parallel.DataParallel": "DataParallel",
 }
 _OF_WRAPPER = frozenset(
-    """module device device_ids output_device dim device_type logger static_graph reducer process_group
-    broadcast_buffers find_unused_parameters require_backward_grad_sync require_forward_param_sync
-    no_sync join join_hook join_device join_process_group register_comm_hook gradient_as_bucket_view
-    parameters_to_ignore gather scatter replicate parallel_apply src_device_obj mixed_precision
-    is_multi_device_module bucket_bytes_cap will_sync_module_buffers""".split()
+    [
+        "module",
+        "device",
+        "device_ids",
+        "output_device",
+        "dim",
+        "device_type",
+        "logger",
+        "static_graph",
+        "reducer",
+        "process_group",
+        "broadcast_buffers",
+        "find_unused_parameters",
+        "require_backward_grad_sync",
+        "require_forward_param_sync",
+        "no_sync",
+        "join",
+        "join_hook",
+        "join_device",
+        "join_process_group",
+        "register_comm_hook",
+        "gradient_as_bucket_view",
+        "parameters_to_ignore",
+        "gather",
+        "scatter",
+        "replicate",
+        "parallel_apply",
+        "src_device_obj",
+        "mixed_precision",
+        "is_multi_device_module",
+        "bucket_bytes_cap",
+        "will_sync_module_buffers",
+    ]
 )
 _PLAIN = frozenset({"object", "torch.nn.Module", "torch.nn.modules.Module"})
 
