@@ -177,6 +177,8 @@ class Statements(Core):
 
     def _assert(self, node: ast.Assert) -> int:
         known = self.truth(self.evaluate(node.test))
+        if known is False:
+            self.called("builtins.AssertionError", Arguments(), None, Constant(None), node.test)
         return Flow.RAISE if known is False else Flow.NEXT
 
     def _global(self, node: ast.Global) -> int:

@@ -9,7 +9,7 @@ from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.situation import at_keyword, finding_at, guarded
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -36,7 +36,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 fails.add(change)  # What comes after it is not reached.
             said = f"{change.keyword}= of {change.name}" if change.keyword else change.name
             yield finding_at(
-                use.at,
+                at_keyword(program, use.at, change.keyword) if change.keyword else use.at,
                 RULE.id,
                 _CATEGORIES[use.kind],
                 severity=reach.severity(use.at),

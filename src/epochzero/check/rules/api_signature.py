@@ -11,7 +11,7 @@ from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.situation import at_keyword, finding_at, guarded
 from epochzero.check.target.model import Signature, Target
 
 __all__ = ["RULE"]
@@ -32,10 +32,11 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         wrong = misfit(signature, len(call.arguments), tuple(call.keywords), call.complete)
         if wrong and not guarded(call.at, TypeError) and not reach.is_versioned(call.at):
             told.add(line)
+            unknown = _unknown(wrong)
             yield finding_at(
-                call.at,
+                at_keyword(program, call.at, unknown) if unknown else call.at,
                 RULE.id,
-                RULE.category,
+                RULE.category if unknown else "illegal_argument",
                 severity=reach.severity(call.at),
                 message=f"On the target {name}() {wrong}.",
                 consequence=f"TypeError: {name.rpartition('.')[2]}() {wrong}",
@@ -43,9 +44,14 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             )
 
 
+def _unknown(wrong: str) -> str:
+    """The keyword that is not taken; empty when something else is wrong."""
+    return wrong.partition("unexpected keyword argument '")[2].rstrip("'")
+
+
 def _fix(signature: Signature, wrong: str) -> str:
     names = list(dict.fromkeys([*signature.positional, *signature.keywords]))
-    unknown = wrong.partition("keyword argument '")[2].rstrip("'")
+    unknown = _unknown(wrong)
     near = get_close_matches(unknown, names, n=1) if unknown else []
     if near:
         return f"Did you mean {near[0]}=?"

@@ -14,6 +14,7 @@ from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.command_line import findings
+from epochzero.check.rules.situation import finding_at, guarded
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -40,6 +41,7 @@ _COUNT: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Mod: operator.mod,
 }
 _LARGEST = 1e12
+_ENDINGS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit", "os.abort"})
 
 
 class _UnknownError(Exception):
@@ -56,13 +58,33 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     if any(problem.fatal for parsed in program.parsed for problem in parsed.problems):
         return
     entry = program.modules.get("__main__")
-    if entry is None or entry.tree is None or not program.options:
+    if entry is None or entry.tree is None:
         return
     walk = _Walk(program, _options(program))
     if walk.options:
         with suppress(_LeftError):
             walk.block(entry, entry.tree.body, _namespaces(entry.tree), 0)
         yield from walk.found
+    yield from _asserted(program, {one.place.line for one in walk.found})
+
+
+def _asserted(program: Program, told: set[int]) -> Iterator[Finding]:
+    """Assertions that are known to fail, on values that are known from wherever they come."""
+    for call in program.calls:
+        if call.name in _ENDINGS and not call.at.certain:
+            return  # The program may have ended before.
+        failed = call.name == "builtins.AssertionError" and "assert" in call.at.place.code
+        if not failed or not call.at.certain or call.at.place.line in told:
+            continue
+        if not guarded(call.at, AssertionError):
+            yield finding_at(
+                call.at,
+                "arguments-contradict",
+                "illegal_argument",
+                message=f"The program demands what does not hold: {call.at.place.code}",
+                consequence="AssertionError",
+                fix="Give arguments or a configuration for which it holds.",
+            )
 
 
 def _options(program: Program) -> dict[str, object]:
@@ -341,6 +363,15 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument",
     check=_check,
     catches=(
+        Case(
+            {
+                "train.py": "import os\n\nworld = int(os.environ['WORLD_SIZE'])\n"
+                "def steps(batch):\n    assert batch % world == 0\n    return batch // world\n"
+                "steps(500)\n"
+            },
+            command=("torchrun", "--nproc_per_node=8", "train.py"),
+            line=5,
+        ),
         Case({"train.py": _PARSER + _CHECKS}, ("--low", "9"), line=10),
         Case({"train.py": _PARSER + _CHECKS}, ("--low", "5", "--amp"), line=8),
         Case(
@@ -353,6 +384,14 @@ RULE = Rule(
         ),
     ),
     leaves=(
+        Case(
+            {
+                "train.py": "import os\n\n\ndef run():\n    if os.path.exists('a'):\n        return\n"
+                "    assert 1 > 2\n\n\nrun()\n"
+            }
+        ),
+        Case({"train.py": "import os\n\nif os.path.exists('a'):\n    assert 1 > 2\n"}),
+        Case({"train.py": "try:\n    assert 1 > 2\nexcept AssertionError:\n    pass\n"}),
         Case({"train.py": _PARSER + _CHECKS}, ("--low", "3", "--amp")),
         Case(
             {

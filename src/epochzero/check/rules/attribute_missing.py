@@ -11,7 +11,9 @@ from pathlib import Path
 from epochzero.check.calls import own_bases
 from epochzero.check.code import Code, code_of, dotted
 from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.events import Looked
 from epochzero.check.program.model import Module, Program
+from epochzero.check.program.values import Constant, Instance
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at, guarded
@@ -80,12 +82,54 @@ _OF_MODULE = frozenset(
         "zero_grad",
     ]
 )
+_WRAPPERS = {
+    "torch.nn.parallel.DistributedDataParallel": "DistributedDataParallel",
+    "torch.nn.parallel.distributed.DistributedDataParallel": "DistributedDataParallel",
+    "torch.nn.DataParallel": "DataParallel",
+    "torch.nn.parallel.DataParallel": "DataParallel",
+}
+_OF_WRAPPER = frozenset(
+    [
+        "module",
+        "device",
+        "device_ids",
+        "output_device",
+        "dim",
+        "device_type",
+        "logger",
+        "static_graph",
+        "reducer",
+        "process_group",
+        "broadcast_buffers",
+        "find_unused_parameters",
+        "require_backward_grad_sync",
+        "require_forward_param_sync",
+        "no_sync",
+        "join",
+        "join_hook",
+        "join_device",
+        "join_process_group",
+        "register_comm_hook",
+        "gradient_as_bucket_view",
+        "parameters_to_ignore",
+        "gather",
+        "scatter",
+        "replicate",
+        "parallel_apply",
+        "src_device_obj",
+        "mixed_precision",
+        "is_multi_device_module",
+        "bucket_bytes_cap",
+        "will_sync_module_buffers",
+    ]
+)
 _PLAIN = frozenset({"object", "torch.nn.Module", "torch.nn.modules.Module"})
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reach = Reach.of(program)
     stored = _stored(program)
+    told: set[tuple[str, int, str]] = set()
     for module in program.modules.values():
         code = code_of(module)
         found = [*_of_imports(program, module, code)]
@@ -96,6 +140,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             is_import = isinstance(node, ast.ImportFrom)
             if at is None or guarded(at, ImportError if is_import else AttributeError):
                 continue
+            told.add((at.place.path, at.place.line, name))
             near = get_close_matches(name, others, n=1)
             yield finding_at(
                 at,
@@ -108,6 +153,64 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 else f"AttributeError: '{owner}' object has no attribute '{name}'",
                 fix=f"Did you mean {near[0]}?" if near else f"Define {name}, or correct its name.",
             )
+    for look, owner in _of_objects(program, stored or frozenset()) if stored is not None else ():
+        where = (look.at.place.path, look.at.place.line, look.name)
+        if where not in told and not guarded(look.at, AttributeError):
+            told.add(where)
+            near = get_close_matches(look.name, stored or (), n=1)
+            yield finding_at(
+                look.at,
+                RULE.id,
+                RULE.category,
+                severity=reach.severity(look.at),
+                message=f"{owner} has no {look.name}.",
+                consequence=f"AttributeError: '{owner}' object has no attribute '{look.name}'",
+                fix=f"The model that it holds has it: write .module.{look.name}."
+                if owner in _WRAPPERS.values()
+                else f"Did you mean {near[0]}?"
+                if near
+                else f"Define {look.name}, or correct its name.",
+            )
+
+
+def _of_objects(program: Program, stored: frozenset[str]) -> Iterator[tuple[Looked, str]]:
+    """Attributes of objects that are known not to be there, and the class of the object.
+
+    A wrapper for several processes has the methods of modules, not what the model in it has.
+    """
+    asked = _asked(program)
+    for look in program.lookups:
+        if look.item or look.stored or look.name[:1] == "_" or look.name in asked:
+            continue
+        if not isinstance(look.on, Instance):
+            continue
+        if look.on.own and look.found is False and look.name not in stored:
+            yield look, look.on.made_by.rpartition(".")[2]
+        elif look.on.made_by in _WRAPPERS and _is_of_inner(program, look):
+            yield look, _WRAPPERS[look.on.made_by]
+
+
+def _is_of_inner(program: Program, look: Looked) -> bool:
+    """Whether the attribute is not the wrapper's, nor of any module, and nothing sets it."""
+    assert isinstance(look.on, Instance)
+    first = look.on.arguments[0] if look.on.arguments else look.on.keywords.get("module")
+    is_set = any(
+        one.stored and one.name == look.name and one.on == look.on for one in program.lookups
+    )
+    known = look.name in _OF_MODULE | _OF_WRAPPER
+    return isinstance(first, Instance) and not known and not is_set
+
+
+def _asked(program: Program) -> frozenset[str]:
+    """The names that the job asks for before it uses them: ``hasattr(model, "name")``."""
+    return frozenset(
+        call.arguments[1].value
+        for call in program.calls
+        if call.name in ("builtins.hasattr", "builtins.getattr")
+        and len(call.arguments) > 1
+        and isinstance(call.arguments[1], Constant)
+        and isinstance(call.arguments[1].value, str)
+    )
 
 
 def _stored(program: Program) -> frozenset[str] | None:
@@ -249,6 +352,16 @@ _PLAIN_CLASS = (
     "class Settings:\n    rate = 0.1\n\n    def __init__(self):\n        self.epochs = 3\n\n"
     "    def show(self):\n        print(self.{})\n\n\nSettings().show()\n"
 )
+_OBJECT = (
+    "class Settings:\n    rate = 0.1\n\n    def __init__(self):\n        self.epochs = 3\n\n\n"
+    "def show(s):\n    print(s.{})\n\n\nshow(Settings())\n"
+)
+_WRAPPED = (
+    "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, width=2):\n"
+    "        super().__init__()\n        self.fc = nn.Linear(width, width)\n\n"
+    "    def forward(self, x):\n        return self.fc(x)\n\n\n"
+    "model = nn.parallel.DistributedDataParallel(Net())\nprint({})\n"
+)
 _IMPORT = {
     "train.py": "from models import {}\nprint({})\n",
     "models.py": "def build():\n    return 1\n",
@@ -273,6 +386,8 @@ RULE = Rule(
         Case({"train.py": _NET.format("self.fc1(self.norm(x))")}, line=11),
         Case({"train.py": _PLAIN_CLASS.format("epoch")}, line=8),
         Case(_import("make"), line=1),
+        Case({"train.py": _OBJECT.format("epoch")}, line=9),
+        Case({"train.py": _WRAPPED.format("model.width")}, line=15),
     ),
     leaves=(
         Case(
@@ -283,6 +398,11 @@ RULE = Rule(
                 "setup(ext_modules=[Extension('ops._C', ['ops/align.c'])])\n",
             }
         ),
+        Case({"train.py": _OBJECT.format("epochs")}),
+        Case({"train.py": _OBJECT.format("epoch").replace("print", "s.epoch = 3\n    print")}),
+        Case({"train.py": _WRAPPED.format("model.module.width")}),
+        Case({"train.py": _WRAPPED.format("model.device, model.training")}),
+        Case({"train.py": _WRAPPED.format("model.width if hasattr(model, 'width') else 0")}),
         Case({"train.py": _NET.format("self.fc1(x)")}),
         Case({"train.py": _NET.format("self.fc1(x) if self.training else x")}),
         Case({"train.py": _PLAIN_CLASS.format("rate")}),

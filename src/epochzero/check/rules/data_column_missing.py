@@ -32,6 +32,8 @@ _OF_METHODS = {
     "explode": (0, "column"),
 }
 """Methods of a frame, each with the parameter that names columns."""
+_PLACES = ("loc", "iloc", "at")
+"""Attributes by which columns may be added, too."""
 _ADDS = ("insert", "eval", "update", "__setitem__")
 
 
@@ -58,10 +60,14 @@ def _of_table(program: Program, opened: Opened, header: list[str]) -> Iterator[F
 def _changed(program: Program, frame: Instance) -> bool:
     """Whether the frame gets columns in a way that is not followed."""
     return any(
-        look.on == frame and look.stored and not look.item for look in program.lookups
+        look.on == frame and not look.item and (look.stored or look.name in _PLACES)
+        for look in program.lookups
     ) or any(
-        call.receiver == frame
-        and (call.name.rpartition(".")[2] in _ADDS or "inplace" in call.keywords)
+        (
+            call.receiver == frame
+            and (call.name.rpartition(".")[2] in _ADDS or "inplace" in call.keywords)
+        )
+        or (frame in call.arguments and not call.name.startswith("builtins."))
         for call in program.calls
     )
 
@@ -70,7 +76,8 @@ def _asked_of(program: Program, frame: Instance) -> Iterator[tuple[str, Situatio
     """The columns that are asked of a frame, without those that the program adds to it."""
     own = {look.name for look in program.lookups if look.on == frame and look.stored}
     for look in program.lookups:
-        if look.on == frame and look.item and not look.stored and look.name not in own:
+        known = look.at.certain and look.item and not look.stored
+        if look.on == frame and known and look.name not in own:
             yield look.name, look.at
     for call in program.calls:
         method = call.name.rpartition(".")[2]
@@ -118,6 +125,15 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Key Not Found; section 5.4: check the schema before",
     check=_check,
     catches=(
+        Case({"train.py": f"{_READ}y = frame['label']\n", "a.csv": _TABLE}, line=3),
+        Case(
+            {
+                "train.py": f"{_READ}frame['text'] = frame['text'].str.lower()\n"
+                "print(frame.groupby(frame['label']).head(2))\n",
+                "a.csv": _TABLE,
+            },
+            line=4,
+        ),
         Case({"train.py": f"{_READ}y = frame.pop('label')\n", "a.csv": _TABLE}, line=3),
         Case({"train.py": f"{_READ}frame.groupby('label').mean()\n", "a.csv": _TABLE}, line=3),
         Case({"train.py": f"{_READ}x = frame.drop(columns=['label'])\n", "a.csv": _TABLE}, line=3),
@@ -134,6 +150,19 @@ RULE = Rule(
         ),
     ),
     leaves=(
+        Case(
+            {
+                "train.py": f"{_READ}frame.loc[:, 'label'] = 1\nprint(frame['label'])\n",
+                "a.csv": _TABLE,
+            }
+        ),
+        Case({"train.py": f"{_READ}y = frame['sentiment'].map(len)\n", "a.csv": _TABLE}),
+        Case(
+            {
+                "train.py": f"{_READ}if 'label' in frame.columns:\n    print(frame['label'])\n",
+                "a.csv": _TABLE,
+            }
+        ),
         Case({"train.py": f"{_READ}y = frame.pop('sentiment')\n", "a.csv": _TABLE}),
         Case(
             {

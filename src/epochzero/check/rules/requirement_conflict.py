@@ -21,6 +21,16 @@ __all__ = ["RULE"]
 # Compiled against one version of torch, whose symbols they look up when they are imported.
 _BOUND_TO_TORCH = {"torchvision", "torchaudio", "torchtext", "xformers"}
 
+_ASKED_AT_IMPORT = {
+    "transformers": frozenset(
+        {"tqdm", "regex", "requests", "packaging", "filelock", "numpy", "tokenizers",
+         "huggingface-hub", "safetensors", "accelerate", "pyyaml"}
+    ),
+    "diffusers": frozenset({"requests", "filelock", "numpy", "huggingface-hub"}),
+}  # fmt: skip
+"""Distributions that ask for the versions of others when they are imported, and end otherwise:
+``transformers/dependency_versions_check.py``."""
+
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     if target.distributions is None:
@@ -64,19 +74,23 @@ def _unmet(
         other = installed.get(canonicalize_name(requirement.name))
         if other is None or not applies(requirement, target) or _met(requirement, other):
             continue
-        fails = one.name in _BOUND_TO_TORCH and other.name == "torch"
+        bound = one.name in _BOUND_TO_TORCH and other.name == "torch"
+        asked = canonicalize_name(other.name) in _ASKED_AT_IMPORT.get(one.name, ())
         yield finding_at(
             event.at,
             RULE.id,
-            RULE.category,
+            "library_not_found" if asked else RULE.category,
             message=f"{one.name} {one.version} requires {requirement.name}{requirement.specifier}, "
             f"and the target has {other.name} {other.version}.",
             consequence=f"Importing {one.name} fails: an operator or symbol of torch is missing."
-            if fails
+            if bound
+            else f"ImportError: {requirement.name}{requirement.specifier} is required for a normal "
+            f"functioning of this module, but found {other.name}=={other.version}."
+            if asked
             else f"ImportError or a failure in {one.name} where it uses what {other.name} has not.",
             fix=f"Install {requirement.name}{requirement.specifier}, or a version of {one.name} for "
             f"{other.name} {other.version}.",
-            severity=None if fails else "warning",
+            severity=None if bound or asked else "warning",
         )
 
 
@@ -108,8 +122,25 @@ RULE = Rule(
             ),
             line=2,
         ),
+        Case(
+            {"train.py": "import transformers\n"},
+            target=(
+                '[distributions.tokenizers]\nversion = "0.21.0"\nmodules = ["tokenizers"]\n'
+                '[distributions.transformers]\nversion = "4.44.2"\nmodules = ["transformers"]\n'
+                'requires = ["tokenizers<0.20,>=0.19"]\n'
+            ),
+            line=1,
+        ),
     ),
     leaves=(
+        Case(
+            {"train.py": "import transformers\n"},
+            target=(
+                '[distributions.tokenizers]\nversion = "0.19.1"\nmodules = ["tokenizers"]\n'
+                '[distributions.transformers]\nversion = "4.44.2"\nmodules = ["transformers"]\n'
+                'requires = ["tokenizers<0.20,>=0.19"]\n'
+            ),
+        ),
         Case(
             {"train.py": "import torchvision\n"},
             target=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.paths.accesses import Access, accesses_of, argument
@@ -11,7 +12,7 @@ from epochzero.check.paths.sizes import parameters, saved_bytes, times_saved
 from epochzero.check.paths.world import world_of
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
-from epochzero.check.program.values import Constant
+from epochzero.check.program.values import Constant, External, Items, Value
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.target.model import Target
 
@@ -19,6 +20,12 @@ __all__ = ["RULE"]
 
 _CATEGORY = "storage_full"
 _SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
+_BYTES = {
+    "float16": 2, "float32": 4, "float64": 8, "float": 8, "double": 8, "half": 2, "single": 4,
+    "int8": 1, "uint8": 1, "bool": 1, "bool_": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
+    "int64": 8, "uint64": 8, "int": 8, "complex64": 8, "complex128": 16,
+}  # fmt: skip
+"""Widths of NumPy's numbers."""
 _DOCKER_SHARED_BYTES = 64 << 20
 """Shared memory of a container that nobody asked more for."""
 
@@ -28,6 +35,8 @@ def _check(program: Program, target: Target) -> Iterator[Finding | Unknown]:
     for call in program.calls:
         if call.name in _SAVES:
             yield from _saved(program, platform, call)
+        elif call.name == "numpy.memmap":
+            yield from _mapped(platform, call)
         elif call.name.endswith("TrainingArguments"):
             yield from _trained(program, platform, call)
         elif call.name == "torch.utils.data.DataLoader":
@@ -60,6 +69,29 @@ def _trained(program: Program, platform: Platform, call: Called) -> Iterator[Fin
         free = _free(platform, access)
         if counts and kept and free is not None and access.use.path == "output_dir":
             yield from _judged(platform, call, access, max(counts) * 12, kept, free)
+
+
+def _mapped(platform: Platform, call: Called) -> Iterator[Finding]:
+    """A file that is made for an array of known shape, and filled later."""
+    mode = argument(call, 2, "mode")
+    size = _array_bytes(argument(call, 4, "shape"), argument(call, 1, "dtype"))
+    for access in accesses_of(call, {}):
+        free = _free(platform, access)
+        if isinstance(mode, Constant) and mode.value == "w+" and free is not None and size:
+            yield from _judged(platform, call, access, size, 1, free)
+
+
+def _array_bytes(shape: Value | None, dtype: Value | None) -> int | None:
+    """The size of an array; None when its shape or the width of its numbers is not known."""
+    sizes = shape.values if isinstance(shape, Items) and shape.complete else (shape,)
+    name = dtype.name.rpartition(".")[2] if isinstance(dtype, External) else ""
+    if isinstance(dtype, Constant) and isinstance(dtype.value, str):
+        name = dtype.value
+    width = _BYTES.get(name)
+    counts = [one.value for one in sizes if isinstance(one, Constant) and type(one.value) is int]
+    if width is None or len(counts) != len(sizes):
+        return None
+    return prod(counts) * width
 
 
 def _kept(call: Called) -> int:
@@ -145,6 +177,7 @@ def _loaded(target: Target, call: Called) -> Iterator[Finding]:
 
 
 _SMALL = '[[mounts]]\npath = "/scratch"\nfree_bytes = 100000000\n'
+_MAPPED = "import numpy as np\nx = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=({}, 512))\n"
 _LINEAR = "import torch\nmodel = torch.nn.Linear(4096, 4096)\n"
 _LOOP = "for epoch in range({}):\n    torch.save(model.state_dict(), f'/scratch/{{epoch}}.pt')\n"
 _NET = (
@@ -164,6 +197,11 @@ RULE = Rule(
     source="mlfoundations/open_lm #154; open-mmlab/mmdetection #12069: the quota, not the free space",
     check=_check,
     catches=(
+        Case(
+            {"train.py": _MAPPED.format(1000000)},
+            target=_SMALL,
+            line=2,
+        ),
         Case({"train.py": _LINEAR + _LOOP.format(5)}, target=_SMALL, line=4),
         Case({"train.py": f"{_NET}torch.save(model, '/scratch/net.pt')\n"}, target=_SMALL, line=13),
         Case(
@@ -193,6 +231,8 @@ RULE = Rule(
         Case({"train.py": _LOADER.format(4)}, target="shared_memory_bytes = 67108864\n", line=2),
     ),
     leaves=(
+        Case({"train.py": _MAPPED.format(1000)}, target=_SMALL),
+        Case({"train.py": _MAPPED.format(1000000).replace("w+", "r")}, target=_SMALL),
         Case({"train.py": _LINEAR + _LOOP.format(1)}, target=_SMALL),
         Case(
             {

@@ -1,0 +1,124 @@
+"""Conditions over values of which not all are known: short expressions, read and never evaluated by Python."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+__all__ = ["holds"]
+
+_COMPARE: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Lt: operator.lt,  # type: ignore[dict-item]
+    ast.LtE: operator.le,  # type: ignore[dict-item]
+    ast.Gt: operator.gt,  # type: ignore[dict-item]
+    ast.GtE: operator.ge,  # type: ignore[dict-item]
+    ast.In: lambda item, items: item in items,  # type: ignore[operator]
+    ast.NotIn: lambda item, items: item not in items,  # type: ignore[operator]
+}
+_COUNT: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_LARGEST = 1e15
+
+
+class _UnknownError(Exception):
+    """A value that is needed is not known."""
+
+
+def holds(condition: str, values: Mapping[str, object]) -> bool | None:
+    """Whether a condition is true; None when what is known does not tell.
+
+    Args:
+        condition: comparisons, ``and``, ``or``, ``not``, ``+ - * / // %`` of names and literals.
+        values: what is known, by name.
+
+    >>> holds("width % heads != 0", {"width": 500, "heads": 8})
+    True
+    >>> holds("width % heads != 0", {"width": 500}) is None
+    True
+    """
+    try:
+        return _truth(_parsed(condition), values)
+    except (_UnknownError, TypeError, ValueError, ArithmeticError):
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _parsed(condition: str) -> ast.expr:
+    return ast.parse(condition, mode="eval").body
+
+
+def _value(node: ast.expr, values: Mapping[str, object]) -> object:
+    match node:
+        case ast.Constant(value):
+            return value
+        case ast.Name(name) if name in values:
+            return values[name]
+        case ast.Tuple(items):
+            return tuple(_value(item, values) for item in items)
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
+            return -number
+        case ast.BoolOp():
+            return _chosen(node, values)
+        case ast.Compare():
+            return _compared(node, values)
+        case ast.BinOp(left, op, right) if type(op) in _COUNT:
+            return _counted(type(op), _value(left, values), _value(right, values))
+    raise _UnknownError
+
+
+def _truth(node: ast.expr, values: Mapping[str, object]) -> bool:
+    """Whether an expression is true; one part may decide where another is not known."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return not _truth(node.operand, values)
+    if not isinstance(node, ast.BoolOp):
+        return bool(_value(node, values))
+    decides = isinstance(node.op, ast.Or)
+    unknown = False
+    for part in node.values:
+        try:
+            if _truth(part, values) is decides:
+                return decides
+        except (_UnknownError, TypeError, ValueError, ArithmeticError):
+            unknown = True
+    if unknown:
+        raise _UnknownError
+    return not decides
+
+
+def _chosen(node: ast.BoolOp, values: Mapping[str, object]) -> object:
+    """``a or b`` as a value, of which all before the chosen one must be known."""
+    result: object = None
+    for part in node.values:
+        result = _value(part, values)
+        if bool(result) is isinstance(node.op, ast.Or):
+            break
+    return result
+
+
+def _compared(node: ast.Compare, values: Mapping[str, object]) -> bool:
+    left = _value(node.left, values)
+    for op, right_node in zip(node.ops, node.comparators, strict=True):
+        right = _value(right_node, values)
+        if not _COMPARE[type(op)](left, right):
+            return False
+        left = right
+    return True
+
+
+def _counted(op: type[ast.operator], left: object, right: object) -> float:
+    for one in (left, right):
+        if not isinstance(one, int | float) or abs(one) > _LARGEST:
+            raise _UnknownError
+    return _COUNT[op](left, right)  # type: ignore[arg-type]

@@ -1,0 +1,183 @@
+"""Arguments that a function of a library refuses, alone or together, whatever the version."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from epochzero.check.api import class_of
+from epochzero.check.conditions import holds
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance, Items, Own, Text, Value
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_EXCEPTIONS: Mapping[str, type[BaseException]] = {
+    "AssertionError": AssertionError,
+    "NotImplementedError": NotImplementedError,
+    "RuntimeError": RuntimeError,
+    "TypeError": TypeError,
+    "ValueError": ValueError,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """What is refused, by a condition over the parameters, and what is said then."""
+
+    when: str
+    error: str
+    fix: str
+    category: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Callable:
+    """A function or class: its parameters in their order with the defaults that are known."""
+
+    parameters: tuple[str, ...]
+    defaults: Mapping[str, object]
+    refusals: tuple[_Refusal, ...]
+
+
+class _Thing:
+    """A value of which only that it is an object, not None, is known: it is equal to nothing."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("its truth is not known")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("its value is not known")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_THING = _Thing()
+
+
+@cache
+def _table() -> Mapping[str, _Callable]:
+    """The functions that the table knows, by each of their dotted names."""
+    source = files(__package__).joinpath("arguments_refused.toml")
+    found = {}
+    for one in tomllib.loads(source.read_text(encoding="utf-8"))["call"]:
+        pairs = [word.partition("=") for word in one["parameters"].split()]
+        made = _Callable(
+            tuple(name for name, _, _ in pairs),
+            {name: ast.literal_eval(default) for name, _, default in pairs if default},
+            tuple(
+                _Refusal(each["when"], each["error"], each["fix"],
+                         each.get("category", "illegal_argument"))
+                for each in one["refuses"]
+            ),
+        )  # fmt: skip
+        found.update(dict.fromkeys(one["names"], made))
+    return MappingProxyType(found)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
+    for call in program.calls:
+        known = _table().get(call.name) or _table().get(class_of(call.name))
+        if known is None:
+            continue
+        values = _values(call, known)
+        for refusal in known.refusals:
+            kind = refusal.error.partition(":")[0]
+            if holds(refusal.when, values) and not guarded(
+                call.at, _EXCEPTIONS.get(kind, Exception)
+            ):
+                yield finding_at(
+                    call.at,
+                    RULE.id,
+                    refusal.category,
+                    severity=reach.severity(call.at),
+                    message=f"{call.name} refuses its arguments: {_said(refusal.when, values)}.",
+                    consequence=refusal.error,
+                    fix=refusal.fix,
+                )
+                break
+
+
+def _values(call: Called, known: _Callable) -> dict[str, object]:
+    """The arguments that are known, by parameter; of those not given the defaults."""
+    positional = [name for name in known.parameters if not name.startswith("*")]
+    given = dict(zip(positional, call.arguments, strict=False)) | dict(call.keywords)
+    values = dict(known.defaults) if call.complete else {}
+    for name, value in given.items():
+        values.pop(name, None)
+        if (plain := _plain(value)) is not None:
+            values[name] = plain[0]
+    return values
+
+
+def _plain(value: Value) -> tuple[object] | None:
+    """The value itself, `_THING` for an object that surely is not None; None when not known."""
+    match value:
+        case Constant(inner):
+            return (inner,)
+        case Items(kind=("tuple" | "list"), complete=True):
+            items = [plain[0] for one in value.values if (plain := _plain(one)) is not None]
+            return (tuple(items),) if len(items) == len(value.values) else None
+        case Instance(own=True) | Own():
+            return (_THING,)
+        case Instance() if value.made_by.rpartition(".")[2][:1].isupper():
+            return (_THING,)
+        case Text():
+            return (_THING,)
+    return None
+
+
+def _said(condition: str, values: Mapping[str, object]) -> str:
+    """The values that a condition speaks of: ``embed_dim = 500 and num_heads = 8``."""
+    names = {node.id for node in ast.walk(ast.parse(condition)) if isinstance(node, ast.Name)}
+    shown = [
+        f"{name} is given" if isinstance(value, _Thing) else f"{name} = {value!r}"
+        for name, value in values.items()
+        if name in names
+    ]
+    return " and ".join(shown)
+
+
+_LOADER = "from torch.utils.data import DataLoader\n\nDataLoader([1, 2], {})\n"
+_ATTENTION = "import torch\n\ntorch.nn.MultiheadAttention({})\n"
+
+RULE = Rule(
+    id="arguments-refused",
+    title="A library refuses these arguments together",
+    category="illegal_argument",
+    why="Libraries check some of their arguments when they are called, and a configuration of another "
+    "machine, with no workers or another width, is refused when the call is reached.",
+    fix="Give arguments that go together.",
+    source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument; the libraries' own checks, named "
+    "in arguments_refused.toml",
+    check=_check,
+    catches=(
+        Case({"train.py": _LOADER.format("num_workers=0, prefetch_factor=4")}, line=3),
+        Case({"train.py": _LOADER.format("2, True, sampler=[0]")}, line=3),
+        Case({"train.py": _ATTENTION.format("500, 8")}, line=3),
+        Case({"train.py": "import json, torch\n\nc = json.load(open('c.json'))\n"
+              "torch.nn.MultiheadAttention(c['width'], c['heads'])\n",
+              "c.json": '{"width": 500, "heads": 8}'}, line=4),
+    ),
+    leaves=(
+        Case({"train.py": _LOADER.format("num_workers=2, prefetch_factor=4")}),
+        Case({"train.py": _LOADER.format("**__import__('json').load(open('a')), prefetch_factor=4")}),
+        Case({"train.py": _LOADER.format("shuffle=False, sampler=[0]")}),
+        Case({"train.py": _ATTENTION.format("512, 8")}),
+        Case({"train.py": "import os, torch\n\ntorch.nn.MultiheadAttention(500, os.cpu_count())\n"}),
+        Case({"train.py": f"try:\n    {_ATTENTION.format('500, 8').splitlines()[0]}\n"
+              "    torch.nn.MultiheadAttention(500, 8)\nexcept AssertionError:\n    pass\n"}),
+    ),
+)  # fmt: skip
