@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from epochzero.check.findings import Place
 from epochzero.check.program import files, known, library, methods, phases
@@ -340,14 +341,38 @@ class Calls(Core):
         text = as_text(given.positional[0]) if given.positional else None
         if not isinstance(text, Constant):
             self.unknown("an import", "the name of the module is not known", node)
+            self._may_have_grown()
             return None
         name = str(text.value)
         if name.startswith("."):
+            self._may_have_grown()
             return None
         opened = self.open(name, node)
         if opened is None:
             self.imported(name, (), node)
         return opened or External(name)
+
+    def _may_have_grown(self) -> None:
+        """A module of the job that is not known was executed: it may have registered things.
+
+        What containers of the job's modules, their classes and objects have, they still have.
+        """
+        todo: list[V] = [value for one in self.opened.values() for value in one.names.values()]
+        seen: set[int] = set()
+        while todo:
+            value = todo.pop()
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            if isinstance(value, Box):
+                content = value.content
+                todo.extend(content.values)
+                if content.complete and value.kind != "tuple":
+                    self.journal.set(value.state, "content", replace(content, complete=False))
+            elif isinstance(value, Class):
+                todo.extend(value.names.values())
+            elif isinstance(value, Object):
+                todo.extend([value.cls, *value.attributes.values()])
 
     def _change_path(self, name: str, given: Arguments) -> None:
         """``sys.path.insert`` and ``append`` with what is known."""

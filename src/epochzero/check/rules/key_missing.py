@@ -76,6 +76,11 @@ RULE = Rule(
               "print(options['split'])\n"}),
         Case({"train.py": f"{_OPTIONS}try:\n    print(options['split'])\nexcept KeyError:\n    pass\n"}),
         Case({"train.py": f"{_OPTIONS}if 'split' in options:\n    print(options['split'])\n"}),
+        Case({"train.py": "from zoo import REG\n\nprint(REG['mlp'])\n",
+              "zoo/__init__.py": "import importlib\nimport pkgutil\n\nREG = {}\n"
+              "for _, name, _ in pkgutil.iter_modules(__path__):\n"
+              "    importlib.import_module(f'{__name__}.{name}')\n",
+              "zoo/nets.py": "from . import REG\n\nREG['mlp'] = 1\n"}),
         Case({"train.py": "from collections import defaultdict\nd = defaultdict(int)\nprint(d['a'])\n"}),
     ),
 )  # fmt: skip
