@@ -123,6 +123,8 @@ _OF_WRAPPER = frozenset(
         "will_sync_module_buffers",
     ]
 )
+_NAMESPACE = "Namespace"
+"""What argparse gives: it has the options that are defined, and nothing else."""
 _PLAIN = frozenset({"object", "torch.nn.Module", "torch.nn.modules.Module"})
 
 
@@ -157,7 +159,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         where = (look.at.place.path, look.at.place.line, look.name)
         if where not in told and not guarded(look.at, AttributeError):
             told.add(where)
-            near = get_close_matches(look.name, stored or (), n=1)
+            known = program.options if owner == _NAMESPACE else stored or ()
+            near = get_close_matches(look.name, known, n=1)
             yield finding_at(
                 look.at,
                 RULE.id,
@@ -184,7 +187,8 @@ def _of_objects(program: Program, stored: frozenset[str]) -> Iterator[tuple[Look
             continue
         if not isinstance(look.on, Instance):
             continue
-        if look.on.own and look.found is False and look.name not in stored:
+        known = look.on.own or look.on.made_by.endswith(f".{_NAMESPACE}")
+        if known and look.found is False and look.name not in stored:
             yield look, look.on.made_by.rpartition(".")[2]
         elif look.on.made_by in _WRAPPERS and _is_of_inner(program, look):
             yield look, _WRAPPERS[look.on.made_by]
@@ -372,6 +376,12 @@ def _import(name: str, models: str = _IMPORT["models.py"]) -> dict[str, str]:
     return {"train.py": _IMPORT["train.py"].replace("{}", name), "models.py": models}
 
 
+_OPTIONS = (
+    "import argparse\n\nparser = argparse.ArgumentParser()\n"
+    "args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]\n"
+    "print({})\n"
+)
+
 RULE = Rule(
     id="attribute-missing",
     title="A class or module of the job lacks a name that is used",
@@ -387,6 +397,7 @@ RULE = Rule(
         Case({"train.py": _PLAIN_CLASS.format("epoch")}, line=8),
         Case(_import("make"), line=1),
         Case({"train.py": _OBJECT.format("epoch")}, line=9),
+        Case({"train.py": _OPTIONS.format("args.batchsize")}, line=5),
         Case({"train.py": _WRAPPED.format("model.width")}, line=15),
     ),
     leaves=(
@@ -399,6 +410,9 @@ RULE = Rule(
             }
         ),
         Case({"train.py": _OBJECT.format("epochs")}),
+        Case({"train.py": _OPTIONS.format("args.batch_size")}),
+        Case({"train.py": _OPTIONS.format("getattr(args, 'batchsize', 8)")}),
+        Case({"train.py": _OPTIONS.format("vars(args)") + "args.world = 2\nprint(args.world)\n"}),
         Case({"train.py": _OBJECT.format("epoch").replace("print", "s.epoch = 3\n    print")}),
         Case({"train.py": _WRAPPED.format("model.module.width")}),
         Case({"train.py": _WRAPPED.format("model.device, model.training")}),
