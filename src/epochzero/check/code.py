@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeAlias, TypeVar
@@ -136,6 +136,15 @@ class Code:
     def bound(self) -> Counter[tuple[str, ast.AST]]:
         """How often a scope binds a name."""
         return Counter(self.bindings)
+
+    @cached_property
+    def assigned_in(self) -> Mapping[tuple[str, ast.AST], list[ast.Assign]]:
+        """The assignments to a name in a scope."""
+        found: defaultdict[tuple[str, ast.AST], list[ast.Assign]] = defaultdict(list)
+        for name, assignments in self.assigned.items():
+            for one in assignments:
+                found[name, self.scope(one)].append(one)
+        return dict(found)
 
     @cached_property
     def shared(self) -> frozenset[str]:
@@ -340,9 +349,7 @@ def only_value(module: Module, node: ast.AST) -> ast.expr | None:
         ),
         None,
     )
-    given = [one for one in code.assigned.get(node.id, ()) if code.scope(one) is scope]
-    if scope is None or len(given) != 1 or code.bound[node.id, scope] != 1:
+    if scope is None or node.id in code.shared or code.bound[node.id, scope] != 1:
         return None
-    if node.id in code.shared:
-        return None
-    return given[0].value
+    given = code.assigned_in.get((node.id, scope), ())
+    return given[0].value if len(given) == 1 else None
