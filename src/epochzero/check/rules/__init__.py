@@ -75,7 +75,7 @@ def _problems(rule: Rule, stem: str) -> Iterable[str]:
         if case.line < 1 and case.path not in ("<command>", "<target>"):
             yield "catches: a case does not say at which line the finding must be"
     for case in (*rule.catches, *rule.leaves):
-        if not case.files.keys() & set(case.command):
+        if "-m" not in case.command and not case.files.keys() & set(case.command):
             yield f"a case has no {case.command[-1]}, which is what is run"
 
 

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
-from epochzero.check.program.events import Imported
+from epochzero.check.program.events import Imported, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.modules import lies_in
 from epochzero.check.program.values import Constant
@@ -49,7 +49,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     asked_for = _asked_for(program)
     doubt = _doubt(program, target)
     seen: set[str] = set()
-    for event in program.imports:
+    for event in (*_run(program), *program.imports):
         top = event.module.partition(".")[0]
         if top in seen or top in asked_for or not _is_missing(top, event, installed):
             continue
@@ -62,6 +62,13 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             yield _not_importable(event, top, program.job, folder)
         else:
             yield _finding(event, top, target, installed)
+
+
+def _run(program: Program) -> Iterable[Imported]:
+    """The module of ``python -m``, where it is none of the job's own."""
+    job = program.job
+    if job.module and not job.fault and not program.modules:
+        yield Imported(job.module, (), Situation(job.at))
 
 
 def _is_missing(top: str, event: Imported, installed: Installed) -> bool:
@@ -198,6 +205,12 @@ RULE = Rule(
     check=_check,
     catches=(
         Case(
+            {"train.py": ""},
+            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+            command=("python", "-m", "lightning", "run"),
+            path="<command>",
+        ),
+        Case(
             {"train.py": "import os\nimport yaml\n"},
             target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
             line=2,
@@ -217,6 +230,16 @@ RULE = Rule(
         ),
     ),
     leaves=(
+        Case(
+            {"train.py": ""},
+            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+            command=("python", "-m", "timeit", "x"),
+        ),
+        Case(
+            {"train.py": ""},
+            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+            command=("python", "-m", "numpy.testing"),
+        ),
         Case(
             {"app/train.py": "import app.model\n", "app/model.py": ""},
             target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
