@@ -6,11 +6,12 @@ python docs/catalog.py --check   # exit 1 if they are not up to date
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+
+from pages import plain, written
 
 from epochzero.diagnose.catalog import BUILTIN, Signature, load_folder
 
@@ -58,36 +59,15 @@ def _entry(signature: Signature) -> str:
         "",
         f"`{signature.name}` · {' · '.join(fact for fact in facts if fact)}",
         "",
-        _plain(signature.meaning),
+        plain(signature.meaning),
         "",
     ]
-    lines += [f"{number}. {_plain(fix)}" for number, fix in enumerate(signature.fixes, 1)]
+    lines += [f"{number}. {plain(fix)}" for number, fix in enumerate(signature.fixes, 1)]
     if signature.fixes:
         lines.append("")
     lines += ["```text", signature.examples[0].log.strip("\n"), "```", ""]
     return "\n".join(lines)
 
 
-def _plain(text: str) -> str:
-    """Text in which an index before a call is not taken for a link."""
-    return text.replace("](", "]\\(")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--check", action="store_true", help="only say whether pages are current")
-    check = parser.parse_args().check
-    wanted = dict(pages())
-    present = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
-    if check:
-        return 0 if wanted == present else 1
-    FOLDER.mkdir(exist_ok=True)
-    for name in present.keys() - wanted.keys():
-        (FOLDER / name).unlink()
-    for name, text in wanted.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(written(pages(), FOLDER, __doc__))

@@ -6,11 +6,12 @@ python docs/rules.py --check   # exit 1 if they are not up to date
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+
+from pages import plain, written
 
 from epochzero import taxonomy
 from epochzero.check.rules import Case, Rule, builtin
@@ -59,13 +60,13 @@ def _entry(rule: Rule) -> str:
     lines = [
         f"## {rule.id}",
         "",
-        f"{_plain(rule.title)}.",
+        f"{plain(rule.title)}.",
         "",
-        _plain(rule.why),
+        plain(rule.why),
         "",
-        f"**Fix.** {_plain(rule.fix)}",
+        f"**Fix.** {plain(rule.fix)}",
         "",
-        f"**Source.** {_plain(rule.source)}.",
+        f"**Source.** {plain(rule.source)}.",
         "",
         *_case("Found", rule.catches[0]),
         *_case("Left alone", rule.leaves[0]),
@@ -89,26 +90,5 @@ def _case(label: str, case: Case) -> list[str]:
     return lines
 
 
-def _plain(text: str) -> str:
-    """Text in which an index before a call is not taken for a link."""
-    return text.replace("](", "]\\(")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--check", action="store_true", help="only say whether pages are current")
-    check = parser.parse_args().check
-    wanted = dict(pages())
-    present = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
-    if check:
-        return 0 if wanted == present else 1
-    FOLDER.mkdir(exist_ok=True)
-    for name in present.keys() - wanted.keys():
-        (FOLDER / name).unlink()
-    for name, text in wanted.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(written(pages(), FOLDER, __doc__))

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
+
+from epochzero.check.operators import ARITHMETIC, COMPARE
 
 __all__ = ["holds"]
 
-_COMPARE: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.Lt: operator.lt,  # type: ignore[dict-item]
-    ast.LtE: operator.le,  # type: ignore[dict-item]
-    ast.Gt: operator.gt,  # type: ignore[dict-item]
-    ast.GtE: operator.ge,  # type: ignore[dict-item]
-    ast.In: lambda item, items: item in items,  # type: ignore[operator]
-    ast.NotIn: lambda item, items: item not in items,  # type: ignore[operator]
-}
-_COUNT: Mapping[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
 _LARGEST = 1e15
 
 
@@ -73,7 +54,7 @@ def _value(node: ast.expr, values: Mapping[str, object]) -> object:
             return _chosen(node, values)
         case ast.Compare():
             return _compared(node, values)
-        case ast.BinOp(left, op, right) if type(op) in _COUNT:
+        case ast.BinOp(left, op, right) if type(op) in ARITHMETIC:
             return _counted(type(op), _value(left, values), _value(right, values))
     raise _UnknownError
 
@@ -111,7 +92,7 @@ def _compared(node: ast.Compare, values: Mapping[str, object]) -> bool:
     left = _value(node.left, values)
     for op, right_node in zip(node.ops, node.comparators, strict=True):
         right = _value(right_node, values)
-        if not _COMPARE[type(op)](left, right):
+        if not COMPARE[type(op)](left, right):
             return False
         left = right
     return True
@@ -121,4 +102,4 @@ def _counted(op: type[ast.operator], left: object, right: object) -> float:
     for one in (left, right):
         if not isinstance(one, int | float) or abs(one) > _LARGEST:
             raise _UnknownError
-    return _COUNT[op](left, right)  # type: ignore[arg-type]
+    return ARITHMETIC[op](left, right)  # type: ignore[arg-type]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from epochzero.check.code import code_of
 from epochzero.check.findings import Finding
+from epochzero.check.operators import ARITHMETIC, COMPARE
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import Case, Rule
@@ -20,26 +20,6 @@ from epochzero.check.target.model import Target
 __all__ = ["RULE"]
 
 _DEEPEST = 8
-_COMPARE: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.Lt: operator.lt,  # type: ignore[dict-item]
-    ast.LtE: operator.le,  # type: ignore[dict-item]
-    ast.Gt: operator.gt,  # type: ignore[dict-item]
-    ast.GtE: operator.ge,  # type: ignore[dict-item]
-    ast.In: lambda item, items: item in items,  # type: ignore[operator]
-    ast.NotIn: lambda item, items: item not in items,  # type: ignore[operator]
-}
-_COUNT: Mapping[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
 _LARGEST = 1e12
 _ENDINGS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit", "os.abort"})
 
@@ -275,10 +255,10 @@ class _Walk:
             return self._both(node, names)
         if isinstance(node, ast.Compare):
             return self._compared(node, names)
-        if isinstance(node, ast.BinOp) and type(node.op) in _COUNT:
+        if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
             left, right = self._known(node.left, names), self._known(node.right, names)
             if all(isinstance(one, int | float) and abs(one) < _LARGEST for one in (left, right)):
-                return _COUNT[type(node.op)](left, right)  # type: ignore[arg-type]
+                return ARITHMETIC[type(node.op)](left, right)  # type: ignore[arg-type]
         raise _UnknownError
 
     def _both(self, node: ast.BoolOp, names: frozenset[str]) -> object:
@@ -293,7 +273,7 @@ class _Walk:
         left = self._known(node.left, names)
         for kind, right_node in zip(node.ops, node.comparators, strict=True):
             right = self._known(right_node, names)
-            if not _COMPARE[type(kind)](left, right):
+            if not COMPARE[type(kind)](left, right):
                 return False
             left = right
         return True
