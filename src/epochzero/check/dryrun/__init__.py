@@ -1,0 +1,1 @@
+"""The job's own script, run dry: without GPU, within limits, and without lasting effect."""

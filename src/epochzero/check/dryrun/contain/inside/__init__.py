@@ -1,0 +1,1 @@
+"""Runs a job's command under containment, in processes of its own."""

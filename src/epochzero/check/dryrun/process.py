@@ -1,0 +1,298 @@
+"""Runs a job's command in a containment and within limits, and tells how it ended.
+
+Whatever the job does, this process lives on: it only reads bounded amounts from three pipes. The
+launcher (`contain/inside`) sets the limits, watches, and kills what is left; here is a second clock,
+for the case that the launcher itself is stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from epochzero.check.dryrun.contain import best_containment, launcher
+from epochzero.check.dryrun.contain.environment import contained_environment
+from epochzero.check.dryrun.contain.model import Change, Containment, Ended, Limits, Means
+
+__all__ = ["RECORDS_DESCRIPTOR", "SPEC_DESCRIPTOR", "run_contained"]
+
+SPEC_DESCRIPTOR = 3
+RECORDS_DESCRIPTOR = 4
+# Where the interception inside the job's Python finds the folder that takes what is written.
+SCRATCH_VARIABLE = "EPOCHZERO_SCRATCH"
+
+_CHUNK = 1 << 16
+_GRACE_S = 5.0
+_MOST_ACCOUNT_BYTES = 1 << 24
+
+
+def run_contained(
+    command: Sequence[str],
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    limits: Limits,
+    spec: bytes,
+    containment: Containment | None = None,
+) -> Ended:
+    """Run a command so that nothing of it lasts.
+
+    The job finds the specification on descriptor `SPEC_DESCRIPTOR` and writes records, one a line,
+    to `RECORDS_DESCRIPTOR`. Its standard input is empty. Secrets are withheld from its environment.
+
+    Args:
+        command: program and arguments.
+        folder: where it runs.
+        environment: variables before secrets are withheld.
+        limits: what it may use.
+        spec: what the job is told.
+        containment: how; by default the best that this system allows.
+    """
+    how = containment or best_containment()
+    start = time.monotonic()
+    # The job may have made folders of its own in it that cannot be listed or removed.
+    with tempfile.TemporaryDirectory(prefix="epochzero-", ignore_cleanup_errors=True) as scratch:
+        request = _request(command, folder, environment, limits, how, scratch)
+        account, heard = _run(request, spec, limits)
+    return _ended(account, heard, limits, how, time.monotonic() - start)
+
+
+def _request(
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    limits: Limits,
+    containment: Containment,
+    scratch: str,
+) -> dict[str, Any]:
+    variables, _ = contained_environment(environment)
+    if containment.means is not Means.NAMESPACES:
+        variables[SCRATCH_VARIABLE] = scratch
+    return {
+        "command": list(command),
+        "folder": str(folder),
+        "environment": variables,
+        "scratch": scratch,
+        "writable": _likely_written(command, folder, variables),
+        "how": containment.means.value,
+        "limits": asdict(limits),
+    }
+
+
+def _likely_written(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> list[str]:
+    """The job's folder, the usual ones, and the nearest that exists of each path it is given."""
+    words = [word.rpartition("=")[2] for word in command] + list(environment.values())
+    named = [Path(word) for word in words if word.startswith("/") and "\0" not in word]
+    found = {os.path.realpath(path) for path in (folder, Path("/tmp"), Path("/var/tmp"))}
+    for path in named:
+        nearest = next((p for p in (path, *path.parents) if os.path.isdir(p)), Path("/"))
+        found.add(os.path.realpath(nearest))
+    return sorted(found - {"/"})
+
+
+class _Heard:
+    """What came through the job's pipes, as far as there is room for it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.head = bytearray()
+        self.tail = bytearray()
+        self.output_bytes = 0
+        self.records: list[bytes] = []
+        self.dropped = 0
+        self.account = bytearray()
+        self._line = bytearray()
+        self._too_long = False
+
+    def output(self, data: bytes) -> None:
+        self.output_bytes += len(data)
+        half = self.limits.output_bytes // 2
+        room = half - len(self.head)
+        self.head += data[:room]
+        self.tail += data[room:]
+        del self.tail[:-half]
+
+    def record(self, data: bytes) -> None:
+        *ended, rest = data.split(b"\n")
+        for piece in ended:
+            self._extend(piece)
+            self._end_line()
+        self._extend(rest)
+
+    def _extend(self, piece: bytes) -> None:
+        if len(self._line) + len(piece) > self.limits.record_bytes:
+            self._too_long = True
+            self._line.clear()
+        elif not self._too_long:
+            self._line += piece
+
+    def _end_line(self) -> None:
+        if self._too_long or len(self.records) >= self.limits.records:
+            self.dropped += 1
+        elif self._line:
+            self.records.append(bytes(self._line))
+        self._line.clear()
+        self._too_long = False
+
+    def tell(self, data: bytes) -> None:
+        if len(self.account) < _MOST_ACCOUNT_BYTES:
+            self.account += data
+
+    def text(self) -> str:
+        left_out = self.output_bytes - len(self.head) - len(self.tail)
+        between = f"\n... {left_out:,} bytes left out ...\n".encode() if left_out else b""
+        return (self.head + between + self.tail).decode("utf-8", "replace")
+
+
+def _run(request: dict[str, Any], spec: bytes, limits: Limits) -> tuple[dict[str, Any], _Heard]:
+    """Start the launcher and listen until it ends. Its account, empty where it gave none."""
+    heard = _Heard(limits)
+    with ExitStack() as stack:
+        told = stack.enter_context(tempfile.TemporaryFile())
+        told.write(spec)
+        told.seek(0)
+        records, records_in = _pipe(stack)
+        output, output_in = _pipe(stack)
+        given = {"spec": told, "records": records_in, "output": output_in}
+        numbers = {name: stream.fileno() for name, stream in given.items()}
+        process = subprocess.Popen(
+            launcher(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=list(numbers.values()),
+            env={},
+            start_new_session=True,
+        )
+        stack.callback(_put_to_rest, process)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(json.dumps(request | numbers).encode())
+        for stream in given.values():
+            stream.close()
+        takers = {process.stdout: heard.tell, records: heard.record, output: heard.output}
+        _listen(process.stdout, takers, time.monotonic() + limits.seconds + _GRACE_S)
+    try:
+        account = json.loads(heard.account)
+    except ValueError:
+        account = {}
+    return account, heard
+
+
+def _pipe(stack: ExitStack) -> tuple[IO[bytes], IO[bytes]]:
+    reading, writing = os.pipe()
+    return (
+        stack.enter_context(open(reading, "rb", buffering=0)),
+        stack.enter_context(open(writing, "wb", buffering=0)),
+    )
+
+
+def _listen(account: IO[bytes], takers: Mapping[IO[bytes], Any], deadline: float) -> None:
+    """Take what comes until the launcher has ended, and then what is still in the pipes."""
+    with selectors.DefaultSelector() as selector:
+        for stream, take in takers.items():
+            os.set_blocking(stream.fileno(), False)
+            selector.register(stream, selectors.EVENT_READ, take)
+        open_account = True
+        while selector.get_map() and (left := deadline - time.monotonic()) > 0:
+            events = selector.select(left if open_account else 0)
+            if not events and not open_account:
+                return
+            for key, _ in events:
+                data = os.read(key.fd, _CHUNK)
+                if data:
+                    key.data(data)
+                else:
+                    selector.unregister(key.fileobj)
+                    open_account = open_account and key.fileobj is not account
+
+
+def _put_to_rest(process: subprocess.Popen[bytes]) -> None:
+    """End the launcher where it has not ended; the kernel then ends all that it keeps."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+# -- What became of it -------------------------------------------------------------------------
+
+
+def _ended(
+    account: Mapping[str, Any], heard: _Heard, limits: Limits, how: Containment, seconds: float
+) -> Ended:
+    status = account.get("status")
+    limit = str(account.get("limit", ""))
+    code, name = _decoded(status)
+    changes = account.get("changes", [])
+    return Ended(
+        why=_why(account, code, name, limits),
+        code=code,
+        signal=name,
+        limit=limit,
+        seconds=seconds,
+        memory_bytes=int(account.get("memory_bytes", 0)),
+        output=heard.text(),
+        output_bytes=heard.output_bytes,
+        records=tuple(heard.records),
+        records_dropped=heard.dropped,
+        changes=tuple(Change(Path(c["path"]), c["how"], c["bytes"]) for c in changes),
+        changes_left_out=int(account.get("left_out", 0)),
+        containment=how,
+    )
+
+
+def _decoded(status: int | None) -> tuple[int | None, str]:
+    """A wait status as exit status and name of a signal."""
+    if status is None:
+        return None, ""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return code, ""
+    try:
+        return None, signal.Signals(-code).name
+    except ValueError:
+        return None, f"signal {-code}"
+
+
+def _why(account: Mapping[str, Any], code: int | None, name: str, limits: Limits) -> str:
+    if not account:
+        return "Whatever watched over the job was ended from outside, and the job with it."
+    if "refused" in account:
+        return f"The job was not started: {account['refused']}."
+    if account["limit"]:
+        return {
+            "time": f"It was still running after {limits.seconds:g} s, and was ended.",
+            "memory": f"It held more than {limits.memory_bytes / 1e9:.1f} GB of memory, "
+            "and was ended.",
+            "processes": f"It had more than {limits.processes} processes, and was ended.",
+        }[account["limit"]]
+    if name:
+        return f"It was ended by {name}{_MEANINGS.get(name, '')}."
+    return f"It ended by itself, with exit status {code}."
+
+
+_MEANINGS = {
+    "SIGSEGV": ": compiled code used memory that is not its own",
+    "SIGBUS": ": a file that is mapped into memory ended too soon, or shared memory was full",
+    "SIGABRT": ": compiled code gave up",
+    "SIGFPE": ": compiled code divided by zero",
+    "SIGILL": ": compiled code asks for a processor that this one is not",
+    "SIGXFSZ": ": a file grew larger than is allowed here",
+    "SIGKILL": ", by itself or by the system",
+}
