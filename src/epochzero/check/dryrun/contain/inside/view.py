@@ -58,8 +58,9 @@ def build(scratch: str, writable: list[str], size: int, owned: bool) -> list[Lay
     for point in points:
         with suppress(PermissionError, FileNotFoundError):
             view.show(point)
+    covered = {layer.path for layer in view.layers}
     for folder in writable if owned else []:
-        if folder not in points and not folder.startswith(_OWN) and os.access(folder, os.W_OK):
+        if folder not in covered and not _is_own(folder) and os.access(folder, os.W_OK):
             with suppress(OSError):
                 view.overlay(folder)
     _devices(view.root + "/dev", size)
@@ -74,6 +75,7 @@ class _View:
     def __init__(self, scratch: str, points: list[str], owned: bool) -> None:
         self.scratch = scratch
         self.points = points
+        self.owned = owned
         self.options = ",userxattr" if owned else ""
         self.layers: list[Layer] = []
         self.root = scratch + "/root"
@@ -83,7 +85,9 @@ class _View:
     def show(self, path: str) -> None:
         """Show a folder or file: copied on write, rebuilt, or read-only."""
         if not os.path.isdir(path):
-            self._fixed(path)
+            # Not a socket: what listens on one is outside.
+            if os.path.isfile(path):
+                self._fixed(path)
             return
         try:
             self.overlay(path)
@@ -99,7 +103,7 @@ class _View:
         upper, work = place + "/upper", place + "/work"
         os.makedirs(upper, exist_ok=True)
         os.makedirs(work, exist_ok=True)
-        _resemble(upper, path)
+        _resemble(upper, path, self.owned)
         lower = os.open(path, os.O_PATH | os.O_DIRECTORY)
         # By descriptor, since a path may hold a comma or a colon.
         options = f"lowerdir=/proc/self/fd/{lower},upperdir={upper},workdir={work}{self.options}"
@@ -117,7 +121,7 @@ class _View:
     def _rebuild(self, path: str) -> None:
         with os.scandir(path) as found:
             entries = sorted(found, key=lambda entry: entry.name)[:_MOST_ENTRIES]
-        _resemble(self.root + path, path)
+        _resemble(self.root + path, path, self.owned)
         for entry in entries:
             target = self.root + entry.path
             if entry.is_symlink():
@@ -134,16 +138,15 @@ class _View:
                 os.close(os.open(target, os.O_CREAT))
 
 
-def _resemble(target: str, path: str) -> None:
-    """Give a folder the owner and mode of another, as far as this user may."""
+def _resemble(target: str, path: str, owned: bool) -> None:
+    """Give a folder the owner and mode of another; what is another user's grants what it grants us."""
     state = os.stat(path)
-    try:
+    mode = stat.S_IMODE(state.st_mode)
+    if owned:
+        mode = mode & 0o7077 | sum(bit for bit, right in _RIGHTS if os.access(path, right))
+    else:
         os.chown(target, state.st_uid, state.st_gid)
-        os.chmod(target, stat.S_IMODE(state.st_mode))
-    except OSError:
-        # Of another user: what that folder grants us, ours grants.
-        allowed = sum(bit for bit, right in _RIGHTS if os.access(path, right))
-        os.chmod(target, stat.S_IMODE(state.st_mode) & 0o7077 | allowed)
+    os.chmod(target, mode)
 
 
 _RIGHTS = ((0o400, os.R_OK), (0o200, os.W_OK), (0o100, os.X_OK))
@@ -151,16 +154,19 @@ _RIGHTS = ((0o400, os.R_OK), (0o200, os.W_OK), (0o100, os.X_OK))
 
 def _mount_points() -> list[str]:
     """Where file systems are mounted, parents first; not those of which the job gets its own."""
-    points: dict[str, None] = {}
+    points: set[str] = set()
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
         for line in stream:
             fields = line.split(" ")
             point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields[4])
             kind = fields[fields.index("-") + 1]
-            own = point.startswith(tuple(f"{folder}/" for folder in _OWN)) or point in _OWN
-            if not own and kind not in _UNSEEN:
-                points[point] = None
+            if not _is_own(point) and kind not in _UNSEEN:
+                points.add(point)
     return sorted(points)
+
+
+def _is_own(path: str) -> bool:
+    return f"{path}/".startswith(tuple(f"{folder}/" for folder in _OWN))
 
 
 def _devices(target: str, size: int) -> None:
