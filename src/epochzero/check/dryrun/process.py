@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
+from epochzero.check.dryrun.child.guard import SCRATCH_VARIABLE
 from epochzero.check.dryrun.contain import best_containment, launcher
 from epochzero.check.dryrun.contain.environment import contained_environment
 from epochzero.check.dryrun.contain.model import Change, Containment, Ended, Limits, Means
@@ -28,8 +29,6 @@ __all__ = ["RECORDS_DESCRIPTOR", "SPEC_DESCRIPTOR", "run_contained"]
 
 SPEC_DESCRIPTOR = 3
 RECORDS_DESCRIPTOR = 4
-# Where the interception inside the job's Python finds the folder that takes what is written.
-SCRATCH_VARIABLE = "EPOCHZERO_SCRATCH"
 
 _CHUNK = 1 << 16
 _GRACE_S = 5.0

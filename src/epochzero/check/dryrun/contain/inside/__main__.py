@@ -56,7 +56,8 @@ def main() -> None:
             _in_namespaces(request)
         else:
             system.adopt_orphans()
-            _tell(_keep(request, None))
+            account = _keep(request, inside=False)
+            _tell(account | changes_of(view.intercepted(request["scratch"])))
     except OSError as error:
         _tell({"refused": str(error)})
 
@@ -71,7 +72,7 @@ def _in_namespaces(request: dict[str, Any]) -> None:
         system.end_with_parent()
         size = request["limits"]["written_bytes"]
         layers = view.build(request["scratch"], request["writable"], size, owned)
-        _tell(_keep(request, layers) | changes_of(layers))
+        _tell(_keep(request, inside=True) | changes_of(layers))
     except OSError as error:
         _tell({"refused": str(error)})
     os._exit(0)
@@ -82,11 +83,10 @@ def _tell(account: dict[str, Any]) -> None:
         json.dump(account, stream)
 
 
-def _keep(request: dict[str, Any], layers: list[view.Layer] | None) -> dict[str, Any]:
+def _keep(request: dict[str, Any], inside: bool) -> dict[str, Any]:
     """Start the job, wait for it, and end whatever it left."""
     if not request["command"]:
         return {}
-    inside = layers is not None
     asking, asked = os.pipe()
     answered, answering = os.pipe()
     job = os.fork()

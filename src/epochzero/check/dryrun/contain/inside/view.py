@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from epochzero.check.dryrun.contain.inside import system
 
-__all__ = ["Layer", "build"]
+__all__ = ["Layer", "build", "intercepted"]
 
 _OWN = ("/dev", "/proc", "/sys")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
@@ -69,6 +69,15 @@ def build(scratch: str, writable: list[str], size: int, owned: bool) -> list[Lay
     _processes(view.root + "/proc")
     system.pivot(view.root)
     return view.layers
+
+
+def intercepted(scratch: str) -> list[Layer]:
+    """What the interception inside the job's Python redirected, as if it were an overlay."""
+    upper = scratch + "/root"
+    if not os.path.isdir(upper):
+        return []
+    descriptors = (os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in (upper, "/"))
+    return [Layer("/", *descriptors)]
 
 
 class _View:

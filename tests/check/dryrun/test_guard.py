@@ -1,0 +1,185 @@
+"""Interception inside the job's Python, for real, alone and with Landlock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from epochzero.check.dryrun import child
+from epochzero.check.dryrun.contain import Ended, Limits, Means, containment_by
+from epochzero.check.dryrun.process import run_contained
+from tests.check.dryrun.test_process import folder, processes_with, state_of
+
+__all__ = ["folder"]
+
+GUARD = Path(str(child.__file__)).parent / "guard.py"
+START = f"""
+import importlib.util, json, os, sys
+spec = importlib.util.spec_from_file_location("guard", {str(GUARD)!r})
+guard = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(guard)
+guard.install(
+    os.environ.pop(guard.SCRATCH_VARIABLE),
+    lambda record: os.write(4, json.dumps(record).encode() + b"\\n"),
+)
+del spec
+"""
+
+
+@pytest.fixture(params=[Means.INTERCEPTION, Means.LANDLOCK])
+def run(
+    request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], Ended]]:
+    """Run a program under the guard; afterwards nothing may have changed or be left."""
+    if request.param is Means.LANDLOCK and not sys.platform.startswith("linux"):
+        pytest.skip("Landlock is Linux's")
+    scratches = folder.parent / "scratches"
+    scratches.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratches))
+    before = state_of(folder)
+
+    def run(code: str) -> Ended:
+        (folder.parent / "script.py").write_text(START + textwrap.dedent(code))
+        ended = run_contained(
+            [sys.executable, str(folder.parent / "script.py")],
+            folder=folder,
+            environment={"PATH": os.environ["PATH"]},
+            limits=Limits(seconds=60),
+            spec=b"{}",
+            containment=containment_by(request.param),
+        )
+        if ended.why.startswith("The job was not started"):
+            pytest.skip(ended.why)
+        return ended
+
+    yield run
+    assert state_of(folder) == before
+    assert os.listdir(scratches) == []
+    assert not processes_with(str(folder.parent))
+
+
+def test_what_is_written_is_read_again(run: Callable[[str], Ended], folder: Path) -> None:
+    ended = run(
+        """
+        import pathlib, shutil
+        os.makedirs("out/deep")
+        pathlib.Path("out/deep/a.txt").write_text("a")
+        with open("data/kept.txt", "a") as stream:
+            stream.write(" and more")
+        print(open("data/kept.txt").read(), os.listdir("."), os.listdir("data"))
+        os.replace("out/deep/a.txt", "out/b.txt")
+        print(sorted(str(p) for p in pathlib.Path("out").rglob("*")), os.path.getsize("out/b.txt"))
+        os.remove("data/kept.txt")
+        print(os.path.exists("data/kept.txt"), os.listdir("data"))
+        shutil.copytree("out", "copied"); shutil.rmtree("out"); print(os.path.exists("out"))
+        os.chdir("copied"); print(os.getcwd(), open("b.txt").read())
+        """
+    )
+    assert ended.output.splitlines() == [
+        "kept and more ['data', 'out'] ['kept.txt']",
+        "['out/b.txt', 'out/deep'] 1",
+        "False []",
+        "False",
+        f"{folder}/copied a",
+    ]
+    told = {str(c.path.relative_to(folder)): c.how for c in ended.changes}
+    assert told == {"copied": "created", "copied/b.txt": "created", "copied/deep": "created"}
+
+
+def test_a_folder_is_deleted_moved_and_made_anew(run: Callable[[str], Ended]) -> None:
+    ended = run(
+        """
+        import shutil
+        os.rename("data", "moved"); print(os.listdir("."), os.listdir("moved"))
+        os.mkdir("data"); print(os.listdir("data"))
+        shutil.rmtree("moved"); print(os.listdir("."))
+        for name in ("data/x", "nowhere/x"):
+            try:
+                print(len(open(name, "x").name))
+            except FileNotFoundError as error:
+                print(error.strerror)
+        """
+    )
+    assert ended.output.splitlines() == [
+        "['moved'] ['kept.txt']", "[]", "['data']", ended.output.splitlines()[3],
+        "No such file or directory",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import socket; socket.create_connection(('192.0.2.1', 80))", "Network is unreachable"),
+        ("import socket; socket.getaddrinfo('example.org', 80)", "No names are resolved"),
+        ("os.kill(-1, 9)", "is not signaled in a dry run"),
+        ("os.kill(os.getppid(), 9)", "is not signaled in a dry run"),
+        ("import _io; _io.FileIO('data/kept.txt', 'w')", "Not changed in a dry run"),
+        ("os.unlink('kept.txt', dir_fd=os.open('data', os.O_RDONLY))", "Not changed in a dry run"),
+    ],
+)
+def test_what_reaches_outside_is_refused(
+    code: str, said: str, run: Callable[[str], Ended]
+) -> None:
+    ended = run(code)
+    assert ended.code == 1
+    assert said in ended.output
+
+
+def test_what_is_refused_is_recorded(run: Callable[[str], Ended]) -> None:
+    ended = run("import socket\nsocket.create_connection(('192.0.2.1', 80))")
+    assert ended.records == (b'{"kind": "network", "address": "192.0.2.1:80"}',)
+
+
+def test_a_checkpoint_is_saved_and_loaded(run: Callable[[str], Ended]) -> None:
+    pytest.importorskip("torch")
+    ended = run(
+        """
+        import torch
+        torch.save({"a": torch.ones(3)}, "model.pt")
+        print(torch.load("model.pt")["a"].sum().item(), os.path.exists("model.pt"))
+        """
+    )
+    assert ended.output == "3.0 True\n", ended
+
+
+def test_a_daemon_is_ended(run: Callable[[str], Ended]) -> None:
+    ended = run(
+        """
+        import time
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(1000)
+            os._exit(0)
+        """
+    )
+    assert ended.code == 0
+
+
+def test_landlock_holds_other_programs_back(folder: Path) -> None:
+    ended = run_contained(
+        ["/bin/sh", "-c", "echo gone > data/kept.txt"],
+        folder=folder,
+        environment={"PATH": os.environ["PATH"]},
+        limits=Limits(),
+        spec=b"",
+        containment=containment_by(Means.LANDLOCK),
+    )
+    if ended.why.startswith("The job was not started"):
+        pytest.skip(ended.why)
+    assert "Permission denied" in ended.output
+    assert (folder / "data" / "kept.txt").read_text() == "kept"
+
+
+def test_the_guard_runs_in_the_oldest_python() -> None:
+    found = subprocess.run(["python3.9", "-c", "print('ok')"], capture_output=True, check=False)
+    if found.stdout != b"ok\n":
+        pytest.skip("no Python 3.9 here")
+    subprocess.run(["python3.9", "-B", str(GUARD)], check=True)
