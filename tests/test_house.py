@@ -23,7 +23,13 @@ ROOMS = {
     "cli": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "check", ""},
     "__main__": {"cli"},
 }  # type: dict[str, set[str]]
-BELOW = [name for name in MODULES if name.split("/")[0] not in ("cli", "__main__.py")]
+# What runs a job dry does so in processes of its own.
+CHILDREN = ("check/dryrun/child/", "check/dryrun/contain/inside/")
+BELOW = [
+    name
+    for name in MODULES
+    if name.split("/")[0] not in ("cli", "__main__.py") and not name.startswith(CHILDREN)
+]
 
 
 def room_of(module: str) -> str:

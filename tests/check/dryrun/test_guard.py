@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,17 +20,20 @@ from tests.check.dryrun.test_process import folder, processes_with, state_of
 
 __all__ = ["folder"]
 
-GUARD = Path(str(child.__file__)).parent / "guard.py"
+CHILD = Path(child.__path__[0])
 START = f"""
-import importlib.util, json, os, sys
-spec = importlib.util.spec_from_file_location("guard", {str(GUARD)!r})
-guard = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(guard)
+import json, os, sys, types
+folder = {str(CHILD)!r}
+name = "epochzero.check.dryrun.child"
+while name:
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [folder]
+    name, folder = name.rpartition(".")[0], os.path.dirname(folder)
+from epochzero.check.dryrun.child import guard
 guard.install(
     os.environ.pop(guard.SCRATCH_VARIABLE),
     lambda record: os.write(4, json.dumps(record).encode() + b"\\n"),
 )
-del spec
 """
 
 
@@ -124,9 +128,7 @@ def test_a_folder_is_deleted_moved_and_made_anew(run: Callable[[str], Ended]) ->
         ("os.unlink('kept.txt', dir_fd=os.open('data', os.O_RDONLY))", "Not changed in a dry run"),
     ],
 )
-def test_what_reaches_outside_is_refused(
-    code: str, said: str, run: Callable[[str], Ended]
-) -> None:
+def test_what_reaches_outside_is_refused(code: str, said: str, run: Callable[[str], Ended]) -> None:
     ended = run(code)
     assert ended.code == 1
     assert said in ended.output
@@ -178,8 +180,24 @@ def test_landlock_holds_other_programs_back(folder: Path) -> None:
     assert (folder / "data" / "kept.txt").read_text() == "kept"
 
 
-def test_the_guard_runs_in_the_oldest_python() -> None:
-    found = subprocess.run(["python3.9", "-c", "print('ok')"], capture_output=True, check=False)
-    if found.stdout != b"ok\n":
-        pytest.skip("no Python 3.9 here")
-    subprocess.run(["python3.9", "-B", str(GUARD)], check=True)
+@pytest.mark.parametrize("name", ["python3.9", "python3.13"])
+def test_the_guard_runs_in_the_pythons_of_jobs(name: str, tmp_path: Path) -> None:
+    if shutil.which(name) is None or subprocess.run([name, "-V"], check=False).returncode:
+        pytest.skip(f"no {name} here")
+    script = tmp_path / "script.py"
+    script.write_text(
+        START + "os.makedirs('a/b'); open('a/b/c', 'w').write('x')\n"
+        "import pathlib, shutil\n"
+        "print([str(p) for p in pathlib.Path('.').rglob('c')]); shutil.rmtree('a')\n"
+        "print(pathlib.Path('a').exists(), pathlib.Path('script.py').exists())\n"
+    )
+    ended = run_contained(
+        [name, str(script)],
+        folder=tmp_path,
+        environment={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")},
+        limits=Limits(),
+        spec=b"",
+        containment=containment_by(Means.INTERCEPTION),
+    )
+    assert ended.output == "['a/b/c']\nFalse True\n", ended
+    assert os.listdir(tmp_path) == ["script.py"]

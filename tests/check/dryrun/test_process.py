@@ -348,7 +348,9 @@ def test_it_starts_at_once(run: Callable[..., Ended]) -> None:
 
 @namespaces
 def test_a_program_that_is_not_there_is_told(folder: Path) -> None:
-    ended = run_contained(["/nowhere/python"], folder=folder, environment={}, limits=LIMITS, spec=b"")
+    ended = run_contained(
+        ["/nowhere/python"], folder=folder, environment={}, limits=LIMITS, spec=b""
+    )
     assert ended.code == 127
     assert "No such file" in ended.output
 

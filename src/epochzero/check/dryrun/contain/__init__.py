@@ -71,7 +71,7 @@ def containment_by(means: Means, reason: str = "") -> Containment:
 def _tried(means: Means) -> str | None:
     """Why the system refuses a containment; None where it does not."""
     with tempfile.TemporaryDirectory(prefix="epochzero-") as scratch:
-        request = {
+        request: dict[str, Any] = {
             "command": [],
             "how": means.value,
             "scratch": scratch,
@@ -88,8 +88,7 @@ def _asked(request: Mapping[str, Any]) -> Mapping[str, Any]:
         done = subprocess.run(
             launcher(),
             input=json.dumps(request).encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             timeout=_TRIAL_S,
             env={},
             check=False,
