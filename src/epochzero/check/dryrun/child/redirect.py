@@ -9,14 +9,16 @@ from __future__ import annotations
 import builtins
 import errno
 import functools
+import glob
 import importlib.abc
 import importlib.machinery
 import io
 import os
+import pathlib
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 __all__ = ["HARMLESS", "WRITES", "redirect"]
@@ -31,6 +33,9 @@ _CREATE = ("mkdir", "mkfifo", "mknod")
 _DELETE = ("unlink", "remove", "rmdir")
 _MOVE = ("rename", "replace")
 _LINK = ("link", "symlink")
+
+# Modules of the standard library that keep functions of `os` under names of their own.
+_KEEPING = (glob.__name__, pathlib.__name__, "pathlib._abc", "pathlib._local", "pathlib._os")
 
 # Compiled functions that open a file by its path: module, name, position of the path, writes it.
 _COMPILED = (
@@ -50,12 +55,31 @@ def redirect(scratch: str, emit: Callable[[dict[str, Any]], None]) -> None:
         emit: takes the records ``deleted``.
     """
     view = _View(scratch, emit)
+    before = {**vars(os), "open_file": io.open}
     _redirect_open(view)
     _redirect_paths(view)
     _redirect_listing(view)
+    after = {**vars(os), "open_file": io.open}
+    changed = [name for name in before if before[name] is not after[name]]
+    _rebind({before[name]: after[name] for name in changed})
     sys.meta_path.insert(0, _Finder(view))
     # The variant that works on descriptors goes around paths.
     shutil._use_fd_functions = False  # type: ignore[attr-defined]
+
+
+def _rebind(replaced: dict[Any, Any]) -> None:
+    """Replace the functions where modules of the standard library have kept them.
+
+    These are imported by now: a class that took one of our functions would make it a method.
+    """
+    for module in (sys.modules[name] for name in _KEEPING if name in sys.modules):
+        classes = [value for value in vars(module).values() if isinstance(value, type)]
+        for holder in (module, *classes):
+            for name, value in list(vars(holder).items()):
+                kept = getattr(value, "__func__", value)
+                if isinstance(kept, (BuiltinFunctionType, FunctionType)) and kept in replaced:
+                    new = replaced[kept]
+                    setattr(holder, name, new if holder is module else staticmethod(new))
 
 
 class _View:
