@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -15,10 +16,12 @@ from typing import NamedTuple
 
 import pytest
 
+import epochzero
 from epochzero.check.dryrun.contain import Ended, Limits, Means, best_containment, containment_by
 from epochzero.check.dryrun.contain.environment import contained_environment
 from epochzero.check.dryrun.process import run_contained
 
+SOURCE = str(Path(epochzero.__file__).parent.parent)
 MEBIBYTE = 1 << 20
 LIMITS = Limits(
     seconds=10,
@@ -337,6 +340,79 @@ def test_a_thousand_files_at_the_same_time_as_a_limit_are_counted(
 ) -> None:
     ended = run("for n in range(3000): open(f'f{n}', 'w').close()")
     assert len(ended.changes) + ended.changes_left_out == 3000
+
+
+PROGRAM = """
+import os, sys
+from pathlib import Path
+from epochzero.check.dryrun.contain import Limits
+from epochzero.check.dryrun.process import run_contained
+job = "import os; print(os.getuid()); print(open('here.txt').read()); open('out', 'w').write('x')"
+ended = run_contained([sys.executable, "-c", job], folder=Path(sys.argv[1]),
+                      environment=dict(os.environ), limits=Limits(), spec=b"")
+print(ended.containment.means.name, ended.code, [(c.path.name, c.how) for c in ended.changes])
+print(ended.output)
+"""
+
+MOUNTS = {
+    "as it is": "true",
+    "tmpfs": "mount -t tmpfs tmpfs job && echo there > job/here.txt",
+    "overlay": "mkdir store && mount -t tmpfs tmpfs store && mkdir store/upper store/work"
+    " && mount -t overlay overlay -o lowerdir=job,upperdir=store/upper,workdir=store/work job",
+    "mount below": "mkdir job/below && mount -t tmpfs tmpfs job/below",
+    "read-only": "mount --bind job job && mount -o remount,bind,ro job",
+}
+
+
+@namespaces
+@pytest.mark.parametrize("mount", MOUNTS)
+def test_a_folder_on_any_file_system_is_seen_and_not_changed(mount: str, tmp_path: Path) -> None:
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "here.txt").write_text("there\n")
+    # A user namespace with one user, as a plain user has, also where the tests run as root.
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "/bin/sh", "-c",
+         f'{MOUNTS[mount]} && "$@" && ls job', "sh", sys.executable, "-c", PROGRAM,
+         str(tmp_path / "job")],
+        cwd=tmp_path, env={"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if mount == "read-only":
+        assert "NAMESPACES 1 []\n0\nthere" in done.stdout, done
+        assert "Read-only file system" in done.stdout
+    else:
+        assert "NAMESPACES 0 [('out', 'created')]\n0\nthere" in done.stdout, done
+    assert done.stdout.endswith("\nbelow\nhere.txt\n" if mount == "mount below" else "\nhere.txt\n")
+
+
+@namespaces
+def test_nothing_outlives_whoever_started_it(tmp_path: Path) -> None:
+    program = textwrap.dedent(
+        f"""
+        import sys
+        from pathlib import Path
+        from epochzero.check.dryrun.contain import Limits
+        from epochzero.check.dryrun.process import run_contained
+        job = "import time; time.sleep(1000)  # {tmp_path}"
+        run_contained([sys.executable, "-c", job], folder=Path("/"), environment={{}},
+                      limits=Limits(), spec=b"")
+        """
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program], env={"PYTHONPATH": SOURCE, "TMPDIR": str(tmp_path)}
+    )
+    wait_until(lambda: any(c.startswith(sys.executable) and "time.sleep" in c and "run_contained"
+                           not in c for c in processes_with(str(tmp_path))))  # fmt: skip
+    parent.kill()
+    parent.wait()
+    wait_until(lambda: not processes_with(str(tmp_path)))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @namespaces

@@ -110,6 +110,7 @@ class _Heard:
         self.tail = bytearray()
         self.output_bytes = 0
         self.records: list[bytes] = []
+        self.record_bytes = 0
         self.dropped = 0
         self.account = bytearray()
         self._line = bytearray()
@@ -138,7 +139,12 @@ class _Heard:
             self._line += piece
 
     def _end_line(self) -> None:
-        if self._too_long or len(self.records) >= self.limits.records:
+        self.record_bytes += len(self._line)
+        full = (
+            len(self.records) >= self.limits.records
+            or self.record_bytes > self.limits.all_record_bytes
+        )
+        if self._too_long or full:
             self.dropped += 1
         elif self._line:
             self.records.append(bytes(self._line))

@@ -52,6 +52,7 @@ class Limits:
         output_bytes: what is kept of its output: half from the start, half from the end.
         record_bytes: length of one record; longer ones are dropped.
         records: number of records that are kept.
+        all_record_bytes: length of all records that are kept.
     """
 
     seconds: float = 60.0
@@ -63,6 +64,7 @@ class Limits:
     output_bytes: int = 1 << 18
     record_bytes: int = 1 << 20
     records: int = 100_000
+    all_record_bytes: int = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)

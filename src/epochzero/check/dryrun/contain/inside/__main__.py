@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _in_namespaces(request: dict[str, Any]) -> None:
-    owned = namespaces.enter()
+    partial = namespaces.enter()
     keeper = os.fork()
     if keeper:
         os.waitpid(keeper, 0)
@@ -71,7 +71,7 @@ def _in_namespaces(request: dict[str, Any]) -> None:
     try:
         system.end_with_parent()
         size = request["limits"]["written_bytes"]
-        layers = view.build(request["scratch"], request["writable"], size, owned)
+        layers = view.build(request["scratch"], request["writable"], size, partial)
         _tell(_keep(request, inside=True) | changes_of(layers))
     except OSError as error:
         _tell({"refused": str(error)})

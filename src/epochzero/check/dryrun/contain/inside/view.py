@@ -38,7 +38,7 @@ class Layer(NamedTuple):
     lower: int
 
 
-def build(scratch: str, writable: list[str], size: int, owned: bool) -> list[Layer]:
+def build(scratch: str, writable: list[str], size: int, partial: bool) -> list[Layer]:
     """Make the view below a scratch folder and the root of this mount namespace.
 
     Args:
@@ -46,7 +46,7 @@ def build(scratch: str, writable: list[str], size: int, owned: bool) -> list[Lay
         writable: folders that the job is likely to write to, which get an overlay of their own: a
             folder of another user cannot be copied into an overlay, only covered by one.
         size: bytes that may be written.
-        owned: in a user namespace of our own.
+        partial: some users are unknown in this user namespace.
 
     Raises:
         OSError: the system does not let us.
@@ -54,15 +54,12 @@ def build(scratch: str, writable: list[str], size: int, owned: bool) -> list[Lay
     system.attach("", "/", flags=system.MS_REC | system.MS_PRIVATE)
     points = _mount_points()
     system.attach("tmpfs", scratch, "tmpfs", _HARMLESS, f"mode=700,size={size}")
-    view = _View(scratch, points, owned)
+    view = _View(scratch, points, partial)
     for point in points:
         with suppress(PermissionError, FileNotFoundError):
             view.show(point)
-    covered = {layer.path for layer in view.layers}
-    for folder in writable if owned else []:
-        if folder not in covered and not _is_own(folder) and os.access(folder, os.W_OK):
-            with suppress(OSError):
-                view.overlay(folder)
+    for folder in writable if partial else []:
+        view.cover(folder)
     _devices(view.root + "/dev", size)
     system.attach("/sys", view.root + "/sys", flags=system.MS_BIND | system.MS_REC)
     system.read_only(view.root + "/sys")
@@ -81,11 +78,11 @@ def intercepted(scratch: str) -> list[Layer]:
 
 
 class _View:
-    def __init__(self, scratch: str, points: list[str], owned: bool) -> None:
+    def __init__(self, scratch: str, points: list[str], partial: bool) -> None:
         self.scratch = scratch
         self.points = points
-        self.owned = owned
-        self.options = ",userxattr" if owned else ""
+        self.partial = partial
+        self.options = ",userxattr" if partial else ""
         self.layers: list[Layer] = []
         self.root = scratch + "/root"
         os.mkdir(self.root)
@@ -99,20 +96,34 @@ class _View:
                 self._fixed(path)
             return
         try:
-            self.overlay(path)
+            if os.statvfs(path).f_flag & os.ST_RDONLY:
+                self._fixed(path)
+            else:
+                self.overlay(path)
         except OSError:
-            below = path.rstrip("/") + "/"
-            if any(point.startswith(below) for point in self.points if point != path):
+            if self._has_mounts(path):
                 self._rebuild(path)
             else:
                 self._fixed(path)
+
+    def cover(self, folder: str) -> None:
+        """Give a folder an overlay of its own, where it has none and may be written to."""
+        known = any(layer.path == folder for layer in self.layers)
+        if known or _is_own(folder) or self._has_mounts(folder) or not os.access(folder, os.W_OK):
+            return
+        with suppress(OSError):
+            self.overlay(folder)
+
+    def _has_mounts(self, path: str) -> bool:
+        below = path.rstrip("/") + "/"
+        return any(point.startswith(below) for point in self.points if point != path)
 
     def overlay(self, path: str) -> None:
         place = f"{self.scratch}/{len(self.layers)}"
         upper, work = place + "/upper", place + "/work"
         os.makedirs(upper, exist_ok=True)
         os.makedirs(work, exist_ok=True)
-        _resemble(upper, path, self.owned)
+        _resemble(upper, path, self.partial)
         lower = os.open(path, os.O_PATH | os.O_DIRECTORY)
         # By descriptor, since a path may hold a comma or a colon.
         options = f"lowerdir=/proc/self/fd/{lower},upperdir={upper},workdir={work}{self.options}"
@@ -130,7 +141,7 @@ class _View:
     def _rebuild(self, path: str) -> None:
         with os.scandir(path) as found:
             entries = sorted(found, key=lambda entry: entry.name)[:_MOST_ENTRIES]
-        _resemble(self.root + path, path, self.owned)
+        _resemble(self.root + path, path, self.partial)
         for entry in entries:
             target = self.root + entry.path
             if entry.is_symlink():
@@ -147,11 +158,11 @@ class _View:
                 os.close(os.open(target, os.O_CREAT))
 
 
-def _resemble(target: str, path: str, owned: bool) -> None:
+def _resemble(target: str, path: str, partial: bool) -> None:
     """Give a folder the owner and mode of another; what is another user's grants what it grants us."""
     state = os.stat(path)
     mode = stat.S_IMODE(state.st_mode)
-    if owned:
+    if partial:
         mode = mode & 0o7077 | sum(bit for bit, right in _RIGHTS if os.access(path, right))
     else:
         os.chown(target, state.st_uid, state.st_gid)
