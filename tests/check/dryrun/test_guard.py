@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +18,7 @@ import pytest
 from epochzero.check.dryrun import child
 from epochzero.check.dryrun.contain import Ended, Limits, Means, containment_by
 from epochzero.check.dryrun.process import run_contained
-from tests.check.dryrun.test_process import folder, processes_with, state_of
+from tests.check.dryrun.test_process import CASES, LIMITS, folder, processes_with, state_of
 
 __all__ = ["folder"]
 
@@ -49,13 +51,13 @@ def run(
     monkeypatch.setattr(tempfile, "tempdir", str(scratches))
     before = state_of(folder)
 
-    def run(code: str) -> Ended:
+    def run(code: str, **limits: float) -> Ended:
         (folder.parent / "script.py").write_text(START + textwrap.dedent(code))
         ended = run_contained(
             [sys.executable, str(folder.parent / "script.py")],
             folder=folder,
             environment={"PATH": os.environ["PATH"]},
-            limits=Limits(seconds=60),
+            limits=dataclasses.replace(LIMITS, **({"seconds": 60} | limits)),
             spec=b"{}",
             containment=containment_by(request.param),
         )
@@ -146,7 +148,8 @@ def test_a_checkpoint_is_saved_and_loaded(run: Callable[[str], Ended]) -> None:
         import torch
         torch.save({"a": torch.ones(3)}, "model.pt")
         print(torch.load("model.pt")["a"].sum().item(), os.path.exists("model.pt"))
-        """
+        """,
+        memory_bytes=4 << 30,
     )
     assert ended.output == "3.0 True\n", ended
 
@@ -201,3 +204,16 @@ def test_the_guard_runs_in_the_pythons_of_jobs(name: str, tmp_path: Path) -> Non
     )
     assert ended.output == "['a/b/c']\nFalse True\n", ended
     assert os.listdir(tmp_path) == ["script.py"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["loops for ever", "ignores signals", "fork bomb", "fills memory", "crashes", "large file",
+     "closes all descriptors", "deletes its folder", "locks its folder", "writes through a link",
+     "raises its limits", "leaves at once", "reads its input"],
+)  # fmt: skip
+def test_what_namespaces_survive_is_survived_without(name: str, run: Callable[..., Ended]) -> None:
+    case = CASES[name]
+    ended = run(case.code, **case.limits)
+    assert re.search(case.why, ended.why), ended
+    assert re.search(case.output, ended.output, re.DOTALL), ended
