@@ -119,6 +119,18 @@ def test_a_folder_is_deleted_moved_and_made_anew(run: Callable[[str], Ended]) ->
     ]  # fmt: skip
 
 
+def test_no_link_leads_out_of_scratch(run: Callable[..., Ended]) -> None:
+    ended = run(
+        """
+        os.symlink(os.path.abspath("data/kept.txt"), "file"); os.symlink(os.path.abspath("data"), "way")
+        open("file", "w").write("gone"); open("way/new.txt", "w").write("new")
+        print(open("data/kept.txt").read(), os.listdir("data"), os.readlink("file")[-8:])
+        os.chmod("file", 0); os.remove("file"); print(os.path.exists("data/kept.txt"))
+        """
+    )
+    assert ended.output == "gone ['kept.txt', 'new.txt'] kept.txt\nTrue\n"
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -34,6 +34,8 @@ _DELETE = ("unlink", "remove", "rmdir")
 _MOVE = ("rename", "replace")
 _LINK = ("link", "symlink")
 
+_MOST_LINKS = 40  # as the kernel
+
 # Modules of the standard library that keep functions of `os` under names of their own.
 _KEEPING = (glob.__name__, pathlib.__name__, "pathlib._abc", "pathlib._local", "pathlib._os")
 
@@ -90,18 +92,51 @@ class _View:
         self.root = os.path.join(scratch, "root")
         self.emit = emit
         self.deleted: set[str] = set()
-        self.original = {name: getattr(os, name) for name in ("stat", "lstat", "listdir")}
+        self.original = {name: getattr(os, name) for name in ("lstat", "listdir", "readlink")}
         self.open = io.open
         self.makedirs = os.makedirs
         self.working = os.getcwd
         os.makedirs(self.root, exist_ok=True)
 
-    def absolute(self, path: Any) -> str:
-        """A path as the job means it; ``..`` as its text says."""
+    def absolute(self, path: Any, follow: bool = True) -> str:
+        """A path as the job means it, without links: one in scratch must not lead out of it.
+
+        Args:
+            path: of the job; its ``..`` are what its text says.
+            follow: the last part too, where it is a link.
+        """
+        whole = self._whole(path)
+        done = "/"
+        waiting = whole.split("/")[:0:-1]
+        links = 0
+        while waiting:
+            done = os.path.join(done, waiting.pop())
+            target = self._target(done) if follow or waiting else None
+            if target is not None and links < _MOST_LINKS:
+                links += 1
+                done = os.path.normpath(os.path.join(os.path.dirname(done), target))
+                waiting += done.split("/")[:0:-1]
+                done = "/"
+        return done
+
+    def _whole(self, path: Any) -> str:
         text = os.fsdecode(path)
         if not text.startswith("/"):
             text = os.path.join(self.folder(), text)
-        return os.path.normpath(text)
+        return "/" + os.path.normpath(text).lstrip("/")
+
+    def _target(self, whole: str) -> str | None:
+        """Where a link leads; None for what is none."""
+        for place in (self.root + whole, whole):
+            if place == whole and self.gone(whole):
+                return None
+            try:
+                return os.fsdecode(self.original["readlink"](place))
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError):
+                return None
+        return None
 
     def folder(self) -> str:
         """The working folder as the job means it."""
@@ -113,7 +148,7 @@ class _View:
         """Not a path of the file system that stands for: a descriptor, a device, scratch itself."""
         if isinstance(path, int):
             return True
-        whole = self.absolute(path)
+        whole = self._whole(path)
         return whole.startswith((*HARMLESS, self.scratch + "/")) or whole == self.scratch
 
     def exists(self, path: str) -> bool:
@@ -131,19 +166,19 @@ class _View:
             path = os.path.dirname(path)
         return False
 
-    def seen(self, path: Any) -> Any:
+    def seen(self, path: Any, follow: bool = True) -> Any:
         """Where to read a path."""
         if self.untouched(path):
             return path
-        whole = self.absolute(path)
+        whole = self.absolute(path, follow)
         changed = self.root + whole
         return changed if self.exists(changed) or self.gone(whole) else path
 
-    def ours(self, path: Any, keep: bool = True) -> Any:
+    def ours(self, path: Any, keep: bool = True, follow: bool = True) -> Any:
         """Where to change a path; what was there is copied first."""
         if self.untouched(path):
             return path
-        whole = self.absolute(path)
+        whole = self.absolute(path, follow)
         changed = self.root + whole
         above = os.path.dirname(whole)
         if self.exists(self.seen(above)):
@@ -154,7 +189,7 @@ class _View:
 
     def _copy(self, whole: str, changed: str) -> None:
         if os.path.islink(whole):
-            os.symlink(os.readlink(whole), changed)
+            os.symlink(self.original["readlink"](whole), changed)
         elif os.path.isdir(whole):
             self.makedirs(changed, exist_ok=True)
         else:
@@ -164,7 +199,7 @@ class _View:
     def forget(self, path: Any) -> None:
         """Note that a path is deleted."""
         if not self.untouched(path):
-            whole = self.absolute(path)
+            whole = self.absolute(path, follow=False)
             if self.exists(whole):
                 self.deleted.add(whole)
                 self.emit({"kind": "deleted", "path": whole})
@@ -172,7 +207,7 @@ class _View:
     def restore(self, path: Any) -> None:
         """Note that a path is there again; what was below it before is not."""
         if not self.untouched(path):
-            whole = self.absolute(path)
+            whole = self.absolute(path, follow=False)
             if self.gone(whole) and os.path.isdir(self.root + whole) and self.exists(whole):
                 self.deleted.update(os.path.join(whole, n) for n in self.original["listdir"](whole))
             self.deleted.discard(whole)
@@ -245,8 +280,11 @@ def _by_path(named: dict[str, Any]) -> bool:
 
 
 def _reading(view: _View, original: Any) -> Any:
+    itself = original.__name__ in ("lstat", "readlink")
+
     def read(path: Any, *rest: Any, **named: Any) -> Any:
-        return original(view.seen(path) if _by_path(named) else path, *rest, **named)
+        follow = not itself and named.get("follow_symlinks", True)
+        return original(view.seen(path, follow) if _by_path(named) else path, *rest, **named)
 
     return read
 
@@ -262,9 +300,9 @@ def _creating(view: _View, original: Any) -> Any:
     def create(path: Any, *rest: Any, **named: Any) -> Any:
         if not _by_path(named):
             return original(path, *rest, **named)
-        if view.exists(view.seen(path)):
+        if view.exists(view.seen(path, follow=False)):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-        result = original(view.ours(path, keep=False), *rest, **named)
+        result = original(view.ours(path, keep=False, follow=False), *rest, **named)
         view.restore(path)
         return result
 
@@ -276,10 +314,10 @@ def _deleting(view: _View, original: Any) -> Any:
         if not _by_path(named) or view.untouched(path):
             original(path, **named)
             return
-        place = view.seen(path)
+        place = view.seen(path, follow=False)
         if os.path.isdir(place) and not os.path.islink(place) and view.names(path):
             raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
-        original(view.ours(path), **named)
+        original(view.ours(path, follow=False), **named)
         view.forget(path)
 
     return delete
@@ -291,7 +329,7 @@ def _moving(view: _View, original: Any) -> Any:
             original(src, dst, **named)
             return
         _bring(view, src)
-        original(view.ours(src), view.ours(dst, keep=False), **named)
+        original(view.ours(src, follow=False), view.ours(dst, keep=False, follow=False), **named)
         view.restore(dst)
         view.forget(src)
 
@@ -300,13 +338,13 @@ def _moving(view: _View, original: Any) -> Any:
 
 def _bring(view: _View, path: Any) -> None:
     """Copy all below a folder, which is to be moved."""
-    place = view.seen(path)
+    place = view.seen(path, follow=False)
     if not view.untouched(path) and os.path.isdir(place) and not os.path.islink(place):
         view.ours(path)
         for name in view.names(path):
             _bring(view, os.path.join(view.absolute(path), os.fsdecode(name)))
     else:
-        view.ours(path)
+        view.ours(path, follow=False)
 
 
 def _linking(view: _View, original: Any) -> Any:
@@ -315,9 +353,9 @@ def _linking(view: _View, original: Any) -> Any:
     def link(src: Any, dst: Any, *rest: Any, **named: Any) -> Any:
         if not _by_path(named):
             return original(src, dst, *rest, **named)
-        if view.exists(view.seen(dst)):
+        if view.exists(view.seen(dst, follow=False)):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), dst)
-        place = view.ours(dst, keep=False)
+        place = view.ours(dst, keep=False, follow=False)
         view.restore(dst)
         return original(view.ours(src) if hard else src, place, *rest, **named)
 
