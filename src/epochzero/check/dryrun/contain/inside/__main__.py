@@ -99,7 +99,7 @@ def _keep(request: dict[str, Any], inside: bool) -> dict[str, Any]:
         os.close(request[name])
     limits = request["limits"]
     watched = watch.watch(job, limits["seconds"], limits["memory_bytes"], limits["processes"])
-    watch.end_all(everyone=inside)
+    watch.end_all(job, everyone=inside)
     return watched._asdict()
 
 

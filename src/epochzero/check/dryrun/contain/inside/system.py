@@ -123,17 +123,23 @@ def pivot(root: str) -> None:
 
 def end_with_parent() -> None:
     """Be killed when the process that started this one is gone."""
-    _checked(_libc.prctl(_PR_SET_PDEATHSIG, _KILL, 0, 0, 0), "prctl")
+    _control(_PR_SET_PDEATHSIG, _KILL)
 
 
 def adopt_orphans() -> None:
     """Become the parent of descendants whose parents end, as daemons wish for."""
-    _checked(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
+    _control(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def give_up_privileges() -> None:
     """Nothing that is executed from here on gains rights, by setuid or otherwise."""
-    _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+    _control(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _control(option: int, value: int) -> None:
+    # Other systems have no such call, and the least containment does without.
+    if hasattr(_libc, "prctl"):
+        _checked(_libc.prctl(option, value, 0, 0, 0), "prctl")
 
 
 def loopback_up() -> None:

@@ -51,10 +51,11 @@ def watch(job: int, seconds: float, memory_bytes: int, processes: int) -> Watche
         time.sleep(_PAUSE_S)
 
 
-def end_all(everyone: bool) -> None:
-    """Kill every process that the job left, and take their leave.
+def end_all(job: int, everyone: bool) -> None:
+    """Kill the job and every process that it left, and take their leave.
 
     Args:
+        job: its first process, which leads a group.
         everyone: this is process 1 of its namespace, where all others are the job's.
     """
     if everyone:
@@ -63,6 +64,10 @@ def end_all(everyone: bool) -> None:
         with suppress(ChildProcessError):
             while True:
                 os.wait()
+    # Where descendants cannot be listed, the group is what is known of them.
+    if not os.path.isdir("/proc/self"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(job, signal.SIGKILL)
     # A process may fork while it is looked for: until none is left.
     while members := _descendants(os.getpid(), _MANY):
         for member in members:
