@@ -136,7 +136,12 @@ class _View:
 
     def _fixed(self, path: str) -> None:
         system.attach(path, self.root + path, flags=system.MS_BIND)
-        system.read_only(self.root + path)
+        try:
+            system.read_only(self.root + path)
+        except OSError:
+            # Rather nothing there than what can be written to.
+            system.detach(self.root + path)
+            raise
 
     def _rebuild(self, path: str) -> None:
         with os.scandir(path) as found:
