@@ -19,8 +19,9 @@ ROOMS = {
     "diagnose": {"errors", "taxonomy", "logs"},
     "code": {"errors", "taxonomy"},
     "locate": {"errors", "taxonomy", "logs", "diagnose", "code"},
-    "check": {"errors", "taxonomy"},
-    "cli": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "check", ""},
+    "data": {"errors"},
+    "check": {"errors", "taxonomy", "data"},
+    "cli": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "data", "check", ""},
     "__main__": {"cli"},
 }  # type: dict[str, set[str]]
 BELOW = [name for name in MODULES if name.split("/")[0] not in ("cli", "__main__.py")]
