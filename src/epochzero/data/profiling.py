@@ -89,7 +89,7 @@ def learn(
     for batch in read(source, root, faults):
         target = target or _label_of(batch, source, labels)
         _add(batch, columns, target, source)
-        records = max(summary.count for summary in columns.values())
+        records = max((summary.count for summary in columns.values()), default=0)
         tell(source.name, records)
     if not source.format.uneven:
         for summary in columns.values():

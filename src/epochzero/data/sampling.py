@@ -16,14 +16,15 @@ import numpy as np
 
 from epochzero.data.formats import Batch, Faults, relative
 from epochzero.data.profiling import LABELS, Tell, silent
-from epochzero.data.source import Source, find_sources, read
+from epochzero.data.source import CLASS, Source, find_sources, read
 from epochzero.data.summary import LONGEST_CATEGORY, kind_of
 from epochzero.errors import InputError
 
 __all__ = ["Sampled", "sample"]
 
-# A column with more different texts than this is free text, not a category.
+# A column with more different texts than this is free text, not a category; a label has classes.
 MOST_CATEGORIES = 100
+MOST_CLASSES = 10_000
 
 Place = tuple[Path, int]
 
@@ -103,7 +104,7 @@ class _Chosen:
         self.records = 0
         self._count = count
         self._random = random
-        self._labels = labels
+        self._labels = {*labels, CLASS}
         self._texts = texts
         self._ends: dict[tuple[str, str], tuple[float, int]] = {}
         self._categories: dict[str, dict[str, int]] = {}
@@ -137,7 +138,7 @@ class _Chosen:
 
     def _category(self, name: str, value: str, number: int) -> None:
         known = self._categories.setdefault(name, {})
-        if len(known) <= MOST_CATEGORIES and len(value) <= LONGEST_CATEGORY:
+        if len(known) <= self._most(name) and len(value) <= LONGEST_CATEGORY:
             known.setdefault(value, number)
 
     def _draw(self, count: int) -> None:
@@ -150,10 +151,14 @@ class _Chosen:
     def corners(self) -> set[int]:
         """The records that are corner cases."""
         found = {number for _, number in self._ends.values()}
-        for known in self._categories.values():
-            if len(known) <= MOST_CATEGORIES:
+        for name, known in self._categories.items():
+            if len(known) <= self._most(name):
                 found.update(known.values())
         return found
+
+    def _most(self, name: str) -> int:
+        """How many different values a category may have."""
+        return MOST_CLASSES if name in self._labels else MOST_CATEGORIES
 
     def numbers(self) -> list[int]:
         """The records to take, in order: the corner cases, and others until there are enough."""

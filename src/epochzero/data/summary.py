@@ -373,16 +373,18 @@ class ColumnSummary:
         return "category" if kind == "text" and self._is_category(every) else kind
 
     def _is_category(self, every: bool) -> bool:
-        if self._different is None or self._long or len(self._different) > MOST_CATEGORIES:
+        if self._different is None or self._long:
             return False
-        return every or len(self._different) * FEWEST <= self._different.total()
+        often = len(self._different) * FEWEST <= self._different.total()
+        return every or (often and len(self._different) <= MOST_CATEGORIES)
 
     def _categories(self, kind: Kind, every: bool) -> tuple[tuple[str, int], ...]:
         if self._different is None or kind not in ("category", "boolean", "number"):
             return ()
         if kind == "number":
             whole = all(isinstance(v, float) and v.is_integer() for v in self._different)
-            if not whole or len(self._different) > MOST_WHOLE or self._unique:
+            most = MOST_CATEGORIES if every else MOST_WHOLE
+            if not whole or len(self._different) > most or (self._unique and not every):
                 return ()
         counts = Counter({written(value): count for value, count in self._different.items()})
         return tuple(
