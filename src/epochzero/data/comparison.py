@@ -233,6 +233,9 @@ def _numbers(pair: _Pair) -> Compared:
         message = "some values are no whole numbers; all were"
         fraction = pair.finding("type", message, "error")
         yield fraction, lambda value: _any(lambda numbers: numbers % 1 != 0, value)
+    # Identities go on where others end.
+    if pair.known.unique and known.integers:
+        return
     low, high = _bounds(known)
     if found.min < low or found.max > high:
         shown = _shown(pair.known)

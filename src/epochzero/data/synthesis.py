@@ -155,16 +155,24 @@ _DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
 
 def _values(table: Table, records: int, case: str, random: _Random) -> Values:
     """The values of all columns; those of a label first, since others depend on them."""
+    sized = formats()[table.format].record_is_file
     label = _label(table)
     classes: list[Any] | None = None
     if label is not None:
-        classes = _column(_of_classes(label, case), records, case, None, random)
+        classes = _column(_of_classes(label, case), records, "", None, random)
     return {
         column.name: classes
         if classes is not None and column.name == table.label
-        else _column(column, records, case, classes, random)
+        else _column(column, records, _case_of(column, case, sized=sized), classes, random)
         for column in table.columns
     }
+
+
+def _case_of(column: Column, case: str, *, sized: bool) -> str:
+    """The case as it concerns a column: numbers are long only where they are the size of a file."""
+    if case in ("longest", "shortest") and not sized and column.kind not in ("text", "list"):
+        return ""
+    return case
 
 
 def _of_classes(label: Column, case: str) -> Column:
@@ -233,6 +241,8 @@ def _drawn(
     """Numbers by the quantiles, between which they are uniform."""
     if case == "extreme":
         return np.where(np.arange(count) % 2, numbers.min, numbers.max)
+    if case in _ENDS:
+        return np.full(count, numbers.max if case == "longest" else numbers.min)
     drawn = np.interp(random.random(count), LEVELS, numbers.quantiles)
     return np.clip(drawn, numbers.min, numbers.max)
 
@@ -241,10 +251,8 @@ def _sizes(numbers: Numbers | None, count: int, case: str, random: _Random) -> l
     """Lengths of texts or lists."""
     if numbers is None:
         return [0] * count
-    ends = {"longest": numbers.max, "shortest": numbers.min}
-    if case in ends:
-        return [min(LONGEST, int(ends[case]))] * count
-    return [min(LONGEST, round(n)) for n in _drawn(numbers, count, "", random).tolist()]
+    drawn = _drawn(numbers, count, "" if case == "extreme" else case, random)
+    return [min(LONGEST, round(n)) for n in drawn.tolist()]
 
 
 def _chosen(column: Column, records: int, random: _Random) -> list[str]:
@@ -326,7 +334,7 @@ def _lists(
         if column.numbers is None:
             elements = np.zeros(size)
         else:
-            elements = _drawn(column.numbers, size, case, random)
+            elements = _drawn(column.numbers, size, "extreme" if case == "extreme" else "", random)
         if column.numbers is None or column.numbers.integers:
             elements = np.rint(elements).astype(np.int64)
         made.append(elements.tolist() if column.shape is None else elements.reshape(column.shape))

@@ -30,7 +30,7 @@ def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
         try:
             for names in _together(arrays := _arrays(file, faults)):
                 yield from _batches(file, {name: arrays[name] for name in names})
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, EOFError, KeyError, MemoryError, zipfile.BadZipFile) as error:
             faults.add("broken", file, message=str(error))
 
 

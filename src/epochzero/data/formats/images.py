@@ -76,11 +76,14 @@ def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> No
         folder = path / str(row.get("class") or "")
         folder.mkdir(parents=True, exist_ok=True)
         size = (max(1, int(row["width"] or 1)), max(1, int(row["height"] or 1)))
-        mode = row["mode"] or "RGB"
-        grey = noise.integers(0, 256, (size[1], size[0]), dtype=np.uint8)
-        image = pillow.fromarray(grey).convert(mode)
-        form = row["format"] or "PNG"
-        image.save(folder / f"{number:05}{SUFFIXES.get(form, '.png')}", format=form)
+        grey = pillow.fromarray(noise.integers(0, 256, size[::-1], dtype=np.uint8))
+        form = row["format"] if row["format"] in SUFFIXES else "PNG"
+        file = folder / f"{number:05}{SUFFIXES[form]}"
+        try:
+            grey.convert(row["mode"] or "RGB").save(file, format=form)
+        # Modes and formats are drawn apart, and not every format has every mode.
+        except (OSError, ValueError, KeyError):
+            grey.convert("RGB").save(file, format=form)
 
 
 def _copy(source: Path, records: Sequence[int], target: Path) -> None:
