@@ -429,6 +429,29 @@ def test_what_cannot_be_synthesized_is_a_clear_error(tmp_path: Path) -> None:
         synthesize(read_profile(tmp_path / "p.json"), tmp_path / "made")
 
 
+def test_images_of_several_modes_and_formats_are_synthesized(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    for n, (mode, suffix) in enumerate([("RGBA", "png"), ("CMYK", "jpg"), ("L", "jpg")] * 10):
+        place = tmp_path / "set" / "ab"[n % 2] / f"{n}.{suffix}"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        image.new(mode, (8, 8)).save(place)
+    known = profile(tmp_path / "set")
+    (regular,) = synthesize(known, tmp_path / "made", count=60, corners=[])
+    assert validate(regular, known).findings == ()
+
+
+def test_arrays_of_different_lengths_keep_them(tmp_path: Path) -> None:
+    x, y = np.arange(600).reshape(300, 2), np.arange(50)
+    np.savez(tmp_path / "d.npz", x_train=x, x_test=y)
+    known = profile(tmp_path / "d.npz")
+    assert [c.count for c in known.tables[0].columns] == [300, 50]
+    assert validate(tmp_path / "d.npz", known).findings == ()
+    sample(tmp_path / "d.npz", tmp_path / "small", count=20)
+    with np.load(tmp_path / "small/d.npz") as drawn:
+        assert set(drawn["x_test"]) <= set(y.tolist())
+        assert len(drawn["x_train"]) == len(np.unique(drawn["x_train"], axis=0))
+
+
 # -- Sample ------------------------------------------------------------------------------------
 
 

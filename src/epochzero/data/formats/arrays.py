@@ -91,7 +91,8 @@ def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> No
 
 
 def _copy(source: Path, records: Sequence[int], target: Path) -> None:
-    chosen = np.asarray(records, dtype=np.int64) - 1
+    # Arrays of different lengths have records of the same number.
+    chosen = np.unique(np.asarray(records, dtype=np.int64)) - 1
     arrays = {
         name: array[chosen[chosen < len(array)]]
         for name, array in _arrays(source, Faults()).items()

@@ -70,20 +70,31 @@ def _has_end(file: Path, form: str) -> bool:
 
 def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
     pillow = needed("PIL.Image", "writing images")
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    noise = np.random.default_rng(len(rows))
-    for number, row in enumerate(rows):
-        folder = path / str(row.get("class") or "")
+    noise = np.random.default_rng(len(next(iter(columns.values()), ())))
+    known = table.column("format")
+    forms = [name for name, _ in known.categories if name in SUFFIXES] if known else []
+    for number, row in enumerate(zip(*columns.values(), strict=True)):
+        given = dict(zip(columns, row, strict=True))
+        folder = path / str(given.get("class") or "")
         folder.mkdir(parents=True, exist_ok=True)
-        size = (max(1, int(row["width"] or 1)), max(1, int(row["height"] or 1)))
-        grey = pillow.fromarray(noise.integers(0, 256, size[::-1], dtype=np.uint8))
-        form = row["format"] if row["format"] in SUFFIXES else "PNG"
-        file = folder / f"{number:05}{SUFFIXES[form]}"
+        size = max(1, int(given["height"] or 1)), max(1, int(given["width"] or 1))
+        grey = pillow.fromarray(noise.integers(0, 256, size, dtype=np.uint8))
+        first = [given["format"]] if given["format"] in forms else []
+        _save(
+            grey.convert(given["mode"] or "RGB"), [*first, *forms, "PNG"], folder / f"{number:05}"
+        )
+
+
+def _save(image: Any, forms: Sequence[str], stem: Path) -> None:
+    """Saves an image in the first format that has its mode: both were drawn apart."""
+    for form in forms:
         try:
-            grey.convert(row["mode"] or "RGB").save(file, format=form)
-        # Modes and formats are drawn apart, and not every format has every mode.
-        except (OSError, ValueError, KeyError):
-            grey.convert("RGB").save(file, format=form)
+            image.save(stem.with_suffix(SUFFIXES[form]), format=form)
+        except (OSError, KeyError):
+            stem.with_suffix(SUFFIXES[form]).unlink(missing_ok=True)
+        else:
+            return
+    image.convert("RGB").save(stem.with_suffix(".png"))
 
 
 def _copy(source: Path, records: Sequence[int], target: Path) -> None:
