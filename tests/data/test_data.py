@@ -327,6 +327,12 @@ def test_test_records_that_are_in_the_training_data_are_found(tmp_path: Path) ->
     assert (finding.file, finding.record) == ("test.csv", 51)
 
 
+def test_records_that_repeat_anyway_are_no_duplicates(tmp_path: Path) -> None:
+    for name in ("train", "test"):
+        write_csv(tmp_path / f"{name}.csv", [{"label": "ab"[n % 2]} for n in range(200)])
+    assert validate(tmp_path, profile(tmp_path)).findings == ()
+
+
 def test_a_longer_text_is_found(tmp_path: Path) -> None:
     known = profile(write_csv(tmp_path / "d.csv", rows()))
     changed = rows()
