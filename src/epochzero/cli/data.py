@@ -27,7 +27,13 @@ _DATA = click.argument("data", metavar="PATH", type=click.Path(path_type=Path))
 _LABEL = click.option(
     "--label", metavar="COLUMN", help="The column to be predicted.  [default: found by its name]"
 )
-_SEED = click.option("--seed", default=0, show_default=True, help="Of the random numbers.")
+_SEED = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of the random numbers.",
+)
 _FILES = click.option(
     "--sample",
     "most_files",

@@ -61,7 +61,7 @@ def sample(
         path: a file or folder; it is only read.
         folder: is made, and must not lie in the data set.
         count: records of each table. Corner cases are taken even when they are more.
-        seed: of the random numbers; the same seed draws the same records.
+        seed: of the random numbers, not negative; the same seed draws the same records.
         label: the column that is to be predicted, of which every class is kept; when None it is
             found by its name, as for a profile.
         tell: is told the progress.

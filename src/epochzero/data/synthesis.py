@@ -63,7 +63,7 @@ def synthesize(
         folder: is made; in it ``regular``, and a folder for each corner case that the data can
             have, each laid out as the data were.
         count: records of each table.
-        seed: of the random numbers; the same seed gives the same files.
+        seed: of the random numbers, not negative; the same seed gives the same files.
         corners: the names of the corner cases to write, of `CORNERS`; None for all.
 
     Returns:
