@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from epochzero import taxonomy
+from epochzero import data, taxonomy
 from epochzero.check.findings import Checked, Finding, Unknown
+from epochzero.data import Column, Fault, Numbers, Profile, Table, Validated
 from epochzero.diagnose import Catalog, Diagnosis, Signature, load_folder
 from epochzero.diagnose.check import check_signature
 from epochzero.locate.model import Extrinsic, Item, Ranking, Reason
@@ -74,7 +75,10 @@ def test_json_in_the_documentation_is_json() -> None:
 
 def test_the_json_guide_names_every_field() -> None:
     guide = (ROOT / "docs/json.md").read_text(encoding="utf-8")
-    described_types = (Diagnosis, Ranking, Item, Reason, Extrinsic, Checked, Finding, Unknown)
+    described_types = (
+        Diagnosis, Ranking, Item, Reason, Extrinsic, Checked, Finding, Unknown,
+        Profile, Table, Column, Numbers, Fault, Validated, data.Finding,
+    )  # fmt: skip
     for described in described_types:
         for field in fields(described):
             assert f"`{field.name}`" in guide or f'"{field.name}"' in guide, field.name

@@ -19,8 +19,9 @@ ROOMS = {
     "diagnose": {"errors", "taxonomy", "logs"},
     "code": {"errors", "taxonomy"},
     "locate": {"errors", "taxonomy", "logs", "diagnose", "code"},
-    "check": {"errors", "taxonomy"},
-    "cli": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "check", ""},
+    "data": {"errors"},
+    "check": {"errors", "taxonomy", "data"},
+    "cli": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "data", "check", ""},
     "__main__": {"cli"},
 }  # type: dict[str, set[str]]
 # What runs a job dry does so in processes of its own.

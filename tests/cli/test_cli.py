@@ -68,7 +68,8 @@ def test_help_is_fast() -> None:
 
 
 @pytest.mark.parametrize("command", [[], ["diagnose"], ["locate"], ["explain"], ["signatures"],
-                                     ["signatures", "list"], ["signatures", "check"]])  # fmt: skip
+                                     ["data"], ["data", "profile"], ["data", "validate"],
+                                     ["data", "synthesize"], ["data", "sample"], ["signatures", "list"], ["signatures", "check"]])  # fmt: skip
 def test_every_command_has_help(run: Command, command: list[str]) -> None:
     ran = run(*command, "--help")
     assert ran.code == 0

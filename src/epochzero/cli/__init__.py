@@ -22,6 +22,7 @@ _COMMANDS = {
     "check": "Say what will go wrong when a job runs, before it is submitted.",
     "diagnose": "Find the first cause of a failed job in its logs.",
     "locate": "Rank the places in a git repository where the bug of a report may be.",
+    "data": "Profile, validate, synthesize and sample data sets.",
     "target": "Describe the platform that jobs are checked against.",
     "explain": "Say what a category, phase, signature or rule means.",
     "signatures": "List and check failure signatures.",

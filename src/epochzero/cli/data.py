@@ -1,0 +1,315 @@
+"""``epochzero data``: what data are like, whether others are like them, and small ones that are."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.layout import plain, shorten, wrapped
+from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from epochzero.data import Column, Finding, Profile, Table
+
+__all__ = ["command"]
+
+SHOW_PROGRESS_S = 1.0
+MOST_SHOWN = 5
+
+_DATA = click.argument("data", metavar="PATH", type=click.Path(path_type=Path))
+_LABEL = click.option(
+    "--label", metavar="COLUMN", help="The column to be predicted.  [default: found by its name]"
+)
+_SEED = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of the random numbers.",
+)
+_FILES = click.option(
+    "--sample",
+    "most_files",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Read at most N files of each table, drawn at random.",
+)
+
+
+@click.group(name="data")
+def command() -> None:
+    """Profile, validate, synthesize and sample data sets.
+
+    PATH is a file or folder of CSV, TSV, JSON, JSON lines, Parquet, text, NumPy arrays, images or
+    WAV audio. It is only read.
+
+    \b
+    epochzero data profile train/ -o profile.json
+    epochzero data validate test/ --profile profile.json
+    epochzero data synthesize profile.json -n 100 -o made/
+    epochzero data sample train/ -n 100 -o small/
+    """
+
+
+@command.command(name="profile")
+@_DATA
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the profile there and a summary here.  [default: the profile to standard output]",
+)
+@_LABEL
+@_FILES
+def make_profile(
+    data: Path, output: Path | None, label: str | None, most_files: int | None
+) -> None:
+    """Learn what the data in PATH are like.
+
+    A profile has counts, ranges, quantiles, classes, lengths and encodings. It has no free text, and
+    of other values only those that are short and come at least 5 times, and all classes of a label.
+
+    Exit code 0 when the profile was made, 2 when it cannot be.
+    """
+    from epochzero.data import profile
+
+    with _progress() as progress:
+        found = profile(data, label=label, most_files=most_files, tell=progress)
+    text = _json(found)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
+    for table in found.tables:
+        _write_table(table)
+    for note in found.notes:
+        click.echo(wrapped("Note", note))
+    click.echo(f"{output}: {len(text):,} bytes", err=True)
+
+
+def _json(found: Profile) -> str:
+    """The JSON form with a line for each column, so that two profiles can be compared by eye."""
+    written = dict(found.to_dict())
+    tables = written.pop("tables")
+    lines = []
+    for table in tables:
+        columns = ",\n   ".join(json.dumps(column) for column in table.pop("columns"))
+        lines.append(f'{json.dumps(table)[:-1]}, "columns": [\n   {columns}\n  ]}}')
+    head = json.dumps(written)[:-1]
+    return head + ', "tables": [\n  ' + ",\n  ".join(lines) + "\n]}\n"
+
+
+def _write_table(table: Table) -> None:
+    files = f", {table.files:,} files" if table.files > 1 else ""
+    title = f"{table.name}  {table.format}, {table.records:,} records{files}"
+    click.echo(click.style(plain(title), bold=True))
+    width = min(24, max((len(column.name) for column in table.columns), default=0))
+    for column in table.columns:
+        name = f"{shorten(column.name, width):<{width}}"
+        label = " (label)" if column.name == table.label else ""
+        click.echo(plain(f"  {name}  {column.kind:<9}{_described(column)}{label}").rstrip())
+    for fault in table.faults:
+        record = f" record {fault.record:,}" if fault.record else ""
+        click.echo(plain(f"  {fault.count:,} x {fault.kind}: {fault.file}{record} {fault.message}"))
+
+
+def _described(column: Column) -> str:
+    """What a person wants to know of a column, in a line."""
+    parts = []
+    if column.categories and column.kind != "number":
+        named = [f"{shorten(name, 20)} {count:,}" for name, count in column.categories]
+        more = f" and {len(named) - MOST_SHOWN} more" if len(named) > MOST_SHOWN else ""
+        parts.append(", ".join(named[:MOST_SHOWN]) + more)
+    elif column.numbers is not None and column.kind != "date":
+        numbers = column.numbers
+        parts.append(f"{numbers.min:,.6g} to {numbers.max:,.6g}, mean {numbers.mean:,.6g}")
+    if column.lengths is not None:
+        unit = "characters" if column.kind == "text" else "long"
+        parts.append(f"{column.lengths.min:,.0f} to {column.lengths.max:,.0f} {unit}")
+    if column.shape is not None:
+        parts.append(f"{column.dtype} {list(column.shape)}")
+    if column.unique:
+        parts.append("unique")
+    if column.missing:
+        parts.append(f"{column.missing / column.count:.1%} missing")
+    return "; ".join(parts)
+
+
+@command.command(name="validate")
+@_DATA
+@click.option(
+    "--profile",
+    "known",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="What the data should be like.",
+)
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="How to print the findings.",
+)
+@_FILES
+def make_validation(data: Path, known: Path, form: str, most_files: int | None) -> None:
+    """Say how the data in PATH differ from those of a profile, worst first.
+
+    Exit code 0 when nothing was found but warnings, 1 when there are errors, 2 when an input cannot
+    be used.
+    """
+    from epochzero.data import read_profile, validate
+
+    with _progress() as progress:
+        found = validate(data, read_profile(known), most_files=most_files, tell=progress)
+    if form == "json":
+        click.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        for finding in found.findings:
+            _write_finding(finding)
+        for note in found.notes:
+            click.echo(wrapped("Note", note))
+        errors = sum(finding.severity == "error" for finding in found.findings)
+        warnings = len(found.findings) - errors
+        title = "DIFFERS" if errors else "CONFORMS"
+        click.echo(
+            wrapped(
+                title, f"{errors} errors, {warnings} warnings; {found.records:,} records were read"
+            )
+        )
+    sys.exit(1 if any(finding.severity == "error" for finding in found.findings) else 0)
+
+
+def _write_finding(finding: Finding) -> None:
+    place = finding.file or finding.table
+    if finding.record:
+        place += f":{finding.record}"
+    color = "red" if finding.severity == "error" else "yellow"
+    severity = click.style(finding.severity, fg=color)
+    click.echo(
+        f"{click.style(plain(place), bold=True)}  {severity}  {finding.kind}"
+        + plain(f"  {finding.column}").rstrip()
+    )
+    click.echo(plain(f"    {finding.message}"))
+
+
+@command.command(name="synthesize")
+@click.argument("known", metavar="PROFILE", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "-n", "count", type=click.IntRange(min=1), default=100, show_default=True,
+    help="Records of each table.",
+)  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default=Path("synthesized"),
+    show_default=True,
+    help="Write there; the folder is made.",
+)
+@click.option(
+    "--corner",
+    "corners",
+    multiple=True,
+    metavar="NAME,..",
+    help="Only these corner cases; 'none' for none.  [default: all]",
+)
+@_SEED
+def make_synthesis(
+    known: Path, count: int, output: Path, corners: tuple[str, ...], seed: int
+) -> None:
+    """Make data that conform to PROFILE, and corner cases of them, each in a folder of its own.
+
+    No value is copied but classes and categories that the profile names. The same seed gives the
+    same files.
+
+    \b
+    epochzero data synthesize profile.json -n 64 -o made/ --corner longest,single-class
+
+    Exit code 0 when the data were made, 2 when they cannot be.
+    """
+    from epochzero.data import CORNERS, read_profile, synthesize
+
+    named = [name.strip() for text in corners for name in text.split(",") if name.strip()]
+    chosen = [name for name in named if name != "none"] if corners else None
+    for folder in synthesize(read_profile(known), output, count=count, seed=seed, corners=chosen):
+        about = CORNERS.get(folder.name, "like the data of the profile")
+        click.echo(f"{plain(str(folder))}: {about}")
+
+
+@command.command(name="sample")
+@_DATA
+@click.option(
+    "-n", "count", type=click.IntRange(min=1), default=100, show_default=True,
+    help="Records of each table.",
+)  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write there; the folder is made, outside of PATH.",
+)
+@_LABEL
+@_SEED
+def make_sample(data: Path, count: int, output: Path, label: str | None, seed: int) -> None:
+    """Draw a small part of the data in PATH that keeps what is rare.
+
+    Every class and category, the smallest and largest numbers, the shortest and longest texts and
+    missing values are in it, more than N records if they need be. The same seed draws the same.
+
+    Exit code 0 when the part was written, 2 when it cannot be.
+    """
+    from epochzero.data import sample
+
+    with _progress() as progress:
+        drawn = sample(data, output, count=count, seed=seed, label=label, tell=progress)
+    for each in drawn:
+        click.echo(
+            plain(
+                f"{each.table}: {each.drawn:,} of {each.records:,} records,"
+                f" {each.corners:,} of them corner cases"
+            )
+        )
+
+
+class _Progress:
+    """Tells on standard error how many records were read, once it takes long."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+        self.told = False
+
+    def __call__(self, table: str, records: int) -> None:
+        now = time.monotonic()
+        if now - self._last < SHOW_PROGRESS_S or not sys.stderr.isatty():
+            return
+        self._last = now
+        click.echo(f"\r\x1b[K{plain(table)}: {records:,} records ...", err=True, nl=False)
+        self.told = True
+
+
+@contextmanager
+def _progress() -> Iterator[_Progress]:
+    progress = _Progress()
+    try:
+        yield progress
+    finally:
+        if progress.told:
+            click.echo("\r\x1b[K", err=True, nl=False)

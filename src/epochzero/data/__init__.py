@@ -1,0 +1,31 @@
+"""Data sets: what they are like, whether others are like them, and small ones that are.
+
+`profile` learns what a file or folder of data is like. `validate` compares other data with a
+profile. `synthesize` makes data that conform to a profile, and corner cases of them. `sample` draws
+a small part that keeps the corner cases. A format is a file in ``formats``.
+"""
+
+from __future__ import annotations
+
+from epochzero.data.model import Column, Fault, Numbers, Profile, Table, read_profile
+from epochzero.data.profiling import profile
+from epochzero.data.sampling import Sampled, sample
+from epochzero.data.synthesis import CORNERS, synthesize
+from epochzero.data.validation import Finding, Validated, validate
+
+__all__ = [
+    "CORNERS",
+    "Column",
+    "Fault",
+    "Finding",
+    "Numbers",
+    "Profile",
+    "Sampled",
+    "Table",
+    "Validated",
+    "profile",
+    "read_profile",
+    "sample",
+    "synthesize",
+    "validate",
+]

@@ -1,0 +1,359 @@
+"""What differs between a table and the one that a profile knows.
+
+Thresholds are chosen so that another sample of the same
+source gives no finding:
+
+- A number is out of range beyond the outer fences, three interquartile ranges from the quartiles
+  (Tukey, Exploratory Data Analysis, 1977), *and* farther beyond the known extreme than that is from
+  the nearest 5 % of the values: another sample of a long tail goes on a little, not so far.
+- Shares of classes have shifted when the chi-square test of homogeneity says so at p < 0.001 *and*
+  the effect is at least medium: Cohen's w >= 0.3 (Cohen, Statistical Power Analysis, 2nd ed., 1988,
+  chapter 7). With millions of records the test alone would call any difference a shift.
+- A class is missing when its known share would leave it out with a probability below one in a million.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from epochzero.data.formats import formats
+from epochzero.data.model import FAULTS, LEVELS, Column, Numbers, Table
+from epochzero.data.summary import kind_of, seconds_of, written
+
+__all__ = ["Bad", "Finding", "compare"]
+
+Severity = Literal["error", "warning"]
+
+# A test with a smaller probability than this is taken as a difference.
+SIGNIFICANT = 0.001
+MEDIUM_EFFECT = 0.3
+IMPROBABLE = 1e-6
+FENCE = 3.0
+# Missing values are more than known when their share grew by so much, and not by chance.
+MISSING_GROWTH = 0.1
+FEW_RECORDS = 0.1
+# Without these a file, and the records in it, cannot be used as they are.
+SERIOUS = frozenset(
+    (
+        "unreadable",
+        "broken",
+        "empty_file",
+        "too_large",
+        "unparsable",
+        "fields",
+        "long_line",
+        "not_utf8",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A way in which data differ from those of the profile.
+
+    Attributes:
+        severity: ``error`` when what reads the data as they were known would fail or be wrong,
+            ``warning`` when it may.
+        kind: what differs: a word of the guide, or one of the faults of a profile.
+        table, column: where; ``column`` may be empty.
+        message: what is so, and what was known.
+        file: the first file where it is so, relative to the data set; empty where it is no file's.
+        record: number of the first such record (of a fault in a text file: the line), from 1; 0
+            where it is no record's.
+        count: how many records or files are so.
+    """
+
+    severity: Severity
+    kind: str
+    table: str
+    column: str
+    message: str
+    file: str = ""
+    record: int = 0
+    count: int = 1
+
+
+# Whether a value of a column is one that a finding is about.
+Bad = Callable[[Any], bool]
+Compared = Iterator[tuple[Finding, Bad | None]]
+
+# Kinds that differ only in how many different values there are.
+_SAME = {"category": "text"}
+
+
+def compare(known: Table, found: Table) -> Compared:
+    """The findings of a table, each with the values that it is about, if it is about values."""
+    yield from _files(known, found)
+    if not found.records:
+        message = f"it has no records; {known.records:,} were known"
+        yield Finding("error", "empty", found.name, "", message), None
+        return
+    if found.records < FEW_RECORDS * known.records:
+        message = f"it has {found.records:,} records; {known.records:,} were known"
+        yield Finding("warning", "few_records", found.name, "", message), None
+    for column in found.columns:
+        if known.column(column.name) is None:
+            message = f"column {column.name!r} is not known"
+            yield Finding("warning", "extra_column", found.name, column.name, message), None
+    for expected in known.columns:
+        now = found.column(expected.name)
+        if now is None:
+            message = f"column {expected.name!r} is not there"
+            yield Finding("error", "missing_column", found.name, expected.name, message), None
+        elif expected.kind != "empty":
+            yield from _column(_Pair(known, found, expected, now))
+
+
+def _files(known: Table, found: Table) -> Compared:
+    """Faults that the known files did not have, and another way to write them."""
+    kinds = {fault.kind for fault in known.faults}
+    for fault in found.faults:
+        if fault.kind not in kinds:
+            severity: Severity = "error" if fault.kind in SERIOUS else "warning"
+            message = ": ".join(filter(None, (FAULTS[fault.kind], fault.message)))
+            yield (
+                Finding(
+                    severity,
+                    fault.kind,
+                    found.name,
+                    "",
+                    message,
+                    fault.file,
+                    fault.record,
+                    fault.count,
+                ),
+                None,
+            )
+    details = dict(found.details)
+    for name, value in known.details:
+        if name in details and details[name] != value and found.records:
+            message = f"the {name} is {details[name]!r}; {value!r} was known"
+            kind = "encoding" if name == "encoding" else "layout"
+            yield Finding("error", kind, found.name, "", message), None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A column with the one that is known."""
+
+    known_table: Table
+    table: Table
+    known: Column
+    found: Column
+
+    def finding(
+        self, kind: str, message: str, severity: Severity = "warning", count: int = 1
+    ) -> Finding:
+        """A finding about the column."""
+        return Finding(severity, kind, self.table.name, self.known.name, message, count=count)
+
+    @property
+    def texts(self) -> bool:
+        """Whether the table's format has only texts."""
+        return formats()[self.table.format].only_texts
+
+    def kind_of(self, value: Any) -> str:
+        """The kind of a value of the table."""
+        return kind_of(value, texts=self.texts)
+
+
+def _column(pair: _Pair) -> Compared:
+    known, found = pair.known, pair.found
+    yield from _missing(pair)
+    if found.kind == "empty":
+        return
+    kind, now = _SAME.get(known.kind, known.kind), _SAME.get(found.kind, found.kind)
+    if kind != now:
+        message = f"the values are of kind {now}; {kind} was known"
+        yield (
+            pair.finding("type", message, "error", found.count - found.missing),
+            _other(pair, kind),
+        )
+        return
+    if found.others and not known.others:
+        message = f"{found.others:,} values are of another kind than {kind}"
+        yield pair.finding("type", message, "error", found.others), _other(pair, kind)
+    if (known.shape, known.dtype) != (found.shape, found.dtype):
+        item, before = (f"{each.dtype} {list(each.shape or ())}" for each in (found, known))
+        yield pair.finding("type", f"an item is {item}; {before} was known", "error"), None
+    yield from _numbers(pair)
+    yield from _lengths(pair)
+    if known.categories:
+        yield from _classes(pair)
+
+
+def _other(pair: _Pair, kind: str) -> Bad:
+    return lambda value: pair.kind_of(value) not in (kind, "empty")
+
+
+def _missing(pair: _Pair) -> Compared:
+    """Values that are missing where none or far fewer were."""
+    known, found = pair.known, pair.found
+    if not found.missing:
+        return
+    before, now = known.missing / known.count, found.missing / found.count
+    if known.missing and not (now - before > MISSING_GROWTH and _grew(known, found)):
+        return
+    severity: Severity = "error" if found.kind == "empty" and known.kind != "empty" else "warning"
+    message = (
+        f"{found.missing:,} of {found.count:,} values are missing ({now:.1%}); {before:.1%} were"
+    )
+    finding = pair.finding("missing", message, severity, found.missing)
+    yield finding, lambda value: pair.kind_of(value) == "empty"
+
+
+def _grew(known: Column, found: Column) -> bool:
+    """Whether the share of missing values grew by more than chance: the z-test of two shares."""
+    share = (known.missing + found.missing) / (known.count + found.count)
+    deviation = math.sqrt(share * (1 - share) * (1 / known.count + 1 / found.count))
+    apart = found.missing / found.count - known.missing / known.count
+    return deviation > 0 and math.erfc(apart / deviation / math.sqrt(2)) < 2 * SIGNIFICANT
+
+
+def _numbers(pair: _Pair) -> Compared:
+    known, found = pair.known.numbers, pair.found.numbers
+    if known is None or found is None:
+        return
+    if found.nan and not known.nan:
+        message = f"{found.nan:,} values are not a number; none was"
+        yield pair.finding("nan", message, count=found.nan), lambda value: _any(np.isnan, value)
+    if found.inf and not known.inf:
+        message = f"{found.inf:,} values are infinite; none was"
+        yield pair.finding("inf", message, count=found.inf), lambda value: _any(np.isinf, value)
+    if not known.count or not found.count:
+        return
+    if known.integers and not found.integers:
+        message = "some values are no whole numbers; all were"
+        fraction = pair.finding("type", message, "error")
+        yield fraction, lambda value: _any(lambda numbers: numbers % 1 != 0, value)
+    # Identities go on where others end.
+    if pair.known.unique and known.integers:
+        return
+    low, high = _bounds(known)
+    if found.min < low or found.max > high:
+        shown = _shown(pair.known)
+        message = f"the values go from {shown(found.min)} to {shown(found.max)}; {shown(known.min)} to {shown(known.max)} were known"
+        yield (
+            pair.finding("range", message),
+            lambda value: _any(lambda numbers: (numbers < low) | (numbers > high), value),
+        )
+
+
+def _bounds(known: Numbers) -> tuple[float, float]:
+    """What a value may be."""
+    quantiles = dict(zip(LEVELS, known.quantiles, strict=True))
+    fence = FENCE * (quantiles[0.75] - quantiles[0.25])
+    return (
+        min(2 * known.min - quantiles[0.05], quantiles[0.25] - fence),
+        max(2 * known.max - quantiles[0.95], quantiles[0.75] + fence),
+    )
+
+
+def _shown(column: Column) -> Callable[[float], str]:
+    if column.kind == "date":
+        return lambda seconds: datetime.fromtimestamp(seconds, UTC).date().isoformat()
+    return lambda number: f"{number:,.6g}"
+
+
+def _any(test: Callable[[Any], Any], value: Any) -> bool:
+    """Whether a test is true of any number of a value."""
+    return bool(test(_floats(value)).any())
+
+
+def _floats(value: Any) -> np.ndarray[Any, Any]:
+    """The numbers of a value: one, those of a list, or none."""
+    seconds = seconds_of(value)
+    try:
+        return np.atleast_1d(np.asarray(value if seconds is None else seconds, dtype=np.float64))
+    except (TypeError, ValueError):
+        return np.empty(0)
+
+
+def _lengths(pair: _Pair) -> Compared:
+    """Texts and lists that are longer than any that were known."""
+    known, found = pair.known.lengths, pair.found.lengths
+    if known is None or found is None:
+        return
+    longest = _bounds(known)[1]
+    if found.max > longest:
+        what = "characters" if pair.known.kind == "text" else "elements"
+        message = f"the longest has {found.max:,.0f} {what}; {known.max:,.0f} were known"
+        yield pair.finding("length", message), lambda value: _length(value) > longest
+
+
+def _length(value: Any) -> int:
+    return len(value) if hasattr(value, "__len__") else 0
+
+
+def _classes(pair: _Pair) -> Compared:
+    """Values that were not known, known ones that are gone, and other shares."""
+    known, found = dict(pair.known.categories), dict(pair.found.categories)
+    label = pair.known_table.label == pair.known.name
+    if not label and pair.known.kind == "number":
+        return
+    if not found and pair.found.kind == "text":
+        message = f"there are many different values; {len(known):,} were known"
+        yield pair.finding("new_class", message), lambda value: written(value) not in known
+        return
+    for name in sorted(found.keys() - known.keys()):
+        if not pair.known.rest or found[name] > pair.known.rest:
+            message = f"{name!r} was not known ({found[name]:,} records)"
+            severity: Severity = "error" if label else "warning"
+            yield pair.finding("new_class", message, severity, found[name]), partial(_is, name)
+    total = sum(known.values()) + pair.known.rest
+    now = sum(found.values()) + pair.found.rest
+    for name in sorted(known.keys() - found.keys()):
+        if not pair.found.rest and (1 - known[name] / total) ** now < IMPROBABLE:
+            share = known[name] / total
+            message = f"{name!r} is not there; {share:.1%} of the records were known to be so"
+            yield pair.finding("missing_class", message), None
+    if label:
+        yield from _shift(pair, known, found)
+
+
+def _is(name: str, value: Any) -> bool:
+    return _category(value) == name
+
+
+def _category(value: Any) -> str:
+    """A value as a profile writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    try:
+        return written(float(value))
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _shift(pair: _Pair, known: Mapping[str, int], found: Mapping[str, int]) -> Compared:
+    """Classes of other shares: chi-square test of homogeneity, and Cohen's w as its effect."""
+    names = sorted(known.keys() & found.keys())
+    before, now = (np.array([counts[name] for name in names], float) for counts in (known, found))
+    if len(names) < 2:
+        return
+    ratio = math.sqrt(now.sum() / before.sum())
+    statistic = float((np.square(ratio * before - now / ratio) / (before + now)).sum())
+    shares, shares_now = before / before.sum(), now / now.sum()
+    effect = math.sqrt(float((np.square(shares_now - shares) / shares).sum()))
+    probability = _upper_tail(statistic, len(names) - 1)
+    if probability < SIGNIFICANT and effect >= MEDIUM_EFFECT:
+        worst = int(np.argmax(np.abs(shares_now - shares)))
+        message = (
+            f"the classes have other shares: {names[worst]!r} {shares_now[worst]:.1%},"
+            f" {shares[worst]:.1%} was known (chi-square p = {probability:.1g}, w = {effect:.2f})"
+        )
+        yield pair.finding("label_shift", message), None
+
+
+def _upper_tail(statistic: float, freedom: int) -> float:
+    """Probability that chi-square exceeds a value (Wilson and Hilferty, PNAS 17, 1931)."""
+    spread = 2 / (9 * freedom)
+    normal = ((statistic / freedom) ** (1 / 3) - (1 - spread)) / math.sqrt(spread)
+    return math.erfc(normal / math.sqrt(2)) / 2

@@ -1,0 +1,130 @@
+"""CSV and TSV: fields of text, one record a row, mostly with a header."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from epochzero.data.formats import Batch, Faults, Format, batches
+from epochzero.data.lines import encoding_of, lines
+from epochzero.data.model import Table
+
+__all__ = ["FORMAT"]
+
+DELIMITERS = (",", "\t", ";", "|")
+
+
+def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
+    for file in files:
+        names, rows = _opened(file, faults)
+        yield from batches(file, names, _even(rows, names, file, faults))
+
+
+def _opened(file: Path, faults: Faults) -> tuple[tuple[str, ...], Iterator[list[str]]]:
+    """The names of the columns, and the rows after the header."""
+    read = lines(file, faults)
+    first = next(read, "")
+    rows = _rows(chain([first], read), _delimiter(file, first), file, faults)
+    top = next(rows, [])
+    if _is_header(top):
+        return _distinct(top, file, faults), rows
+    return tuple(str(n + 1) for n in range(len(top))), chain([top] if top else [], rows)
+
+
+def _delimiter(file: Path, line: str) -> str:
+    if file.suffix.lower() == ".tsv":
+        return "\t"
+    return max(DELIMITERS, key=line.count)
+
+
+def _rows(read: Iterator[str], delimiter: str, file: Path, faults: Faults) -> Iterator[list[str]]:
+    """Rows that have fields; one that cannot be parsed is noted."""
+    reader = csv.reader(read, delimiter=delimiter)
+    while True:
+        try:
+            yield from filter(None, reader)
+            return
+        except csv.Error as error:
+            faults.add("unparsable", file, reader.line_num, str(error))
+
+
+def _is_header(row: Sequence[str]) -> bool:
+    """Whether these are names: a header has no empty cells at its start and no numbers."""
+    return bool(row) and not any(map(_is_number, row)) and any(row)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _distinct(names: Sequence[str], file: Path, faults: Faults) -> tuple[str, ...]:
+    """The names, with a number behind those that come again."""
+    found: dict[str, None] = {}
+    for name in names:
+        again = 0
+        unique = name
+        while unique in found:
+            again += 1
+            unique = f"{name}.{again}"
+        if again:
+            faults.add("duplicate_column", file, 1, f"{name!r} comes again")
+        found[unique] = None
+    return tuple(found)
+
+
+def _even(
+    rows: Iterator[list[str]], names: Sequence[str], file: Path, faults: Faults
+) -> Iterator[list[str]]:
+    """Rows as wide as the header."""
+    width = len(names)
+    for number, row in enumerate(rows, 1):
+        if len(row) == width:
+            yield row
+        else:
+            faults.add("fields", file, number, f"record {number:,} has {len(row)}, not {width}")
+            yield [*row[:width], *[""] * (width - len(row))]
+
+
+def _describe(file: Path) -> Mapping[str, str]:
+    faults = Faults()
+    first = next(lines(file, faults), "")
+    delimiter = _delimiter(file, first)
+    top = next(csv.reader([first], delimiter=delimiter), [])
+    return {
+        "delimiter": delimiter,
+        "encoding": encoding_of(file),
+        "header": "yes" if _is_header(top) else "no",
+    }
+
+
+def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+    details = dict(table.details)
+    with path.open("w", encoding=details["encoding"], errors="surrogateescape", newline="") as out:
+        writer = csv.writer(out, delimiter=details["delimiter"], lineterminator="\n")
+        if details["header"] == "yes":
+            writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _copy(source: Path, records: Sequence[int], target: Path) -> None:
+    details = _describe(source)
+    names, rows = _opened(source, Faults())
+    wanted = set(records)
+    with target.open(
+        "w", encoding=details["encoding"], errors="surrogateescape", newline=""
+    ) as out:
+        writer = csv.writer(out, delimiter=details["delimiter"], lineterminator="\n")
+        if details["header"] == "yes":
+            writer.writerow(names)
+        last = max(wanted, default=0)
+        writer.writerows(row for n, row in enumerate(islice(rows, last), 1) if n in wanted)
+
+
+FORMAT = Format("csv", (".csv", ".tsv"), _read, _write, _copy, _describe, only_texts=True)

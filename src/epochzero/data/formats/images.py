@@ -1,0 +1,112 @@
+"""Images, by pillow (extra ``data``): a file is a record and its folder the class.
+
+Only the header and the end of a file are read, so that a million of them take minutes. One that was
+cut off lacks its end; damage in the middle is seen by nothing but decoding.
+"""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epochzero.data.formats import Batch, Faults, Format, needed
+from epochzero.data.model import Table
+
+__all__ = ["FORMAT"]
+
+# Read together, as a batch.
+FILES = 1000
+# How the files of a format end; those of others are not looked at.
+ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND", "GIF": b"\x3b"}
+TAIL_BYTES = 4096
+SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "BMP": ".bmp", "TIFF": ".tif", "WEBP": ".webp"}  # fmt: skip
+
+
+def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
+    for start in range(0, len(files), FILES):
+        read = [
+            (file, seen) for file in files[start : start + FILES] if (seen := _header(file, faults))
+        ]
+        if read:
+            names = ("width", "height", "mode", "format")
+            columns = zip(*(seen for _, seen in read), strict=True)
+            yield Batch([file for file, _ in read], 1, dict(zip(names, columns, strict=True)))
+
+
+def _header(file: Path, faults: Faults) -> tuple[int, int, str, str] | None:
+    """Width, height, mode and format; of a broken file nothing."""
+    pillow = needed("PIL.Image", "reading images")
+    try:
+        if not file.stat().st_size:
+            faults.add("empty_file", file)
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pillow.DecompressionBombWarning)
+            with pillow.open(file) as image:
+                seen = (*image.size, image.mode, image.format)
+    except (pillow.DecompressionBombWarning, pillow.DecompressionBombError) as error:
+        faults.add("too_large", file, message=str(error))
+        return None
+    # The decoders raise almost anything for a damaged header.
+    except Exception as error:
+        faults.add("broken", file, message=str(error).replace(str(file), file.name))
+        return None
+    if not _has_end(file, seen[3]):
+        faults.add("broken", file, message=f"the end of a {seen[3]} is missing: it was cut off")
+        return None
+    return seen
+
+
+def _has_end(file: Path, form: str) -> bool:
+    with file.open("rb") as handle:
+        handle.seek(max(0, file.stat().st_size - TAIL_BYTES))
+        return ENDS.get(form, b"") in handle.read()
+
+
+def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+    pillow = needed("PIL.Image", "writing images")
+    noise = np.random.default_rng(len(next(iter(columns.values()), ())))
+    known = table.column("format")
+    forms = [name for name, _ in known.categories if name in SUFFIXES] if known else []
+    for number, row in enumerate(zip(*columns.values(), strict=True)):
+        given = dict(zip(columns, row, strict=True))
+        folder = path / str(given.get("class") or "")
+        folder.mkdir(parents=True, exist_ok=True)
+        size = max(1, int(given["height"] or 1)), max(1, int(given["width"] or 1))
+        grey = pillow.fromarray(noise.integers(0, 256, size, dtype=np.uint8))
+        first = [given["format"]] if given["format"] in forms else []
+        _save(
+            grey.convert(given["mode"] or "RGB"), [*first, *forms, "PNG"], folder / f"{number:05}"
+        )
+
+
+def _save(image: Any, forms: Sequence[str], stem: Path) -> None:
+    """Saves an image in the first format that has its mode: both were drawn apart."""
+    for form in forms:
+        try:
+            image.save(stem.with_suffix(SUFFIXES[form]), format=form)
+        except (OSError, KeyError):
+            stem.with_suffix(SUFFIXES[form]).unlink(missing_ok=True)
+        else:
+            return
+    image.convert("RGB").save(stem.with_suffix(".png"))
+
+
+def _copy(source: Path, records: Sequence[int], target: Path) -> None:
+    if records:
+        shutil.copyfile(source, target)
+
+
+FORMAT = Format(
+    "images",
+    (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
+    _read,
+    _write,
+    _copy,
+    record_is_file=True,
+)

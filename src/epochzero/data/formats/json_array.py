@@ -1,0 +1,81 @@
+"""JSON: one list of objects, or an object that holds such a list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from epochzero.data.formats import Batch, Faults, Format
+from epochzero.data.formats.json_lines import by_columns, nested
+from epochzero.data.lines import encoding_of
+from epochzero.data.model import Table
+
+__all__ = ["FORMAT"]
+
+# The whole file is read at once; what is larger belongs into JSON lines.
+LARGEST_BYTES = 1 << 28
+
+
+def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
+    for file in files:
+        found = _records(file, faults)
+        yield from by_columns(file, iter(found))
+
+
+def _records(file: Path, faults: Faults) -> list[Mapping[str, Any]]:
+    """The objects of a file; empty ones for elements that are none."""
+    try:
+        size = file.stat().st_size
+        if size > LARGEST_BYTES:
+            faults.add(
+                "too_large", file, message=f"{size:,} bytes of one JSON value: use JSON lines"
+            )
+            return []
+        text = file.read_bytes().decode(encoding_of(file))
+    except OSError as error:
+        faults.add("unreadable", file, message=error.strerror or str(error))
+        return []
+    except UnicodeDecodeError as error:
+        faults.add("not_utf8", file, message=str(error))
+        return []
+    if not text.strip():
+        faults.add("empty_file", file)
+        return []
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        faults.add("unparsable", file, message=str(error))
+        return []
+    return [each if isinstance(each, dict) else {"value": each} for each in _listed(value)]
+
+
+def _listed(value: Any) -> list[Any]:
+    """The longest list of objects in an object, or what is given."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        lists = [each for each in value.values() if isinstance(each, list)]
+        return max(lists, key=len, default=[value])
+    return [value]
+
+
+def _describe(file: Path) -> Mapping[str, str]:
+    return {"encoding": encoding_of(file)}
+
+
+def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+    rows = zip(*columns.values(), strict=True)
+    records = [nested(dict(zip(columns, row, strict=True))) for row in rows]
+    text = json.dumps(records, ensure_ascii=False, indent=1) + "\n"
+    path.write_text(text, dict(table.details)["encoding"], "surrogateescape")
+
+
+def _copy(source: Path, records: Sequence[int], target: Path) -> None:
+    found = _records(source, Faults())
+    chosen = [found[number - 1] for number in records]
+    target.write_text(json.dumps(chosen, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+FORMAT = Format("json", (".json",), _read, _write, _copy, _describe)

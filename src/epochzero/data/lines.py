@@ -1,0 +1,66 @@
+"""Lines of text files that may be in any state.
+
+Text is read as UTF-8, or as UTF-16 behind its byte order mark. Bytes that are not UTF-8 are kept as
+lone surrogates (PEP 383), so that writing gives the same bytes back.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from pathlib import Path
+
+from epochzero.data.formats import Faults
+
+__all__ = ["encoding_of", "lines"]
+
+LONGEST_LINE = 1 << 24
+
+
+def encoding_of(file: Path) -> str:
+    """``utf-16``, ``utf-8-sig`` or ``utf-8``, by the byte order mark."""
+    with file.open("rb") as handle:
+        start = handle.read(4)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return "utf-8-sig" if start.startswith(codecs.BOM_UTF8) else "utf-8"
+
+
+def lines(file: Path, faults: Faults) -> Iterator[str]:
+    """The lines of a file with their ends; any of the three line ends counts.
+
+    A line of more than 16 Mi characters is left out, with the file's remaining lines.
+    """
+    number = 0
+    line = "\n"
+    try:
+        encoding = encoding_of(file)
+        errors = "replace" if encoding == "utf-16" else "surrogateescape"
+        with file.open(encoding=encoding, errors=errors, newline="") as handle:
+            while read := handle.readline(LONGEST_LINE):
+                line = read
+                number += 1
+                if len(line) == LONGEST_LINE:
+                    message = f"line {number:,} has more than {LONGEST_LINE:,} characters"
+                    faults.add("long_line", file, number, message)
+                    return
+                if not line.isascii() or "\0" in line:
+                    _note(line, number, file, faults)
+                yield line
+    except OSError as error:
+        faults.add("unreadable", file, message=error.strerror or str(error))
+        return
+    if not number:
+        faults.add("empty_file", file)
+    elif not line.endswith(("\n", "\r")):
+        faults.add("unfinished_line", file, number, "the last line has no end")
+
+
+def _note(line: str, number: int, file: Path, faults: Faults) -> None:
+    if "\0" in line:
+        faults.add("nul", file, number, f"line {number:,} has a NUL character")
+    try:
+        line.encode()
+    except UnicodeEncodeError as error:
+        byte = ord(line[error.start]) & 0xFF
+        faults.add("not_utf8", file, number, f"byte 0x{byte:02X} in line {number:,}")

@@ -1,0 +1,135 @@
+"""Learns what a data set is like: one pass over its files, in memory that does not grow with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from epochzero.data.formats import Batch, Faults
+from epochzero.data.model import Profile, Table
+from epochzero.data.source import CLASS, Source, find_sources, read
+from epochzero.data.summary import ColumnSummary, classes_of
+from epochzero.errors import InputError
+
+__all__ = ["LABELS", "Tell", "learn", "left_out", "profile", "silent"]
+
+# Told the name of a table and how many of its records were read.
+Tell = Callable[[str, int], None]
+
+# What people call the column that is to be predicted, where records are rows.
+LABELS = ("label", "labels", "target", "class", "y")
+
+
+def silent(table: str, records: int) -> None:
+    """Tells nobody."""
+
+
+def profile(
+    path: str | Path,
+    *,
+    label: str | None = None,
+    most_files: int | None = None,
+    tell: Tell = silent,
+) -> Profile:
+    """What the data in a file or folder are like.
+
+    Args:
+        path: a file or folder; it is only read.
+        label: the column that is to be predicted. All its classes are named, and numbers are also
+            summarized by class. When None, a column called ``label``, ``labels``, ``target``,
+            ``class`` or ``y``, or the folders of images and sounds.
+        most_files: how many files of each table to read, drawn at random; None for all.
+        tell: is told the progress.
+
+    Raises:
+        InputError: there are no data of a known format, a format needs a package that is missing,
+            or no table has the column ``label``.
+    """
+    root = Path(path)
+    sources = find_sources(root, most_files)
+    labels = LABELS if label is None else (label,)
+    tables = tuple(learn(source, root, labels, tell) for source in sources)
+    if label is not None and not any(table.label for table in tables):
+        raise InputError(f"{path}: no column is called {label!r}")
+    notes = left_out(sources)
+    return Profile(tables, complete=not notes, notes=notes)
+
+
+def left_out(sources: Sequence[Source]) -> tuple[str, ...]:
+    """What was not read of the tables, for people."""
+    return tuple(
+        f"{source.name}: {source.left_out:,} of {source.left_out + len(source.files):,} files"
+        " were not read"
+        for source in sources
+        if source.left_out
+    )
+
+
+def learn(
+    source: Source,
+    root: Path,
+    labels: Sequence[str],
+    tell: Tell = silent,
+    *,
+    categories: Collection[str] = (),
+) -> Table:
+    """What the data of one table are like.
+
+    Args:
+        source: its files.
+        root: the data set's own path.
+        labels: names of the column to be predicted; the first that the table has is it.
+        tell: is told the progress.
+        categories: names of columns all values of which are counted, as those of a label are.
+    """
+    faults = Faults()
+    columns: dict[str, ColumnSummary] = {}
+    records = 0
+    target = ""
+    for batch in read(source, root, faults):
+        target = target or _label_of(batch, source, labels)
+        _add(batch, columns, target, source)
+        records = max((summary.count for summary in columns.values()), default=0)
+        tell(source.name, records)
+    if not source.format.uneven:
+        for summary in columns.values():
+            summary.add_missing(records - summary.count)
+    return Table(
+        name=source.name,
+        format=source.format.name,
+        files=len(source.files) + source.left_out,
+        records=records,
+        columns=tuple(
+            summary.column(every=summary.name == target or summary.name in categories)
+            for summary in columns.values()
+        ),
+        label=target,
+        details=_details(source),
+        faults=faults.counted(root),
+    )
+
+
+def _label_of(batch: Batch, source: Source, labels: Sequence[str]) -> str:
+    if source.format.record_is_file:
+        return CLASS if CLASS in batch.columns else ""
+    return next((name for name in labels if name in batch.columns), "")
+
+
+def _add(batch: Batch, columns: dict[str, ColumnSummary], target: str, source: Source) -> None:
+    before = max((summary.count for summary in columns.values()), default=0)
+    classes = classes_of(batch.columns[target]) if target in batch.columns else None
+    for name, values in batch.columns.items():
+        column = columns.setdefault(name, ColumnSummary(name, texts=source.format.only_texts))
+        if not source.format.uneven:
+            column.add_missing(before - column.count)
+        column.add(values, classes if name != target else None)
+
+
+def _details(source: Source) -> tuple[tuple[str, str], ...]:
+    """What the first file that can be read says of how it is written."""
+    for file in source.files:
+        try:
+            return tuple(sorted(source.format.describe(file).items()))
+        except OSError:
+            continue
+    return ()

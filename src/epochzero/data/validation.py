@@ -1,0 +1,153 @@
+"""Compares data with the profile of others that went well.
+
+The data are profiled themselves, and the two profiles compared; only where they differ in values are
+the data read again, to name a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from epochzero.data.comparison import Bad, Finding, compare
+from epochzero.data.formats import Faults, relative
+from epochzero.data.model import Profile, Table
+from epochzero.data.overlap import Overlap, overlaps
+from epochzero.data.profiling import LABELS, Tell, learn, left_out, silent
+from epochzero.data.source import Source, find_sources, read
+
+__all__ = ["SCHEMA", "Finding", "Validated", "validate"]
+
+SCHEMA = "epochzero.data-findings/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """What a validation found.
+
+    Attributes:
+        findings: errors first, then by the number of records.
+        records: how many were read.
+        notes: what was left out.
+    """
+
+    findings: tuple[Finding, ...]
+    records: int
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The JSON form."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+def validate(
+    path: str | Path,
+    known: Profile,
+    *,
+    most_files: int | None = None,
+    tell: Tell = silent,
+) -> Validated:
+    """How the data in a file or folder differ from those that a profile was made of.
+
+    Args:
+        path: a file or folder; it is only read.
+        known: what the data should be like.
+        most_files: how many files of each table to read, drawn at random; None for all.
+        tell: is told the progress.
+
+    Raises:
+        InputError: there are no data of a known format, or a format needs a package that is missing.
+    """
+    root = Path(path)
+    labels = tuple(table.label for table in known.tables if table.label)
+    sources = find_sources(root, most_files)
+    categories = {
+        column.name for table in known.tables for column in table.columns if column.categories
+    }
+    seen = tuple(
+        learn(source, root, (*labels, *LABELS), tell, categories=categories) for source in sources
+    )
+    findings = list(_unpaired(known, seen))
+    for expected, found, source in _pairs(known, seen, sources):
+        findings += _placed(list(compare(expected, found)), source, root)
+    for shared in overlaps(sources, root):
+        findings.append(_duplicates(shared))
+    records = sum(table.records for table in seen)
+    return Validated(tuple(sorted(findings, key=_order)), records, left_out(sources))
+
+
+def _order(finding: Finding) -> tuple[bool, int, str, str, str]:
+    mild = finding.severity != "error"
+    return mild, -finding.count, finding.table, finding.column, finding.kind
+
+
+def _match(found: Table, known: Profile) -> Table | None:
+    """The known table that a table is compared with: of its name, else the one most like it."""
+    alike = [table for table in known.tables if table.format == found.format]
+    names = {column.name for column in found.columns}
+    likest = max(
+        alike,
+        key=lambda table: (table.name == found.name, len(names & _names(table))),
+        default=None,
+    )
+    if likest is None or len(known.tables) == 1 or likest.name == found.name:
+        return likest
+    return likest if names & _names(likest) else None
+
+
+def _names(table: Table) -> set[str]:
+    return {column.name for column in table.columns}
+
+
+def _pairs(
+    known: Profile, seen: Sequence[Table], sources: Sequence[Source]
+) -> Iterator[tuple[Table, Table, Source]]:
+    for found, source in zip(seen, sources, strict=True):
+        if (expected := _match(found, known)) is not None:
+            yield expected, found, source
+
+
+def _unpaired(known: Profile, seen: Sequence[Table]) -> Iterator[Finding]:
+    """Tables that only the profile or only the data have; one table alone may be a part."""
+    for found in seen:
+        if _match(found, known) is None:
+            message = f"the profile knows no {found.format} data"
+            yield Finding("warning", "extra_table", found.name, "", message)
+    if len(seen) == 1:
+        return
+    matched = {match.name for found in seen if (match := _match(found, known))}
+    for table in known.tables:
+        if table.name not in matched:
+            yield Finding("error", "missing_table", table.name, "", "it is not there")
+
+
+def _placed(
+    compared: Sequence[tuple[Finding, Bad | None]], source: Source, root: Path
+) -> list[Finding]:
+    """The findings, each with the first record that it is true of; reads until all are found."""
+    done = [finding for finding, bad in compared if bad is None]
+    open_ = {finding: bad for finding, bad in compared if bad is not None}
+    for batch in read(source, root, Faults()):
+        if not open_:
+            break
+        for finding, bad in list(open_.items()):
+            values = batch.columns.get(finding.column, ())
+            index = next((n for n, value in enumerate(values) if bad(value)), None)
+            if index is not None:
+                file, record = batch.place(index)
+                name = relative(file, root)
+                done.append(replace(finding, file=name, record=record))
+                del open_[finding]
+    return done + list(open_)
+
+
+def _duplicates(shared: Overlap) -> Finding:
+    records = f"{shared.count:,} records are" if shared.count > 1 else "a record is"
+    where = f"record {shared.first_record:,} of {shared.first_file}"
+    message = f"{records} also in {shared.first}, such as {where}"
+    return Finding(
+        "warning", "duplicates", shared.second, "", message,
+        shared.second_file, shared.second_record, shared.count,
+    )  # fmt: skip
