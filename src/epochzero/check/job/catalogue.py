@@ -51,6 +51,7 @@ class Launcher:
         assignments: whether ``A=1`` may stand before the command.
         sees_folder: whether a container sees the current folder.
         runs_scripts: whether a Python file may stand in the place of a command.
+        environments: folders of the project in which it keeps the Python that it starts.
     """
 
     names: tuple[str, ...]
@@ -66,6 +67,7 @@ class Launcher:
     assignments: bool = False
     sees_folder: bool = False
     runs_scripts: bool = False
+    environments: tuple[str, ...] = ()
 
 
 @cache
@@ -105,6 +107,7 @@ def _launcher(text: str) -> Launcher:
         assignments=raw.get("assignments", False),
         sees_folder=raw.get("sees_folder", False),
         runs_scripts=raw.get("runs_scripts", False),
+        environments=tuple(raw.get("environments", ())),
     )
 
 

@@ -13,6 +13,11 @@ import yaml
 
 from epochzero.check.job import kubernetes, slurm
 from epochzero.check.job.catalogue import Launcher, Option, Taken, launchers, modules, take
+from epochzero.check.job.environments import (
+    conda_environment,
+    interpreter_of_script,
+    project_environment,
+)
 from epochzero.check.job.meanings import MEANINGS, totals, with_said
 from epochzero.check.job.model import COMMAND, Source, Word
 from epochzero.check.job.python import (
@@ -229,6 +234,11 @@ def _launch(
         _batch(words, taken, inner)
         return
     _apply(launcher, name, taken.options, inner)
+    if launcher.environments:
+        project_environment(launcher.environments, inner)
+    if launcher.starts == "script" and not module:
+        interpreter = interpreter_of_script(words[0], inner)
+        inner.draft = replace(inner.draft, interpreter=interpreter)
     operands, rest = taken.rest[: len(launcher.operands)], taken.rest[len(launcher.operands) :]
     for meaning, value in zip(launcher.operands, operands, strict=False):
         if meaning in MEANINGS:
@@ -358,6 +368,7 @@ _FILES: dict[str, Callable[[Word, Setting], None]] = {
     "folder": _folder,
     "accelerate_config": _accelerate_config,
     "hostfile": _hostfile,
+    "conda_environment": conda_environment,
 }
 
 

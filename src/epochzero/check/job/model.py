@@ -74,6 +74,9 @@ class Job:
         installs: arguments of each ``pip install`` that the job runs before the program.
         activated: what its script activates before the program (``module load cuda``,
             ``conda activate e``, ``source venv/bin/activate``).
+        prefix: folder of the Python environment that is active (``.venv``, one of conda's); empty
+            for none that the command says, None where it is not known which.
+        interpreter: the Python of this machine that runs it, absolute; None where that cannot be told.
         entered: folders that its script changes to before the program, as written.
         programs: other programs that the job's script surely calls, launchers and scripts among
             them, before or after, with where it does.
@@ -116,6 +119,8 @@ class Job:
     working_folder: str = ""
     installs: tuple[Source, ...] = ()
     activated: tuple[Source, ...] = ()
+    prefix: str | None = ""
+    interpreter: Path | None = None
     entered: tuple[Source, ...] = ()
     programs: tuple[Source, ...] = ()
     writes: tuple[Source, ...] = ()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from epochzero.check.findings import Place
+from epochzero.check.job.environments import interpreter_of
 from epochzero.check.job.meanings import totals
 from epochzero.check.job.model import COMMAND, Job, Source, Word
 from epochzero.check.job.setting import Setting, is_file, is_folder, read_text
@@ -142,6 +143,7 @@ def _job(words: Sequence[Word], setting: Setting, program: str) -> Job:
         setting.draft,
         argv=tuple(word.text for word in arguments),
         program=program,
+        interpreter=interpreter_of(program, setting),
         environment=setting.environment(),
         said={**setting.told(), **setting.draft.said},
         at=words[0].place,

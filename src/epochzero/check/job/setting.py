@@ -205,6 +205,8 @@ class Setting:
             _blur(first.variables, other.variables)
             if other.draft.folder != first.draft.folder:
                 first.lost = "it depends on a condition that is not known"
+            if other.draft.prefix != first.draft.prefix:
+                first.draft = replace(first.draft, prefix=None)
             first.lost = first.lost or other.lost
             first.exported |= other.exported
             first.functions = {**other.functions, **first.functions}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import tree_sitter_bash
 from tree_sitter import Language, Parser
 
+from epochzero.check.job.environments import activate
 from epochzero.check.job.expand import arithmetic, between, one, text_of, words_of
 from epochzero.check.job.model import Source, Word
 from epochzero.check.job.setting import MOST_DEPTH, MOST_ITEMS, Function, Script, Setting, read_text
@@ -571,6 +572,7 @@ class _Walk:
         draft = self.setting.draft
         found = Source(words[0].place, " ".join(word.text for word in words))
         self.setting.draft = replace(draft, activated=(*draft.activated, found))
+        activate(words, self.setting)
         return Outcome.DONE
 
     def conda(self, words: Sequence[Word]) -> Outcome:
@@ -799,6 +801,7 @@ _COMMANDS: dict[str, Callable[[_Walk, Sequence[Word]], Outcome]] = {
     "mamba": _Walk.conda,
     "micromamba": _Walk.conda,
     "pyenv": _Walk.activate,
+    "deactivate": _Walk.activate,
     "set": _Walk.set,
     "shift": _Walk.shift,
     "read": _Walk.read,
