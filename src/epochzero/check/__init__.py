@@ -206,10 +206,12 @@ def _command(job: Job) -> str:
 def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[Finding | Unknown]:
     """The answers of all rules; one that fails does not take the others along."""
     sure = program.job.certain and program.job.complete
+    # What is wrong with a script does not depend on whether and how it runs this program.
+    own = {problem.place for problem in program.job.problems}
     for rule in rules:
         try:
             for answer in rule.check(program, target):
-                yield answer if sure else _softened(answer)
+                yield answer if sure or answer.place in own else _softened(answer)
         except Exception as error:
             reason = f"the rule itself failed: {type(error).__name__}: {error}"
             yield Unknown(rule.id, reason, Place("<command>"))

@@ -28,6 +28,7 @@ from epochzero.check.job.python import (
     run_script_file,
     split,
 )
+from epochzero.check.job.scripts import note_not_executable
 from epochzero.check.job.setting import (
     MOST_DEPTH,
     Record,
@@ -37,7 +38,7 @@ from epochzero.check.job.setting import (
     is_folder,
     read_text,
 )
-from epochzero.check.job.shell import BUILTINS, readable, run_script
+from epochzero.check.job.shell import BUILTINS, readable, run_script, switch
 from epochzero.errors import InputError
 
 __all__ = ["follow"]
@@ -190,6 +191,7 @@ def _inner(setting: Setting) -> Setting:
     """The setting of what a launcher starts."""
     inner = setting.fork()
     inner.depth += 1
+    inner.options = frozenset()
     return inner
 
 
@@ -443,15 +445,12 @@ def _notebook(words: Sequence[Word], setting: Setting) -> None:
 def _shell(words: Sequence[Word], setting: Setting) -> None:
     """``bash x.sh args``, ``bash -c "..."``."""
     at = 1
-    stops = False
     while at < len(words) and words[at].text[:1] in ("-", "+"):
         text = words[at].text
-        at += 2 if text in _SHELL_VALUES else 1
-        stops = stops or (text[:1] == "-" and text[1:2] != "-" and "e" in text)
+        at += 2 if text in _SHELL_VALUES or (text[-1:] == "o" and text[:2] != "--") else 1
         if text[:2] != "--" and "c" in text and at < len(words):
-            inner = _inner(setting)
+            inner = _started_with(words[1:at], setting)
             inner.arguments = tuple(words[at + 2 :])
-            inner.draft = replace(inner.draft, stops_at_error=stops)
             _text(words[at], inner, words[at + 1].text if at + 1 < len(words) else "")
             return
     if at >= len(words) and setting.input is not None:
@@ -461,10 +460,17 @@ def _shell(words: Sequence[Word], setting: Setting) -> None:
         reason = "its commands stand on its standard input"
         setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
         return
-    inner = _inner(setting)
-    inner.draft = replace(inner.draft, stops_at_error=stops)
+    inner = _started_with(words[1:at], setting)
     _shell_file(words[at:], inner)
     setting.fetched = setting.fetched or inner.fetched
+
+
+def _started_with(switches: Sequence[Word], setting: Setting) -> Setting:
+    """The setting of a shell that is started with options: ``bash -eu``."""
+    inner = _inner(setting)
+    inner.draft = replace(inner.draft, stops_at_error=False)
+    switch([word.text for word in switches], inner)
+    return inner
 
 
 def _text(word: Word, setting: Setting, name: str = "") -> None:
@@ -483,8 +489,8 @@ def _shell_file(words: Sequence[Word], setting: Setting) -> None:
     if script is None:
         return
     first = script.text.split("\n", 1)[0]
-    if first.startswith("#!") and re.search(r"sh\s+-\w*e", first) and words[0].text[:1] in "./":
-        setting.draft = replace(setting.draft, stops_at_error=True)
+    if first.startswith("#!") and words[0].text[:1] in "./":
+        switch(first.split()[1:], setting)
     setting.arguments = tuple(words[1:])
     _run_shell(script, setting)
 
@@ -529,6 +535,8 @@ def _file(words: Sequence[Word], setting: Setting) -> None:
     word = words[0]
     path = next((p for p in setting.candidates(word.text) if is_file(p)), None)
     suffix = os.path.splitext(word.text)[1]
+    if path is not None and "/" in word.text:
+        note_not_executable(word, path, setting)
     if path is not None and word.place.path != COMMAND:
         _program(word, setting)
     if path is None and ("/" in word.text and suffix == ""):
@@ -599,9 +607,19 @@ def _batch(words: Sequence[Word], taken: Taken, setting: Setting) -> None:
     elif script is not None:
         setting.arguments = tuple(taken.rest[1:])
         _run_shell(replace(script, path=""), setting)
+        _note_not_waited(setting)
     else:
         reason = "its batch file stands on its standard input"
         setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
+
+
+def _note_not_waited(setting: Setting) -> None:
+    """Notes what a batch script leaves in the background, which ends with it."""
+    record = setting.record
+    for source, started in record.background:
+        certain = setting.sure and started == record.started()
+        record.problem("background", source.place, source.text, certain=certain)
+    record.background.clear()
 
 
 def _manifest(word: Word, setting: Setting) -> None:

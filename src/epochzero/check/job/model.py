@@ -8,7 +8,7 @@ from pathlib import Path
 
 from epochzero.check.findings import Place, Unknown
 
-__all__ = ["COMMAND", "Job", "Source", "Submission", "Word"]
+__all__ = ["COMMAND", "Job", "ScriptProblem", "Source", "Submission", "Word"]
 
 COMMAND = "<command>"
 """The path of places on the command line itself."""
@@ -43,6 +43,25 @@ class Word:
     known: bool = True
     many: bool = False
     parts: tuple[tuple[str, bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptProblem:
+    """Something in a script of the shell that goes wrong, whatever it runs.
+
+    Attributes:
+        kind: ``syntax``, ``line ends``, ``option`` (in the place of a command), ``unset`` (a
+            variable), ``root`` (a path that begins with such a variable), ``mode``, ``first line``,
+            ``interpreter``, ``pipe``, ``background`` or ``directive``.
+        place: where.
+        text: what it is about: the variable, the word, the message of the shell.
+        certain: whether it is surely reached and fails.
+    """
+
+    kind: str
+    place: Place
+    text: str
+    certain: bool
 
 
 @dataclass(frozen=True)
@@ -82,6 +101,7 @@ class Job:
             them, before or after, with where it does.
         writes: files that its script or launcher writes: output that is redirected, logs.
         makes: folders that its script makes.
+        problems: what goes wrong in its scripts themselves.
         stops_at_error: whether its script ends at the first command that fails (``set -e``).
         said: where launcher arguments stand, by name (``--nproc_per_node``, ``--gres``), for places of
             findings; by launcher and name (``sbatch --nodes``) too, since launchers share names.
@@ -125,6 +145,7 @@ class Job:
     programs: tuple[Source, ...] = ()
     writes: tuple[Source, ...] = ()
     makes: tuple[Source, ...] = ()
+    problems: tuple[ScriptProblem, ...] = ()
     stops_at_error: bool = False
     said: Mapping[str, Source] = field(default_factory=dict)
     command: str = ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.check.findings import Place, Unknown
-from epochzero.check.job.model import COMMAND, Job, Source, Word
+from epochzero.check.job.model import COMMAND, Job, ScriptProblem, Source, Word
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -110,6 +110,8 @@ class Record:
         root: the folder from which it is submitted, absolute.
         given: the environment in which it is submitted; None when it is not known.
         command: the whole, for people.
+        background: what was started in the background and not waited for, each with how many
+            programs were started so far.
     """
 
     root: Path
@@ -120,6 +122,8 @@ class Record:
     programs: list[Source] = field(default_factory=list)
     writes: list[Source] = field(default_factory=list)
     makes: list[Source] = field(default_factory=list)
+    problems: list[ScriptProblem] = field(default_factory=list)
+    background: list[tuple[Source, int]] = field(default_factory=list)
     steps: int = 0
     full: bool = False
 
@@ -129,6 +133,16 @@ class Record:
         if found not in self.unknowns:
             self.unknowns.append(found)
 
+    def problem(self, kind: str, place: Place, text: str, *, certain: bool) -> None:
+        """Notes what goes wrong in a script, once."""
+        found = ScriptProblem(kind, place, text, certain)
+        if found not in self.problems:
+            self.problems.append(found)
+
+    def started(self) -> int:
+        """How many programs were started so far."""
+        return len(self.jobs) + len(self.programs)
+
     def whole(self) -> list[Job]:
         """The jobs, each with what all of its script does, before and after it."""
         return [
@@ -137,6 +151,7 @@ class Record:
                 programs=(*job.programs, *self.programs),
                 writes=(*job.writes, *self.writes),
                 makes=(*job.makes, *self.makes),
+                problems=(*job.problems, *self.problems),
             )
             for job in self.jobs
         ]
@@ -167,6 +182,8 @@ class Setting:
         sure: whether commands here are surely run.
         lost: why the current folder is not known; empty when it is.
         fetched: what may have made files that are not there yet: ``git``; empty for nothing.
+        options: of the shell that are on: ``nounset``, ``pipefail``.
+        blind: whether something that is not read may have set variables or defined functions.
         input: what the command is given as its input by a here-document; None for anything else.
         depth: of scripts, functions and launchers within one another.
     """
@@ -182,6 +199,8 @@ class Setting:
     sure: bool = True
     lost: str = ""
     fetched: str = ""
+    options: frozenset[str] = frozenset()
+    blind: bool = False
     input: Word | None = None
     depth: int = 0
 
@@ -211,9 +230,12 @@ class Setting:
             first.exported |= other.exported
             first.functions = {**other.functions, **first.functions}
             first.fetched = first.fetched or other.fetched
+            first.options &= other.options
+            first.blind = first.blind or other.blind
         self.variables, self.exported = first.variables, first.exported
         self.functions, self.arguments = first.functions, first.arguments
         self.draft, self.lost, self.fetched = first.draft, first.lost, first.fetched
+        self.options, self.blind = first.options, first.blind
 
     def value(self, name: str) -> Value | None:
         """Of a variable: set by the script, or given with the environment; None when it is not set."""
