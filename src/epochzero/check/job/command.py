@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from epochzero.check.job import kubernetes, slurm
+from epochzero.check.job import batch, kubernetes
 from epochzero.check.job.catalogue import Launcher, Option, Taken, launchers, modules, take
 from epochzero.check.job.environments import (
     conda_environment,
@@ -232,8 +232,8 @@ def _launch(
         if launcher.starts in ("command", "script") and not module:
             _program(words[0], setting)
         inner.draft = replace(inner.draft, launchers=(*inner.draft.launchers, name))
-    if launcher.starts == "batch":
-        _batch(words, taken, inner)
+    if launcher.starts == "batch" or _is_batch_file(launcher, taken.rest, inner):
+        _batch(launcher, words, taken, inner)
         return
     _apply(launcher, name, taken.options, inner)
     if launcher.environments:
@@ -254,7 +254,7 @@ def _after_subcommand(launcher: Launcher, words: Sequence[Word]) -> Sequence[Wor
     if not launcher.subcommands:
         return words
     taken = take(launcher, words)
-    if taken.rest and taken.rest[0].text in ("container", "image"):
+    if taken.rest and taken.rest[0].text in launcher.groups:
         taken = Taken(taken.options, taken.rest[1:])
     if taken.rest and taken.rest[0].text in launcher.subcommands:
         return taken.rest[1:]
@@ -571,9 +571,9 @@ def _by_first_line(words: Sequence[Word], script: Script, setting: Setting) -> N
     first = script.text.split("\n", 1)[0]
     if first.startswith("#!") and "python" in first:
         run_script_file(words, setting, "python")
-    elif words[0].place.path == COMMAND and slurm.is_batch(script.text):
-        sbatch = replace(words[0], text="sbatch")
-        _launch(launchers()["sbatch"], [sbatch, *words], setting)
+    elif words[0].place.path == COMMAND and (launcher := batch.launcher_of(script.text)):
+        submit = replace(words[0], text=launcher.names[0])
+        _launch(launcher, [submit, *words], setting)
     elif first.startswith("#!") and "sh" not in first:
         _other(words, setting)
     else:
@@ -585,20 +585,34 @@ _NOTHING_ASKED: dict[str, Any] = dict.fromkeys(
 ) | {"time_limit_s": None, "said": {}}
 
 
-def _batch(words: Sequence[Word], taken: Taken, setting: Setting) -> None:
+def _is_batch_file(launcher: Launcher, rest: Sequence[Word], setting: Setting) -> bool:
+    """Whether what is submitted is a file with the options of the batch system in it."""
+    if not launcher.directives or not rest:
+        return False
+    path = next((p for p in setting.candidates(rest[0].text) if is_file(p)), None)
+    try:
+        return path is not None and batch.launcher_of(read_text(path)) is launcher
+    except InputError:
+        return False
+
+
+def _batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: Setting) -> None:
     """``sbatch options file arguments``: options on the command line win over those of the file."""
-    launcher = launchers()["sbatch"]
     script = _read_script(taken.rest[0], setting) if taken.rest else None
     if script is None and not taken.rest and setting.input is not None:
         place = setting.input.place
         script = Script(place.path, readable(setting.input), place.line)
-    options = [*(slurm.options_of(script) if script else ()), *taken.options]
+    options = [*(batch.options_of(script, launcher) if script else ()), *taken.options]
     submitted = setting.draft
     setting.draft = replace(submitted, **_NOTHING_ASKED)  # a batch file may submit others
-    _apply(launcher, "sbatch", options, setting)
+    _apply(launcher, launcher.names[0], options, setting)
     _sets(launcher, setting)
-    asked = totals(setting.draft)
-    told = slurm.variables_of(replace(asked, folder=submitted.folder), options)
+    told: dict[str, str | None] = dict.fromkeys(launcher.submitted_from, str(submitted.folder))
+    if launcher is launchers()["sbatch"]:
+        told |= batch.variables_of(totals(setting.draft), options)
+    given = {option.name for option, _ in options}
+    if launcher.home_unless and given.isdisjoint(launcher.home_unless):
+        setting.lost = f"{launcher.names[0]} starts it in the home folder"
     environment = {**setting.draft.environment, **told}
     setting.draft = replace(setting.draft, environment=environment)
     wrap = next((value for option, value in options if option.meaning == "wrap"), None)

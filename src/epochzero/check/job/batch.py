@@ -1,4 +1,7 @@
-"""The ``#SBATCH`` lines of a batch file (sbatch(1)), and the variables that follow from them."""
+"""The lines of a batch file that are for the batch system, and the variables that follow from them.
+
+Sources: sbatch(1) of Slurm, qsub(1B) of PBS and Torque, qsub(1) of Grid Engine, bsub(1) of LSF.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,34 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from epochzero.check.job.catalogue import Option, launchers, take
+from epochzero.check.job.catalogue import Launcher, Option, launchers, take
 from epochzero.check.job.model import Job, Word
 from epochzero.check.job.setting import Script
 
-__all__ = ["is_batch", "options_of", "variables_of"]
-
-_LINE = re.compile(r"#SBATCH[ \t]+(.*)")
+__all__ = ["launcher_of", "options_of", "variables_of"]
 
 
-def is_batch(text: str) -> bool:
-    """Whether a script has ``#SBATCH`` lines."""
-    return re.search(r"^#SBATCH\s", text, re.MULTILINE) is not None
+def launcher_of(text: str) -> Launcher | None:
+    """The program that a script is written to be submitted with; None when it has no such lines."""
+    for launcher in launchers().values():
+        if _line(launcher).search(text):
+            return launcher
+    return None
 
 
-def options_of(script: Script) -> Iterator[tuple[Option, Word]]:
-    """The options of the ``#SBATCH`` lines; those after the first command do not count."""
+def _line(launcher: Launcher) -> re.Pattern[str]:
+    """A line with options: ``#SBATCH --nodes=2``; a pattern that never fits where it has none."""
+    marks = "|".join(map(re.escape, launcher.directives)) or "(?!)"
+    return re.compile(rf"^(?:{marks})[ \t]+(-.*)", re.MULTILINE)
+
+
+def options_of(script: Script, launcher: Launcher) -> Iterator[tuple[Option, Word]]:
+    """The options in a batch file; those after the first command do not count."""
+    pattern = _line(launcher)
     for row, line in enumerate(script.text.split("\n")):
         if line.strip() and not line.startswith("#"):
             return
-        found = _LINE.match(line)
+        found = pattern.match(line)
         if found is None:
             continue
         try:
@@ -33,7 +44,7 @@ def options_of(script: Script) -> Iterator[tuple[Option, Word]]:
         except ValueError:
             texts = found[1].split()
         words = [Word(text, script.place(row)) for text in texts]
-        yield from take(launchers()["sbatch"], words).options
+        yield from take(launcher, words).options
 
 
 def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, str | None]:
@@ -59,7 +70,6 @@ def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, 
         "SLURM_JOB_NAME": said.get("--job-name"),
         "SLURM_JOB_PARTITION": said.get("--partition"),
         "SLURM_MEM_PER_NODE": None if job.memory_bytes is None else str(job.memory_bytes >> 20),
-        "SLURM_SUBMIT_DIR": str(job.folder),
         "SLURM_ARRAY_TASK_ID": None,
         "SLURM_ARRAY_JOB_ID": None,
         "SLURM_ARRAY_TASK_COUNT": None,
