@@ -620,6 +620,8 @@ def _batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: Set
         _text(wrap, setting)
     elif script is not None:
         setting.arguments = tuple(taken.rest[1:])
+        if launcher.flags:
+            batch.note_directives(script, launcher, setting)
         _run_shell(replace(script, path=""), setting)
         _note_not_waited(setting)
     else:

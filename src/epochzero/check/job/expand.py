@@ -37,6 +37,9 @@ _BY_SYSTEM = re.compile(
 )
 
 
+_SYSTEMS = frozenset({"sbatch", "srun", "qsub", "bsub", "jsrun"})
+
+
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """A part of a word: whether it is known, was split into words if it has blanks, ends the word."""
@@ -370,7 +373,7 @@ def _or_default(
 
 def _on_system(setting: Setting) -> bool:
     """Whether a batch system may have set variables that are not seen here."""
-    return setting.record.given is None or bool({"sbatch", "srun"} & {*setting.draft.launchers})
+    return setting.record.given is None or bool(_SYSTEMS & {*setting.draft.launchers})
 
 
 def _changed(operator: str, value: Value | None, argument: str | None) -> str | None:
