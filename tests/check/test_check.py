@@ -61,3 +61,10 @@ def test_arguments_that_are_missing_together_are_told_once(tmp_path: Path) -> No
     (found,) = [one for one in checked.findings if one.rule == "argument-missing"]
     assert "data" in found.message
     assert "--rate" in found.message
+
+
+def test_a_hint_ends_in_one_mark(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "run.sh").write_text("python trian.py\n")
+    (found,) = check(["bash", "run.sh"], Target("a platform"), folder=tmp_path).findings
+    assert found.message.endswith("did you mean train.py?")

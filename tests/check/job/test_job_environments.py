@@ -120,6 +120,21 @@ def test_modules_are_those_of_the_environment_that_runs_the_job(tmp_path: Path) 
     ]
 
 
+def test_an_environment_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    for script, expected in (
+        ("set -e\nsource env/bin/activate\n", "error"),
+        ("source env/bin/activate\n", "warning"),
+        ("set -e\npython -m venv env\nsource env/bin/activate\n", None),
+        ("set -e\n[ -d env ] && source env/bin/activate\n", "warning"),
+    ):
+        (tmp_path / "run.sh").write_text(script + "python train.py\n")
+        checked = check(
+            ["bash", "run.sh"], folder=tmp_path, select=["environment-missing"], environment={}
+        )
+        assert [one.severity for one in checked.findings] == ([expected] if expected else [])
+
+
 def test_of_a_python_that_is_not_known_no_package_is_said_to_be_missing(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import nowhere_at_all\n")
     (tmp_path / "run.sh").write_text("module load python/3.10\npython train.py\n")

@@ -27,6 +27,8 @@ __all__ = [
 _BRINGS_PYTHON = re.compile(r"python|conda|mamba|torch|tensorflow|jax|miniforge", re.IGNORECASE)
 _FIRST_LINE = re.compile(rb"#!\s*(\S*/python[\d.]*)\s*$", re.MULTILINE)
 _CONDA_FOLDERS = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba")
+_MAKES = re.compile(r"venv\s|virtualenv|\bcreate\b|\buv\b|poetry|\bpdm\b|\brye\b|\bmake\b")
+"""What may make an environment: ``python -m venv``, ``conda create``, ``uv sync``."""
 _LOADING = frozenset({"load", "add", "swap", "switch", "restore", "use", "shell"})
 
 
@@ -72,12 +74,22 @@ def activate(words: Sequence[Word], setting: Setting) -> None:
         if os.path.basename(texts[1]) == "activate":
             prefix = Path(os.path.abspath(setting.draft.folder / texts[1])).parent.parent
             named = is_folder(prefix / "conda-meta") and texts[2:3]
+            if not is_file(prefix / "bin" / "activate"):
+                _note_missing(words[1], setting)
             _enter(setting, _conda(texts[2], setting) if named else _existing(prefix))
     elif texts[1:2] == ["activate"] and texts[0] != "pyenv":
         names = [text for text in texts[2:] if not text.startswith("-")]
         _enter(setting, _conda(names[0] if names else "base", setting))
     elif _loads_python(texts):
         _enter(setting, None)
+
+
+def _note_missing(word: Word, setting: Setting) -> None:
+    """Notes an environment that is not there, where nothing of the script may have made it."""
+    made = setting.fetched or _MAKES.search(setting.script.text)
+    if not (made or setting.lost or setting.draft.container):
+        certain = setting.sure and setting.draft.stops_at_error
+        setting.record.problem("environment", word.place, word.text, certain=certain)
 
 
 def _loads_python(texts: Sequence[str]) -> bool:

@@ -52,7 +52,7 @@ class ScriptProblem:
     Attributes:
         kind: ``syntax``, ``line ends``, ``option`` (in the place of a command), ``unset`` (a
             variable), ``root`` (a path that begins with such a variable), ``mode``, ``first line``,
-            ``interpreter``, ``pipe``, ``background``, ``directive`` (that the batch system refuses) or
+            ``interpreter``, ``pipe``, ``background``, ``environment`` (of Python, that is not there), ``directive`` (that the batch system refuses) or
             ``ignored`` (one that it does not see).
         place: where.
         text: what it is about: the variable, the word, the message of the shell.
