@@ -30,6 +30,7 @@ from epochzero.check.job.python import (
 )
 from epochzero.check.job.scripts import note_not_executable
 from epochzero.check.job.setting import (
+    AT_HOME,
     MOST_DEPTH,
     Record,
     Script,
@@ -612,7 +613,7 @@ def _batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: Set
         told |= batch.variables_of(totals(setting.draft), options)
     given = {option.name for option, _ in options}
     if launcher.home_unless and given.isdisjoint(launcher.home_unless):
-        setting.lost = f"{launcher.names[0]} starts it in the home folder"
+        setting.lost = AT_HOME
     environment = {**setting.draft.environment, **told}
     setting.draft = replace(setting.draft, environment=environment)
     wrap = next((value for option, value in options if option.meaning == "wrap"), None)

@@ -15,7 +15,17 @@ from epochzero.errors import InputError
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Function", "Record", "Script", "Setting", "Value", "is_file", "is_folder", "read_text"]
+__all__ = [
+    "AT_HOME",
+    "Function",
+    "Record",
+    "Script",
+    "Setting",
+    "Value",
+    "is_file",
+    "is_folder",
+    "read_text",
+]
 
 LARGEST_BYTES = 4 << 20
 MOST_JOBS = 100
@@ -23,6 +33,7 @@ MOST_STEPS = 5000
 MOST_DEPTH = 30
 LONGEST_VALUE = 1 << 16
 MOST_ITEMS = 1000
+AT_HOME = "the batch system starts it in the home folder"
 
 Value = Word | tuple[Word, ...]
 """Of a variable of the shell: an array is a tuple."""

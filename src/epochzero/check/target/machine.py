@@ -80,6 +80,7 @@ def this_machine(
         shared_memory_bytes=parts.ask("shared_memory_bytes", system.shared_memory, None),
         processes=limits.processes,
         open_files=limits.open_files,
+        ports=parts.ask("ports", system.ports, None),
         working_folder=parts.ask("working_folder", os.getcwd, ""),
         here=True,
         notes=tuple(parts.notes),
