@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import socket
 import time
 from pathlib import Path
 
@@ -61,3 +62,21 @@ def test_arguments_that_are_missing_together_are_told_once(tmp_path: Path) -> No
     (found,) = [one for one in checked.findings if one.rule == "argument-missing"]
     assert "data" in found.message
     assert "--rate" in found.message
+
+
+def test_a_hint_ends_in_one_mark(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "run.sh").write_text("python trian.py\n")
+    (found,) = check(["bash", "run.sh"], Target("a platform"), folder=tmp_path).findings
+    assert found.message.endswith("did you mean train.py?")
+
+
+def test_a_port_that_is_taken_on_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        option = f"--master_port={server.getsockname()[1]}"
+        for launcher, expected in ((["torchrun"], 1), (["srun", "torchrun"], 0)):
+            checked = check(
+                [*launcher, option, "train.py"], folder=tmp_path, select=["port-taken-or-fixed"]
+            )
+            assert len(checked.findings) == expected

@@ -71,7 +71,8 @@ def test_a_wrong_setting_is_named_with_its_file(tmp_path: Path, text: str, said:
 
 
 @pytest.mark.parametrize(
-    "text", ["[tool", "x = \xff", "tool = 3\n[tool.epochzero]", "[tool.epochzero]\ncheck = 1"]
+    "text",
+    ["[tool", "x = \xff", "tool = 3", "[tool]\nepochzero = 'x'", "[tool.epochzero]\ncheck = 1"],
 )
 def test_a_file_that_is_no_settings(tmp_path: Path, text: str) -> None:
     (tmp_path / "pyproject.toml").write_bytes(text.encode("latin-1"))

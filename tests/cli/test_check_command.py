@@ -101,6 +101,8 @@ def test_exit_codes(run: Command, job: Path) -> None:
         (("--", "python", "missing.py"), "missing.py"),
         (("--target", "nowhere.toml", "--", "python", "train.py"), "nowhere.toml"),
         (("--select", "undefined-nam", *COMMAND), "did you mean undefined-name"),
+        (("--select", "", *COMMAND), "names no rule"),
+        (("--ignore", " , ", *COMMAND), "names no rule"),
         (("--chdir", "nowhere", *COMMAND), "nowhere"),
         (("--odd", *COMMAND), "--odd"),
     ],

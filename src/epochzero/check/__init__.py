@@ -7,6 +7,7 @@ what will go wrong, where and in which phase.
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +22,14 @@ from epochzero.check.program.model import Program
 from epochzero.check.rules import Case, Rule, choose
 from epochzero.check.settings import read_settings
 from epochzero.check.suppress import Suppression, apply, suppressions
-from epochzero.check.target import read_target, this_machine
+from epochzero.check.target import (
+    Interpreter,
+    read_interpreter,
+    read_target,
+    running,
+    this_machine,
+    with_interpreter,
+)
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
 
@@ -54,7 +62,7 @@ def check(
     Args:
         arguments: the command line, by words, as it would be submitted.
         target: the platform, or the name or path of its description; when None the one that the
-            project's settings name, else this machine.
+            project's settings name, else this machine, with the Python that the command would find.
         folder: where the command would be given; its ``pyproject.toml`` may hold settings.
         select: ids of the rules to ask; when empty those of the settings, else all.
         ignore: ids of rules not to ask, besides those of the settings.
@@ -81,13 +89,19 @@ def _check(
         raise InputError(f"{folder}: no such folder")
     settings = read_settings(base)
     rules = choose(tuple(select) or settings.select, (*ignore, *settings.ignore))
-    platform = _platform(settings.target if target is None else target, environment)
+    named = _named(settings.target if target is None else target)
     read = read_job(tuple(arguments), base, environment)
-    programs = _in_order(_program(job, platform) for job in read.jobs)
-    answers = [answer for program in programs for answer in _asked(program, platform, rules)]
+    platforms = [named] * len(read.jobs) if named else _machines(read.jobs, environment)
+    programs = _in_order(map(_program, read.jobs, platforms))
+    answers = [
+        answer
+        for program, platform in zip(programs, platforms, strict=True)
+        for answer in _asked(program, platform, rules)
+    ]
     found = _told_once(answer for answer in answers if isinstance(answer, Finding))
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
+    unknown += _without_packages(read.jobs, platforms) if named is None else ()
     kept, suppressed = apply(
         found,
         _suppressions(programs, found, base),
@@ -96,7 +110,7 @@ def _check(
     )
     return Checked(
         jobs=tuple(_command(job) for job in read.jobs),
-        target=platform.name,
+        target=named.name if named else "this machine",
         findings=tuple(sorted(kept, key=_order)),
         unknowns=tuple(sorted(set(unknown), key=lambda one: (one.place, one.what, one.reason))),
         suppressed=tuple(suppressed),
@@ -117,14 +131,52 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _platform(target: Target | str | Path, environment: Mapping[str, str] | None) -> Target:
+def _named(target: Target | str | Path) -> Target | None:
+    """The target that is given; None for this machine."""
     if isinstance(target, Target):
         return target
-    if str(target):
-        return read_target(target)
-    if environment is not None:
-        return this_machine(environment)
-    return replace(this_machine({}), environment=None, programs=None)
+    return read_target(target) if str(target) else None
+
+
+def _machines(jobs: Sequence[Job], environment: Mapping[str, str] | None) -> list[Target]:
+    """This machine for each job, with the Python that would run it."""
+    found: dict[Interpreter | None, Target] = {}
+    for job in jobs:
+        interpreter = _interpreter(job, environment)
+        if not found:
+            machine = this_machine(environment or {}, interpreter=interpreter)
+            if environment is None:
+                machine = replace(machine, environment=None, programs=None)
+            found[interpreter] = machine if interpreter else with_interpreter(machine, None)
+        elif interpreter not in found:
+            found[interpreter] = with_interpreter(next(iter(found.values())), interpreter)
+    return [found[_interpreter(job, environment)] for job in jobs]
+
+
+def _interpreter(job: Job, environment: Mapping[str, str] | None) -> Interpreter | None:
+    """The Python that would run a job here; the one that runs this where no environment is given."""
+    if job.interpreter is None:
+        return running() if environment is None and not job.container else None
+    given = environment or {}
+    try:
+        found = read_interpreter(job.interpreter, home=given.get("HOME", ""))
+    except InputError:
+        return None
+    told = job.environment.get("PYTHONPATH", given.get("PYTHONPATH")) or ""
+    first = [os.path.join(job.folder, folder) for folder in told.split(":") if folder]
+    return replace(found, folders=(*first, *found.folders))
+
+
+def _without_packages(jobs: Sequence[Job], platforms: Sequence[Target]) -> Iterator[Unknown]:
+    """The jobs of which it is not known with which packages they run."""
+    for job, platform in zip(jobs, platforms, strict=True):
+        if platform.distributions is None:
+            reason = (
+                f"they are those of the image {job.container}; capture a target in it"
+                if job.container
+                else f"which Python `{job.program}` is cannot be told here; capture a target with it"
+            )
+            yield Unknown("which packages the job finds", reason, job.at)
 
 
 def _program(job: Job, target: Target) -> Program:
@@ -154,10 +206,12 @@ def _command(job: Job) -> str:
 def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[Finding | Unknown]:
     """The answers of all rules; one that fails does not take the others along."""
     sure = program.job.certain and program.job.complete
+    # What is wrong with a script does not depend on whether and how it runs this program.
+    own = {problem.place for problem in program.job.problems}
     for rule in rules:
         try:
             for answer in rule.check(program, target):
-                yield answer if sure else _softened(answer)
+                yield answer if sure or answer.place in own else _softened(answer)
         except Exception as error:
             reason = f"the rule itself failed: {type(error).__name__}: {error}"
             yield Unknown(rule.id, reason, Place("<command>"))

@@ -66,11 +66,11 @@ def read_settings(folder: Path) -> Settings:
             of another type, or names a rule that there is not.
     """
     file = folder / FILE
-    section: object = _toml(file) if file.is_file() else {}
-    for name in ("tool", "epochzero", "check"):
-        section = section.get(name, {}) if isinstance(section, dict) else {}
-    if not isinstance(section, dict):
-        raise InputError(f"{file}: [tool.epochzero.check] must be a table")
+    section = _toml(file) if file.is_file() else {}
+    for name in ("tool", "tool.epochzero", "tool.epochzero.check"):
+        section = section.get(name.rpartition(".")[2], {})
+        if not isinstance(section, dict):
+            raise InputError(f"{file}: {name} must be a table, not {section!r:.60}")
     try:
         return _settings(section, folder)
     except InputError as error:

@@ -18,7 +18,10 @@ FORMATS = ("text", "json", "sarif", "github", "markdown")
 
 
 def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
+    names = tuple(name.strip() for text in given for name in text.split(",") if name.strip())
+    if given and not names:
+        raise click.BadParameter("names no rule; `epochzero check --rules` lists them")
+    return names
 
 
 @click.command(

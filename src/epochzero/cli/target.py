@@ -60,6 +60,12 @@ def command() -> None:
     help="Take the packages from this list (requirements, a lock file, conda), not from here.",
 )
 @click.option(
+    "--python",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="The Python of the job, such as .venv/bin/python.  [default: the one that runs this]",
+)
+@click.option(
     "--probe", is_flag=True, help="Try whether the internet can be reached, for a second."
 )
 def capture(
@@ -67,16 +73,18 @@ def capture(
     name: str | None,
     libraries: tuple[str, ...],
     packages: Path | None,
+    python: Path | None,
     probe: bool,
 ) -> None:
     """Write what this machine is like, as the job will see it, to a target file.
 
-    Run it on the platform, in the container and with the Python of the job. Nothing is imported and
-    nothing but FILE is written. What cannot be found out is noted in the file. Values of variables
+    Run it on the platform, in the container and with the Python of the job, or name that Python:
+    it is read and not run. Nothing is imported and nothing but FILE is written. What cannot be found out is noted in the file. Values of variables
     that look like secrets are left out; look at the file before you share it.
 
     \b
     epochzero target capture -o cluster.toml
+    epochzero target capture --python .venv/bin/python -o cluster.toml
     epochzero target capture --api torch --api mylib > cluster.toml
 
     Exit code 0 when the file was written, 2 when it cannot be.
@@ -84,13 +92,19 @@ def capture(
     import platform
 
     from epochzero.check.target import capture as find
-    from epochzero.check.target import with_packages, write_target
+    from epochzero.check.target import read_interpreter, with_packages, write_target
     from epochzero.check.target.api import LIBRARIES
 
     name = name or (output.stem if output else platform.node() or "this machine")
     progress = _Progress()
+    home = os.environ.get("HOME", "")
     target = find(
-        os.environ, name=name, libraries=libraries or LIBRARIES, probe=probe, tell=progress
+        os.environ,
+        name=name,
+        interpreter=read_interpreter(python, home=home) if python else None,
+        libraries=libraries or LIBRARIES,
+        probe=probe,
+        tell=progress,
     )
     if packages is not None:
         target = with_packages(target, packages)

@@ -238,3 +238,59 @@ EOF
     assert (first.nodes, first.launchers) == (3, ("sbatch",))
     assert (first.at.path, first.at.line) == ("sweep.sh", 6)
     assert (third.argv, third.nodes, third.at.line) == (("$lr",), None, 10)
+
+
+PBS = """\
+#!/bin/bash
+#PBS -N fit
+#PBS -l select=2:ncpus=8:ngpus=4:mem=64gb,walltime=24:00:00
+#PBS -j oe
+cd $PBS_O_WORKDIR
+python train.py --job $PBS_JOBID
+"""
+
+
+@pytest.mark.parametrize("command", ["qsub job.pbs", "job.pbs", "qsub -q gpu job.pbs"])
+def test_a_batch_file_of_pbs(one: One, command: str) -> None:
+    job = one(command, {"job.pbs": PBS})
+    assert (job.launchers, job.nodes, job.gpus_per_node) == (("qsub",), 2, 4)
+    assert (job.memory_bytes, job.time_limit_s) == (64 << 30, 86400)
+    assert job.unsure == {1}
+
+
+def test_pbs_starts_in_the_home_folder(submit: Submit) -> None:
+    found = submit("qsub job.pbs", {"job.pbs": "#PBS -N fit\npython train.py\n"})
+    assert "home folder" in found.unknowns[0].reason
+    for cwd in ("#$ -cwd", "#PBS -d ."):
+        assert submit("qsub job.pbs", {"job.pbs": f"{cwd}\npython train.py\n"}).unknowns == ()
+
+
+def test_a_batch_file_of_grid_engine(one: One) -> None:
+    text = "#!/bin/bash\n#$ -cwd -l gpu=2,h_rt=3600\n#$ -pe smp 4\n#$ -t 1-3\npython train.py $SGE_TASK_ID\n"
+    job = one("qsub job.sge", {"job.sge": text})
+    assert (job.gpus_per_node, job.time_limit_s, job.unsure) == (2, 3600, {0})
+
+
+def test_a_batch_file_and_a_command_of_lsf(one: One) -> None:
+    text = '#!/bin/bash\n#BSUB -n 4\n#BSUB -W 24:00\n#BSUB -gpu "num=2"\npython train.py\n'
+    job = one("bsub job.lsf", {"job.lsf": text})
+    assert (job.processes, job.time_limit_s, job.gpus_per_node) == (4, 86400, 2)
+    assert one("bsub -n 2 python train.py --x").argv == ("--x",)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ray job submit --working-dir . -- python train.py --x",
+        "colossalai run --nproc_per_node 4 train.py --x",
+        "fabric run --devices=4 train.py --x",
+        "lightning run model --devices=4 train.py --x",
+        "composer -n 4 train.py --x",
+        "tune run --nproc_per_node 4 train.py --x",
+        "jsrun -n 4 -g 1 python train.py --x",
+    ],
+)
+def test_launchers_of_frameworks_and_systems(one: One, command: str) -> None:
+    job = one(command)
+    assert job.argv == ("--x",)
+    assert job.processes_per_node in (4, None)

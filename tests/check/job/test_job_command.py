@@ -16,7 +16,7 @@ One = Callable[..., Job]
 
 ELSEWHERE = {
     "", "optional", "folder", "folder_inside", "accelerate_config", "hostfile", "wrap", "manifest",
-    "entrypoint",
+    "entrypoint", "conda_environment",
 }  # fmt: skip
 
 

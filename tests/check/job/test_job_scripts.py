@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check.job import Job, Submission
+from epochzero.check.job import Job, Submission, read_job
 from epochzero.errors import InputError
 
 Submit = Callable[..., Submission]
@@ -287,7 +287,9 @@ def test_what_does_not_parse_is_said_and_the_rest_is_not_certain(run: Run) -> No
     found = run(
         "echo x\nfor s in 1 2; do\n    python train.py\n\nelse\n    python train.py 0\nfi\n"
     )
-    assert found.unknowns[0].reason == "its syntax is not understood"
+    (problem,) = found.jobs[0].problems
+    assert (problem.kind, problem.place.line) == ("syntax", 5)
+    assert "`else'" in problem.text
     assert not any(job.certain for job in found.jobs)
 
 
@@ -358,3 +360,69 @@ def test_what_other_machines_or_programs_start_is_said_not_to_be_followed(run: R
     found = run('ssh node2 "python train.py"\nfind . -name x | xargs -n1 python train.py\n')
     assert found.jobs == ()
     assert [unknown.what for unknown in found.unknowns] == ["`ssh`", "`xargs`"]
+
+
+def problems(found: Submission) -> list[tuple[str, int, str, bool]]:
+    return [(one.kind, one.place.line, one.text, one.certain) for one in found.jobs[0].problems]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("set -u\npython train.py $A\n", [("unset", 2, "A", True)]),
+        ("set -eu -o pipefail\npython train.py ${A}\n", [("unset", 2, "A", True)]),
+        ("set -u\nset +u\npython train.py $A\n", []),
+        ("set -u\npython train.py ${A:-a} $GIVEN $? $1 \"$@\"\n", []),
+        ("set -u\n[ -f x ] && echo $A\npython train.py\n", [("unset", 2, "A", False)]),
+        ("set -u\nread A\nfor B in 1; do python train.py $A $B; done\n", []),
+        ("set -u\nsource /etc/profile\npython train.py $A\n", []),
+        ("set -u\nmodule load cuda\npython train.py $CUDA_HOME\n", []),
+        ("python train.py $A a/$A/b $GIVEN/b\n", []),
+        ("python train.py $A/b\n", [("root", 1, "A", True)]),
+        ("set -e\npython train.py | tee log\n", [("pipe", 2, "tee", False)]),
+        ("set -e\nset -o pipefail\npython train.py | tee log\n", []),
+        ("python train.py \\ \n  --lr 1\n", [("option", 2, "--lr", True)]),
+        ("python train.py\necho \"it is\n", [("syntax", 2, "unexpected EOF while looking for matching "
+          "`\"'", True)]),
+        ("python train.py --name a\r\n", [("line ends", 1, "run.sh", False)]),
+        ("python train.py\r\n", [("line ends", 1, "run.sh", True)]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_script(run: Run, text: str, expected: list[object]) -> None:
+    assert problems(run(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "mode", "expected"),
+    [
+        ("#!/usr/bin/env python3\n", 0o644, [("mode", 1, "./fit.py", True)]),
+        ("import os\n", 0o755, [("first line", 1, "./fit.py", True)]),
+        ("#!/usr/bin/env python3\r\n", 0o755, [("line ends", 1, "./fit.py", True)]),
+        ("#!/usr/bin/env python3\n", 0o755, [("interpreter", 1, "python3", True)]),
+        (
+            "#!/opt/conda/bin/python -u\n",
+            0o755,
+            [("interpreter", 1, "/opt/conda/bin/python", True)],
+        ),
+    ],
+)
+def test_a_script_that_is_run_by_its_name(
+    tmp_path: Path, first: str, mode: int, expected: list[object]
+) -> None:
+    (tmp_path / "fit.py").write_text(first)
+    (tmp_path / "fit.py").chmod(mode)
+    (tmp_path / "run.sh").write_text("./fit.py\n")
+    assert problems(read_job(["bash", "run.sh"], tmp_path)) == expected
+    alone = read_job(["./fit.py"], tmp_path).jobs[0].problems
+    assert not any(one.certain for one in alone)
+
+
+def test_what_a_batch_script_leaves_in_the_background(submit: Submit) -> None:
+    for text, expected in (
+        ("python train.py &\n", [("background", 1, "python train.py", True)]),
+        ("python train.py &\nsrun hostname\n", [("background", 1, "python train.py", False)]),
+        ("python train.py &\nwait\n", []),
+        ("python train.py\nnvidia-smi &\n", []),
+    ):
+        assert problems(submit("sbatch job.slurm", {"job.slurm": text})) == expected
+    assert problems(submit("bash job.slurm", {"job.slurm": "python train.py &\n"})) == []

@@ -256,3 +256,8 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     for each in (text, f"format = 1\n{text}", f"format = 1\napi_packed = '''{text}'''"):
         with suppress(InputError):
             parse_target(each)
+
+
+def test_a_misspelt_key_names_the_one_that_is_meant() -> None:
+    with pytest.raises(InputError, match="pyhton: unknown key; did you mean python"):
+        parse_target('format = 1\npyhton = "3.11"\n')

@@ -9,6 +9,9 @@ from pathlib import Path
 from epochzero.check.target import parse_target, read_target, write_target
 from epochzero.check.target.model import GPU, Distribution, Mount, Network, Target, User
 
+OF_THIS_MACHINE = ("here", "ports")
+"""What no file says: it is asked when a job is checked on the machine on which it would run."""
+
 
 def guide(repository: Path) -> str:
     return (repository / "docs/target.md").read_text(encoding="utf-8")
@@ -22,7 +25,7 @@ def test_the_example_is_read(repository: Path, tmp_path: Path) -> None:
     target = read_target(path)
     assert parse_target(write_target(target)) == target
     for field in fields(Target):
-        if field.name != "here":
+        if field.name not in OF_THIS_MACHINE:
             assert getattr(target, field.name) not in (None, "", ()), field.name
 
 
@@ -30,5 +33,7 @@ def test_every_key_is_named(repository: Path) -> None:
     text = guide(repository)
     for described in (Target, GPU, Mount, Network, User, Distribution):
         for field in fields(described):
-            if (described, field.name) not in {(Target, "here"), (Distribution, "name")}:
+            if described is Target and field.name in OF_THIS_MACHINE:
+                continue
+            if (described, field.name) != (Distribution, "name"):
                 assert f"`{field.name}`" in text, field.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from epochzero.check.target import parse_target, this_machine, write_target
 from epochzero.check.target import system as system_
 from epochzero.check.target.model import Mount
-from epochzero.check.target.system import limits, mounts_of, without_secrets
+from epochzero.check.target.system import limits, mounts_of, ports, without_secrets
 from epochzero.check.target.torch_build import TorchBuild, torch_build
 
 GIB = 1 << 30
@@ -28,6 +29,17 @@ def test_this_machine() -> None:
     assert found.working_folder == os.getcwd()
     assert found.mounts
     assert found.memory_bytes
+
+
+def test_the_ports_at_which_something_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert port in (ports() or ())
+    assert port not in (ports() or ())
+
+
+def test_without_the_tables_of_the_kernel_no_port_is_known(tmp_path: Path) -> None:
+    assert ports(tmp_path) is None
 
 
 def test_what_is_captured_can_be_read_on_another_machine() -> None:

@@ -51,6 +51,12 @@ class Launcher:
         assignments: whether ``A=1`` may stand before the command.
         sees_folder: whether a container sees the current folder.
         runs_scripts: whether a Python file may stand in the place of a command.
+        groups: words that may stand before the subcommand: ``ray job submit``.
+        directives: how lines of a batch file begin that hold its options.
+        flags: options without a value, where all of them are listed.
+        submitted_from: variables that it sets to the folder in which it is called.
+        home_unless: options without which the job starts in the home folder; empty where it does not.
+        environments: folders of the project in which it keeps the Python that it starts.
     """
 
     names: tuple[str, ...]
@@ -66,6 +72,12 @@ class Launcher:
     assignments: bool = False
     sees_folder: bool = False
     runs_scripts: bool = False
+    groups: tuple[str, ...] = ()
+    directives: tuple[str, ...] = ()
+    flags: frozenset[str] = frozenset()
+    submitted_from: tuple[str, ...] = ()
+    home_unless: tuple[str, ...] = ()
+    environments: tuple[str, ...] = ()
 
 
 @cache
@@ -105,6 +117,12 @@ def _launcher(text: str) -> Launcher:
         assignments=raw.get("assignments", False),
         sees_folder=raw.get("sees_folder", False),
         runs_scripts=raw.get("runs_scripts", False),
+        groups=tuple(raw.get("groups", ())),
+        flags=frozenset(raw.get("flags", ())),
+        directives=tuple(raw.get("directives", ())),
+        submitted_from=tuple(raw.get("submitted_from", ())),
+        home_unless=tuple(raw.get("home_unless", ())),
+        environments=tuple(raw.get("environments", ())),
     )
 
 

@@ -11,8 +11,13 @@ from typing import Any
 
 import yaml
 
-from epochzero.check.job import kubernetes, slurm
+from epochzero.check.job import batch, kubernetes
 from epochzero.check.job.catalogue import Launcher, Option, Taken, launchers, modules, take
+from epochzero.check.job.environments import (
+    conda_environment,
+    interpreter_of_script,
+    project_environment,
+)
 from epochzero.check.job.meanings import MEANINGS, totals, with_said
 from epochzero.check.job.model import COMMAND, Source, Word
 from epochzero.check.job.python import (
@@ -23,7 +28,9 @@ from epochzero.check.job.python import (
     run_script_file,
     split,
 )
+from epochzero.check.job.scripts import note_not_executable
 from epochzero.check.job.setting import (
+    AT_HOME,
     MOST_DEPTH,
     Record,
     Script,
@@ -32,7 +39,7 @@ from epochzero.check.job.setting import (
     is_folder,
     read_text,
 )
-from epochzero.check.job.shell import BUILTINS, readable, run_script
+from epochzero.check.job.shell import BUILTINS, readable, run_script, switch
 from epochzero.errors import InputError
 
 __all__ = ["follow"]
@@ -185,6 +192,7 @@ def _inner(setting: Setting) -> Setting:
     """The setting of what a launcher starts."""
     inner = setting.fork()
     inner.depth += 1
+    inner.options = frozenset()
     return inner
 
 
@@ -225,10 +233,15 @@ def _launch(
         if launcher.starts in ("command", "script") and not module:
             _program(words[0], setting)
         inner.draft = replace(inner.draft, launchers=(*inner.draft.launchers, name))
-    if launcher.starts == "batch":
-        _batch(words, taken, inner)
+    if launcher.starts == "batch" or _is_batch_file(launcher, taken.rest, inner):
+        _batch(launcher, words, taken, inner)
         return
     _apply(launcher, name, taken.options, inner)
+    if launcher.environments:
+        project_environment(launcher.environments, inner)
+    if launcher.starts == "script" and not module:
+        interpreter = interpreter_of_script(words[0], inner)
+        inner.draft = replace(inner.draft, interpreter=interpreter)
     operands, rest = taken.rest[: len(launcher.operands)], taken.rest[len(launcher.operands) :]
     for meaning, value in zip(launcher.operands, operands, strict=False):
         if meaning in MEANINGS:
@@ -242,7 +255,7 @@ def _after_subcommand(launcher: Launcher, words: Sequence[Word]) -> Sequence[Wor
     if not launcher.subcommands:
         return words
     taken = take(launcher, words)
-    if taken.rest and taken.rest[0].text in ("container", "image"):
+    if taken.rest and taken.rest[0].text in launcher.groups:
         taken = Taken(taken.options, taken.rest[1:])
     if taken.rest and taken.rest[0].text in launcher.subcommands:
         return taken.rest[1:]
@@ -358,6 +371,7 @@ _FILES: dict[str, Callable[[Word, Setting], None]] = {
     "folder": _folder,
     "accelerate_config": _accelerate_config,
     "hostfile": _hostfile,
+    "conda_environment": conda_environment,
 }
 
 
@@ -432,15 +446,12 @@ def _notebook(words: Sequence[Word], setting: Setting) -> None:
 def _shell(words: Sequence[Word], setting: Setting) -> None:
     """``bash x.sh args``, ``bash -c "..."``."""
     at = 1
-    stops = False
     while at < len(words) and words[at].text[:1] in ("-", "+"):
         text = words[at].text
-        at += 2 if text in _SHELL_VALUES else 1
-        stops = stops or (text[:1] == "-" and text[1:2] != "-" and "e" in text)
+        at += 2 if text in _SHELL_VALUES or (text[-1:] == "o" and text[:2] != "--") else 1
         if text[:2] != "--" and "c" in text and at < len(words):
-            inner = _inner(setting)
+            inner = _started_with(words[1:at], setting)
             inner.arguments = tuple(words[at + 2 :])
-            inner.draft = replace(inner.draft, stops_at_error=stops)
             _text(words[at], inner, words[at + 1].text if at + 1 < len(words) else "")
             return
     if at >= len(words) and setting.input is not None:
@@ -450,10 +461,17 @@ def _shell(words: Sequence[Word], setting: Setting) -> None:
         reason = "its commands stand on its standard input"
         setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
         return
-    inner = _inner(setting)
-    inner.draft = replace(inner.draft, stops_at_error=stops)
+    inner = _started_with(words[1:at], setting)
     _shell_file(words[at:], inner)
     setting.fetched = setting.fetched or inner.fetched
+
+
+def _started_with(switches: Sequence[Word], setting: Setting) -> Setting:
+    """The setting of a shell that is started with options: ``bash -eu``."""
+    inner = _inner(setting)
+    inner.draft = replace(inner.draft, stops_at_error=False)
+    switch([word.text for word in switches], inner)
+    return inner
 
 
 def _text(word: Word, setting: Setting, name: str = "") -> None:
@@ -472,8 +490,8 @@ def _shell_file(words: Sequence[Word], setting: Setting) -> None:
     if script is None:
         return
     first = script.text.split("\n", 1)[0]
-    if first.startswith("#!") and re.search(r"sh\s+-\w*e", first) and words[0].text[:1] in "./":
-        setting.draft = replace(setting.draft, stops_at_error=True)
+    if first.startswith("#!") and words[0].text[:1] in "./":
+        switch(first.split()[1:], setting)
     setting.arguments = tuple(words[1:])
     _run_shell(script, setting)
 
@@ -518,6 +536,8 @@ def _file(words: Sequence[Word], setting: Setting) -> None:
     word = words[0]
     path = next((p for p in setting.candidates(word.text) if is_file(p)), None)
     suffix = os.path.splitext(word.text)[1]
+    if path is not None and "/" in word.text:
+        note_not_executable(word, path, setting)
     if path is not None and word.place.path != COMMAND:
         _program(word, setting)
     if path is None and ("/" in word.text and suffix == ""):
@@ -552,9 +572,9 @@ def _by_first_line(words: Sequence[Word], script: Script, setting: Setting) -> N
     first = script.text.split("\n", 1)[0]
     if first.startswith("#!") and "python" in first:
         run_script_file(words, setting, "python")
-    elif words[0].place.path == COMMAND and slurm.is_batch(script.text):
-        sbatch = replace(words[0], text="sbatch")
-        _launch(launchers()["sbatch"], [sbatch, *words], setting)
+    elif words[0].place.path == COMMAND and (launcher := batch.launcher_of(script.text)):
+        submit = replace(words[0], text=launcher.names[0])
+        _launch(launcher, [submit, *words], setting)
     elif first.startswith("#!") and "sh" not in first:
         _other(words, setting)
     else:
@@ -566,20 +586,34 @@ _NOTHING_ASKED: dict[str, Any] = dict.fromkeys(
 ) | {"time_limit_s": None, "said": {}}
 
 
-def _batch(words: Sequence[Word], taken: Taken, setting: Setting) -> None:
+def _is_batch_file(launcher: Launcher, rest: Sequence[Word], setting: Setting) -> bool:
+    """Whether what is submitted is a file with the options of the batch system in it."""
+    if not launcher.directives or not rest:
+        return False
+    path = next((p for p in setting.candidates(rest[0].text) if is_file(p)), None)
+    try:
+        return path is not None and batch.launcher_of(read_text(path)) is launcher
+    except InputError:
+        return False
+
+
+def _batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: Setting) -> None:
     """``sbatch options file arguments``: options on the command line win over those of the file."""
-    launcher = launchers()["sbatch"]
     script = _read_script(taken.rest[0], setting) if taken.rest else None
     if script is None and not taken.rest and setting.input is not None:
         place = setting.input.place
         script = Script(place.path, readable(setting.input), place.line)
-    options = [*(slurm.options_of(script) if script else ()), *taken.options]
+    options = [*(batch.options_of(script, launcher) if script else ()), *taken.options]
     submitted = setting.draft
     setting.draft = replace(submitted, **_NOTHING_ASKED)  # a batch file may submit others
-    _apply(launcher, "sbatch", options, setting)
+    _apply(launcher, launcher.names[0], options, setting)
     _sets(launcher, setting)
-    asked = totals(setting.draft)
-    told = slurm.variables_of(replace(asked, folder=submitted.folder), options)
+    told: dict[str, str | None] = dict.fromkeys(launcher.submitted_from, str(submitted.folder))
+    if launcher is launchers()["sbatch"]:
+        told |= batch.variables_of(totals(setting.draft), options)
+    given = {option.name for option, _ in options}
+    if launcher.home_unless and given.isdisjoint(launcher.home_unless):
+        setting.lost = AT_HOME
     environment = {**setting.draft.environment, **told}
     setting.draft = replace(setting.draft, environment=environment)
     wrap = next((value for option, value in options if option.meaning == "wrap"), None)
@@ -587,10 +621,22 @@ def _batch(words: Sequence[Word], taken: Taken, setting: Setting) -> None:
         _text(wrap, setting)
     elif script is not None:
         setting.arguments = tuple(taken.rest[1:])
+        if launcher.flags:
+            batch.note_directives(script, launcher, setting)
         _run_shell(replace(script, path=""), setting)
+        _note_not_waited(setting)
     else:
         reason = "its batch file stands on its standard input"
         setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
+
+
+def _note_not_waited(setting: Setting) -> None:
+    """Notes what a batch script leaves in the background, which ends with it."""
+    record = setting.record
+    for source, started in record.background:
+        certain = setting.sure and started == record.started()
+        record.problem("background", source.place, source.text, certain=certain)
+    record.background.clear()
 
 
 def _manifest(word: Word, setting: Setting) -> None:

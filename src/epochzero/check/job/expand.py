@@ -31,8 +31,13 @@ _QUOTED_ESCAPE = re.compile(r'\\([$`"\\\n])')
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 _BY_SYSTEM = re.compile(
-    r"(SLURM|PBS|OMPI|PMI|PMIX|LSB|SGE)_\w+|RANDOM|SECONDS|HOSTNAME|EPOCHSECONDS|UID|BASHPID|LINENO"
+    r"(SLURM|PBS|OMPI|PMI|PMIX|LSB|SGE|CONDA|MAMBA|COMP)_\w+|BASH\w*|RANDOM|SECONDS|HOSTNAME|E?UID"
+    r"|EPOCH\w+|LINENO|PPID|OSTYPE|HOSTTYPE|MACHTYPE|IFS|OPTIND|OPTARG|PIPESTATUS|FUNCNAME|SHLVL"
+    r"|GROUPS|REPLY|COLUMNS|LINES|OLDPWD|DIRSTACK|_"
 )
+
+
+_SYSTEMS = frozenset({"sbatch", "srun", "qsub", "bsub", "jsrun"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +207,25 @@ def _ansi(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
 def _variable(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
     source = text_of(node).lstrip()
     name = source.lstrip("$")
-    return _of_value(name, _look_up(name, setting), source, quoted, every=name in "@*")
+    value = _look_up(name, setting)
+    _note_unset(name, value, node, setting)
+    return _of_value(name, value, source, quoted, every=name in "@*")
+
+
+def _note_unset(name: str, value: Value | None, node: Node, setting: Setting) -> None:
+    """Notes a variable that nothing sets, where that matters."""
+    known = setting.record.given is not None and not setting.blind
+    if value is not None or not known or not name.isidentifier() or _BY_SYSTEM.fullmatch(name):
+        return
+    place = setting.script.place(*node.start_point)
+    if "nounset" in setting.options:
+        setting.record.problem("unset", place, name, certain=setting.sure)
+    elif node.parent is not None:
+        around = node.parent.text or b""
+        before = around[: node.start_byte - node.parent.start_byte]
+        after = around[node.end_byte - node.parent.start_byte :]
+        if after[:1] == b"/" and before in (b"", b'"'):
+            setting.record.problem("root", place, name, certain=setting.sure)
 
 
 def _of_value(
@@ -261,6 +284,7 @@ def _expansion(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
         return _length(value, unknown)
     operator = next((c for c in node.children if c.start_byte >= subject.end_byte), None)
     if operator is None or operator.type == "}":
+        _note_unset(name, value, node, setting)
         return _of_value(name, value, source, quoted, every=every)
     given = _mixed(node, operator.end_byte, node.end_byte - 1, setting)
     argument = None
@@ -349,7 +373,7 @@ def _or_default(
 
 def _on_system(setting: Setting) -> bool:
     """Whether a batch system may have set variables that are not seen here."""
-    return setting.record.given is None or bool({"sbatch", "srun"} & {*setting.draft.launchers})
+    return setting.record.given is None or bool(_SYSTEMS & {*setting.draft.launchers})
 
 
 def _changed(operator: str, value: Value | None, argument: str | None) -> str | None:

@@ -135,6 +135,38 @@ def _slurm_time(job: Job, value: Word) -> Job:
     return replace(job, time_limit_s=slurm_seconds(value.text) or None)
 
 
+def _lsf_time(job: Job, value: Word) -> Job:
+    """``90`` minutes or ``24:00`` hours and minutes."""
+    return replace(
+        job, time_limit_s=slurm_seconds(f"0-{value.text}" if ":" in value.text else value.text)
+    )
+
+
+def _lsf_gpu(job: Job, value: Word) -> Job:
+    """``num=4:mode=exclusive_process``, per host."""
+    found = re.search(r"\bnum=(\d{1,6})", value.text)
+    return replace(job, gpus_per_node=int(found[1])) if found and value.known else job
+
+
+def _resources(job: Job, value: Word) -> Job:
+    """``select=2:ncpus=8:ngpus=4,walltime=24:00:00`` of PBS, ``gpu=1,h_rt=3600`` of Grid Engine."""
+    if not value.known:
+        return job
+    for part in re.split("[,:](?=[a-z_]+=)", value.text):
+        name, _, text = part.partition("=")
+        if name in ("walltime", "h_rt"):
+            clock = [int(each) for each in text.split(":") if _is_count(each)]
+            seconds = sum(each * 60**at for at, each in enumerate(reversed(clock)))
+            job = replace(job, time_limit_s=float(seconds) or None)
+        elif name in ("nodes", "select"):
+            job = replace(job, nodes=count_of(text))
+        elif name in ("ngpus", "gpus", "gpu"):
+            job = replace(job, gpus_per_node=count_of(text))
+        elif name == "mem":
+            job = replace(job, memory_bytes=bytes_of(text) or None)
+    return job
+
+
 def _duration(job: Job, value: Word) -> Job:
     limits = [limit for limit in (seconds_of(value.text), job.time_limit_s) if limit]
     return replace(job, time_limit_s=min(limits, default=None))
@@ -225,6 +257,9 @@ MEANINGS: Mapping[str, Callable[[Job, Word], Job]] = {
     "shared_memory": _shared_memory,
     "slurm_time": _slurm_time,
     "duration": _duration,
+    "lsf_time": _lsf_time,
+    "lsf_gpu": _lsf_gpu,
+    "resources": _resources,
     "output": _output,
     "environment": _environment,
     "environments": _environments,

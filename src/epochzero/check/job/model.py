@@ -8,7 +8,7 @@ from pathlib import Path
 
 from epochzero.check.findings import Place, Unknown
 
-__all__ = ["COMMAND", "Job", "Source", "Submission", "Word"]
+__all__ = ["COMMAND", "Job", "ScriptProblem", "Source", "Submission", "Word"]
 
 COMMAND = "<command>"
 """The path of places on the command line itself."""
@@ -45,6 +45,26 @@ class Word:
     parts: tuple[tuple[str, bool], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ScriptProblem:
+    """Something in a script of the shell that goes wrong, whatever it runs.
+
+    Attributes:
+        kind: ``syntax``, ``line ends``, ``option`` (in the place of a command), ``unset`` (a
+            variable), ``root`` (a path that begins with such a variable), ``mode``, ``first line``,
+            ``interpreter``, ``pipe``, ``background``, ``environment`` (of Python, that is not there), ``directive`` (that the batch system refuses),
+            ``ignored`` (one that it does not see), or ``home`` (a script that is looked for there).
+        place: where.
+        text: what it is about: the variable, the word, the message of the shell.
+        certain: whether it is surely reached and fails.
+    """
+
+    kind: str
+    place: Place
+    text: str
+    certain: bool
+
+
 @dataclass(frozen=True)
 class Job:
     """A Python program with its arguments, as the launchers in front of it start it.
@@ -74,11 +94,15 @@ class Job:
         installs: arguments of each ``pip install`` that the job runs before the program.
         activated: what its script activates before the program (``module load cuda``,
             ``conda activate e``, ``source venv/bin/activate``).
+        prefix: folder of the Python environment that is active (``.venv``, one of conda's); empty
+            for none that the command says, None where it is not known which.
+        interpreter: the Python of this machine that runs it, absolute; None where that cannot be told.
         entered: folders that its script changes to before the program, as written.
         programs: other programs that the job's script surely calls, launchers and scripts among
             them, before or after, with where it does.
         writes: files that its script or launcher writes: output that is redirected, logs.
         makes: folders that its script makes.
+        problems: what goes wrong in its scripts themselves.
         stops_at_error: whether its script ends at the first command that fails (``set -e``).
         said: where launcher arguments stand, by name (``--nproc_per_node``, ``--gres``), for places of
             findings; by launcher and name (``sbatch --nodes``) too, since launchers share names.
@@ -116,10 +140,13 @@ class Job:
     working_folder: str = ""
     installs: tuple[Source, ...] = ()
     activated: tuple[Source, ...] = ()
+    prefix: str | None = ""
+    interpreter: Path | None = None
     entered: tuple[Source, ...] = ()
     programs: tuple[Source, ...] = ()
     writes: tuple[Source, ...] = ()
     makes: tuple[Source, ...] = ()
+    problems: tuple[ScriptProblem, ...] = ()
     stops_at_error: bool = False
     said: Mapping[str, Source] = field(default_factory=dict)
     command: str = ""

@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from epochzero.check.findings import Place
+from epochzero.check.job.environments import interpreter_of
 from epochzero.check.job.meanings import totals
 from epochzero.check.job.model import COMMAND, Job, Source, Word
-from epochzero.check.job.setting import Setting, is_file, is_folder, read_text
+from epochzero.check.job.setting import AT_HOME, Setting, is_file, is_folder, read_text
 from epochzero.errors import InputError
 
 __all__ = ["is_python", "nearest", "run_module", "run_script_file", "split"]
@@ -142,6 +143,7 @@ def _job(words: Sequence[Word], setting: Setting, program: str) -> Job:
         setting.draft,
         argv=tuple(word.text for word in arguments),
         program=program,
+        interpreter=interpreter_of(program, setting),
         environment=setting.environment(),
         said={**setting.told(), **setting.draft.said},
         at=words[0].place,
@@ -179,10 +181,21 @@ def _find_script(word: Word, setting: Setting) -> Path | None:
             found = _entry(Path(os.path.abspath(base.joinpath(*parts[skip:]))))
             if found is not None:
                 reason = setting.lost or "it lies where this machine cannot see it"
+                if setting.lost == AT_HOME and not os.path.isabs(word.text):
+                    _note_at_home(word, setting)
                 told = f"{reason}; {setting.label(found)} is taken to be its copy"
                 setting.record.unknown(f"the script {word.text}", told, word.place)
                 return found
     return None
+
+
+def _note_at_home(word: Word, setting: Setting) -> None:
+    """Notes a script that is looked for in the home folder, and is not there as far as that is known."""
+    home = setting.value("HOME")
+    folder = home.text if isinstance(home, Word) and home.known else ""
+    if not folder or not is_file(Path(folder, word.text)):
+        certain = setting.sure and bool(folder)
+        setting.record.problem("home", word.place, word.text, certain=certain)
 
 
 def _entry(path: Path) -> Path | None:

@@ -9,13 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.check.findings import Place, Unknown
-from epochzero.check.job.model import COMMAND, Job, Source, Word
+from epochzero.check.job.model import COMMAND, Job, ScriptProblem, Source, Word
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Function", "Record", "Script", "Setting", "Value", "is_file", "is_folder", "read_text"]
+__all__ = [
+    "AT_HOME",
+    "Function",
+    "Record",
+    "Script",
+    "Setting",
+    "Value",
+    "is_file",
+    "is_folder",
+    "read_text",
+]
 
 LARGEST_BYTES = 4 << 20
 MOST_JOBS = 100
@@ -23,6 +33,7 @@ MOST_STEPS = 5000
 MOST_DEPTH = 30
 LONGEST_VALUE = 1 << 16
 MOST_ITEMS = 1000
+AT_HOME = "the batch system starts it in the home folder"
 
 Value = Word | tuple[Word, ...]
 """Of a variable of the shell: an array is a tuple."""
@@ -110,6 +121,8 @@ class Record:
         root: the folder from which it is submitted, absolute.
         given: the environment in which it is submitted; None when it is not known.
         command: the whole, for people.
+        background: what was started in the background and not waited for, each with how many
+            programs were started so far.
     """
 
     root: Path
@@ -120,6 +133,8 @@ class Record:
     programs: list[Source] = field(default_factory=list)
     writes: list[Source] = field(default_factory=list)
     makes: list[Source] = field(default_factory=list)
+    problems: list[ScriptProblem] = field(default_factory=list)
+    background: list[tuple[Source, int]] = field(default_factory=list)
     steps: int = 0
     full: bool = False
 
@@ -129,6 +144,16 @@ class Record:
         if found not in self.unknowns:
             self.unknowns.append(found)
 
+    def problem(self, kind: str, place: Place, text: str, *, certain: bool) -> None:
+        """Notes what goes wrong in a script, once."""
+        found = ScriptProblem(kind, place, text, certain)
+        if found not in self.problems:
+            self.problems.append(found)
+
+    def started(self) -> int:
+        """How many programs were started so far."""
+        return len(self.jobs) + len(self.programs)
+
     def whole(self) -> list[Job]:
         """The jobs, each with what all of its script does, before and after it."""
         return [
@@ -137,6 +162,7 @@ class Record:
                 programs=(*job.programs, *self.programs),
                 writes=(*job.writes, *self.writes),
                 makes=(*job.makes, *self.makes),
+                problems=(*job.problems, *self.problems),
             )
             for job in self.jobs
         ]
@@ -167,6 +193,8 @@ class Setting:
         sure: whether commands here are surely run.
         lost: why the current folder is not known; empty when it is.
         fetched: what may have made files that are not there yet: ``git``; empty for nothing.
+        options: of the shell that are on: ``nounset``, ``pipefail``.
+        blind: whether something that is not read may have set variables or defined functions.
         input: what the command is given as its input by a here-document; None for anything else.
         depth: of scripts, functions and launchers within one another.
     """
@@ -182,6 +210,8 @@ class Setting:
     sure: bool = True
     lost: str = ""
     fetched: str = ""
+    options: frozenset[str] = frozenset()
+    blind: bool = False
     input: Word | None = None
     depth: int = 0
 
@@ -205,13 +235,18 @@ class Setting:
             _blur(first.variables, other.variables)
             if other.draft.folder != first.draft.folder:
                 first.lost = "it depends on a condition that is not known"
+            if other.draft.prefix != first.draft.prefix:
+                first.draft = replace(first.draft, prefix=None)
             first.lost = first.lost or other.lost
             first.exported |= other.exported
             first.functions = {**other.functions, **first.functions}
             first.fetched = first.fetched or other.fetched
+            first.options &= other.options
+            first.blind = first.blind or other.blind
         self.variables, self.exported = first.variables, first.exported
         self.functions, self.arguments = first.functions, first.arguments
         self.draft, self.lost, self.fetched = first.draft, first.lost, first.fetched
+        self.options, self.blind = first.options, first.blind
 
     def value(self, name: str) -> Value | None:
         """Of a variable: set by the script, or given with the environment; None when it is not set."""

@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING
 import tree_sitter_bash
 from tree_sitter import Language, Parser
 
+from epochzero.check.job.environments import activate
 from epochzero.check.job.expand import arithmetic, between, one, text_of, words_of
 from epochzero.check.job.model import Source, Word
+from epochzero.check.job.scripts import fault_of, note_line_ends
 from epochzero.check.job.setting import MOST_DEPTH, MOST_ITEMS, Function, Script, Setting, read_text
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["BUILTINS", "readable", "run_script"]
+__all__ = ["BUILTINS", "readable", "run_script", "switch"]
 
 Outcome = Enum("Outcome", ["TRUE", "FALSE", "MAYBE", "DONE"])
 """Of a command: known, not known, or that of a command that is taken to succeed."""
@@ -35,6 +37,7 @@ Follow = Callable[[Sequence[Word], Setting], None]
 """What is done with a command that is not the shell's own."""
 
 MOST_ROUNDS = 1000
+_LETTERS = {"e": "errexit", "u": "nounset"}
 _NAME = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}")
 _WRITING = frozenset({">", ">>", "&>", "&>>", ">|"})
 
@@ -67,11 +70,8 @@ def run_script(script: Script, setting: Setting, follow: Follow) -> None:
     setting.script = script
     setting.depth += 1
     tree = _parser().parse(script.text.encode("utf-8", errors="replace"))
-    if tree.root_node.has_error:
-        row = _first_error(tree.root_node)
-        setting.record.unknown(
-            "the shell script", "its syntax is not understood", script.place(row)
-        )
+    if not note_line_ends(script, setting) and tree.root_node.has_error:
+        _note_fault(script, _first_error(tree.root_node), setting)
     try:
         _Walk(setting, follow).program(tree.root_node.children)
     except RecursionError:
@@ -80,6 +80,18 @@ def run_script(script: Script, setting: Setting, follow: Follow) -> None:
     setting.depth -= 1
     if setting.left == "return":
         setting.left = ""
+
+
+def _note_fault(script: Script, row: int, setting: Setting) -> None:
+    """Notes what bash itself says of a script that is not understood here."""
+    found = fault_of(script.text)
+    if found is None:
+        reason = "its syntax is not understood"
+        setting.record.unknown("the shell script", reason, script.place(row))
+    else:
+        line, message = found
+        place = script.place(line - 1)
+        setting.record.problem("syntax", place, message, certain=setting.sure)
 
 
 def _first_error(node: Node) -> int:
@@ -105,8 +117,23 @@ class _Walk:
             if self.setting.left:
                 break
             if node.is_named and node.type != "comment":
+                started = len(self.setting.record.jobs)
                 outcome = self.one(node)
+                if node.next_sibling is not None and node.next_sibling.type == "&":
+                    self.in_background(node, started)
         return outcome
+
+    def in_background(self, node: Node, started: int) -> None:
+        """Notes a job that was started in the background."""
+        record = self.setting.record
+        if len(record.jobs) > started:
+            place = self.setting.script.place(*node.start_point)
+            record.background.append((Source(place, text_of(node)), record.started()))
+
+    def wait(self, words: Sequence[Word]) -> Outcome:
+        """``wait``."""
+        self.setting.record.background.clear()
+        return Outcome.DONE
 
     def program(self, nodes: Sequence[Node]) -> None:
         """A whole script; from what is not understood on, nothing is certain."""
@@ -174,11 +201,22 @@ class _Walk:
     def pipeline(self, node: Node) -> Outcome:
         """``a | b``: each a shell of its own."""
         outcome = Outcome.DONE
+        record = self.setting.record
+        started = len(record.jobs)
         for child in node.named_children:
+            if child.id == node.named_children[-1].id and len(record.jobs) > started:
+                self.hides_failure(node)
             inner = self.setting.fork()
             outcome = _Walk(inner, self.follow).one(child)
             self.setting.fetched = self.setting.fetched or inner.fetched
         return outcome
+
+    def hides_failure(self, node: Node) -> None:
+        """Notes a pipeline whose outcome is that of its last command, where failures are to end it."""
+        if self.setting.draft.stops_at_error and "pipefail" not in self.setting.options:
+            place = self.setting.script.place(*node.start_point)
+            last = text_of(node.named_children[-1]).split()[0]
+            self.setting.record.problem("pipe", place, last, certain=False)
 
     def redirected(self, node: Node) -> Outcome:
         """A statement whose output goes to files."""
@@ -496,6 +534,9 @@ class _Walk:
             return Outcome.DONE
         if name in ("command", "type", "hash") and any(w.text in ("-v", "-V") for w in words[1:2]):
             return Outcome.MAYBE
+        if words[0].known and re.match(r"--?[A-Za-z]", name):
+            self.setting.record.problem("option", words[0].place, name, certain=self.setting.sure)
+            return Outcome.MAYBE
         self.follow(words, self.setting)
         if name == "exec" and len(words) > 1:
             self.setting.left = "exit"
@@ -559,6 +600,7 @@ class _Walk:
         except InputError as error:
             reason = str(error).removeprefix(f"{path}: ")
             setting.record.unknown(f"`source {word.text}`", reason, word.place)
+            setting.blind = True
             return Outcome.DONE
         before = setting.arguments
         setting.arguments = tuple(words[2:]) or before
@@ -571,6 +613,8 @@ class _Walk:
         draft = self.setting.draft
         found = Source(words[0].place, " ".join(word.text for word in words))
         self.setting.draft = replace(draft, activated=(*draft.activated, found))
+        activate(words, self.setting)
+        self.setting.blind = True
         return Outcome.DONE
 
     def conda(self, words: Sequence[Word]) -> Outcome:
@@ -585,11 +629,7 @@ class _Walk:
         texts = [word.text for word in words]
         if "--" in texts:
             self.setting.arguments = tuple(words[texts.index("--") + 1 :])
-        for text in texts[1 : texts.index("--") if "--" in texts else None]:
-            if text == "errexit" or (text[:1] in ("-", "+") and "e" in text):
-                before = texts[texts.index(text) - 1] if text == "errexit" else text
-                draft = replace(self.setting.draft, stops_at_error=before[:1] == "-")
-                self.setting.draft = draft
+        switch(texts[1:], self.setting)
         return Outcome.DONE
 
     def shift(self, words: Sequence[Word]) -> Outcome:
@@ -618,6 +658,7 @@ class _Walk:
         if not any(texts):
             what = "`eval` of what is not known"
             self.setting.record.unknown(what, "its text depends on the run", words[0].place)
+            self.setting.blind = True
             return Outcome.MAYBE
         text = " ".join(told or "$unknown" for told in texts)
         script = Script(words[0].place.path, text, words[0].place.line, self.setting.script.path)
@@ -643,6 +684,22 @@ class _Walk:
     def known(self, words: Sequence[Word]) -> Outcome:
         """``true``, ``:``, ``false``."""
         return _of(words[0].text != "false")
+
+
+def switch(texts: Sequence[str], setting: Setting) -> None:
+    """Switches options of the shell on and off: ``-euo pipefail``, ``+e``."""
+    remaining = iter(texts)
+    for text in remaining:
+        if text == "--" or text[:1] not in ("-", "+"):
+            return
+        for letter in text[1:] if text[:2] != "--" else "":
+            name = next(remaining, "") if letter == "o" else _LETTERS.get(letter, "")
+            if name == "errexit":
+                setting.draft = replace(setting.draft, stops_at_error=text[0] == "-")
+            elif text[0] == "-":
+                setting.options |= {name}
+            else:
+                setting.options -= {name}
 
 
 class _Unsure:
@@ -799,8 +856,10 @@ _COMMANDS: dict[str, Callable[[_Walk, Sequence[Word]], Outcome]] = {
     "mamba": _Walk.conda,
     "micromamba": _Walk.conda,
     "pyenv": _Walk.activate,
+    "deactivate": _Walk.activate,
     "set": _Walk.set,
     "shift": _Walk.shift,
+    "wait": _Walk.wait,
     "read": _Walk.read,
     "mapfile": _Walk.read,
     "readarray": _Walk.read,

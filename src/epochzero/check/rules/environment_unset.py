@@ -37,6 +37,8 @@ _SETS = {
     "sbatch": ("SLURM_", "SBATCH_", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
     "salloc": ("SLURM_", "SALLOC_", "CUDA_VISIBLE_DEVICES"),
     "srun": ("SLURM_", "SRUN_", "CUDA_VISIBLE_DEVICES", "PMI"),
+    "qsub": ("PBS_", "SGE_", "PE_"),
+    "bsub": ("LSB_", "LS_"),
     "mpirun": ("OMPI_", "PMI", "MV2_", "I_MPI_"),
     "horovodrun": ("HOROVOD_", "OMPI_"),
     "torchrun": ("TORCHELASTIC_", "TORCH_", "ROLE_", "GROUP_", "OMP_NUM_THREADS"),

@@ -1,10 +1,11 @@
-"""A port that no process may use, or that a second launcher of the job takes too."""
+"""A port that no process may use, or at which another listens already."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from epochzero.check.findings import Finding
+from epochzero.check.job.model import Job
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.world import said_at, said_text
@@ -13,6 +14,9 @@ from epochzero.check.target.model import Target
 __all__ = ["RULE"]
 
 _PORT = ("--master_port", "--master-port", "--main_process_port")
+_SYSTEMS = {"sbatch", "salloc", "srun", "qsub", "bsub", "jsrun", "ray"}
+_USUAL = 29500
+"""The port at which torchrun's processes meet when it is told of none."""
 _ENDPOINT = ("--rdzv_endpoint", "--rdzv-endpoint")
 
 
@@ -25,6 +29,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         port = endpoint.rpartition(":")[2] if endpoint.count(":") == 1 else None
     if port is None:
         port, names = job.environment.get("MASTER_PORT"), ("MASTER_PORT",)
+    if port is None and _takes_the_usual(job):
+        port, names = str(_USUAL), ("torchrun",)
     if not port or not port.isascii() or not port.lstrip("-").isdigit():
         return
     if not 0 <= int(port) < 65536:
@@ -49,6 +55,29 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             "PermissionError: [Errno 13] Permission denied, when the first process listens",
             "Give a free port above 1023, such as 29500.",
         )
+    elif int(port) in (target.ports or ()) and not _runs_elsewhere(job):
+        yield Finding(
+            "port-taken-or-fixed",
+            "warning",
+            "communication_failure",
+            "initialization",
+            said_at(job, *names),
+            f"Port {port} is taken: something listens at it on this machine now.",
+            f"RuntimeError: the server socket has failed to listen on any local network address: port "
+            f"{port}, EADDRINUSE: address already in use",
+            "Give another port with --master_port, or start torchrun with --standalone.",
+        )
+
+
+def _runs_elsewhere(job: Job) -> bool:
+    """Whether the job may run on another machine than the target that is asked, or in a container."""
+    return bool(job.container or _SYSTEMS & {*job.launchers} or (job.nodes or 1) > 1)
+
+
+def _takes_the_usual(job: Job) -> bool:
+    """Whether torchrun is told nothing of where its processes meet."""
+    told = ("--standalone", "--rdzv_backend", "--rdzv-backend", *_ENDPOINT)
+    return job.launchers[-1:] == ("torchrun",) and not any(name in job.said for name in told)
 
 
 RULE = Rule(
@@ -56,7 +85,7 @@ RULE = Rule(
     title="The port at which the processes meet cannot be used",
     category="illegal_argument",
     why="Ports are computed from job numbers and leave the range, or are small numbers that only "
-    "root may listen at.",
+    "root may listen at. Two jobs on one machine take the same port when neither is given one.",
     fix="Give a free port above 1023.",
     source="bind(2) and ip(7); pytorch/pytorch issue 85604 on ports of torchrun",
     check=_check,

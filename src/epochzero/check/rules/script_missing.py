@@ -22,7 +22,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             category=RULE.category,
             phase="initialization",
             place=job.at,
-            message=f"The job runs {job.fault}.",
+            message=f"The job runs {job.fault}{'' if job.fault.endswith('?') else '.'}",
             consequence=f"{job.program}: can't open file '{name}'"
             if job.script
             else f"{job.program}: No module named {name}",

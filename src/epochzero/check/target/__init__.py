@@ -9,12 +9,14 @@ from __future__ import annotations
 from epochzero.check.target.diff import Comparison, Difference, differences
 from epochzero.check.target.file import parse_target, read_target, with_packages, write_target
 from epochzero.check.target.gpus import cuda, first_cuda, last_cuda, oldest_driver, presets
-from epochzero.check.target.machine import capture, this_machine
+from epochzero.check.target.interpreter import Interpreter, read_interpreter, running
+from epochzero.check.target.machine import capture, this_machine, with_interpreter
 from epochzero.check.target.packages import likely_modules, normalized, read_packages, well_known
 
 __all__ = [
     "Comparison",
     "Difference",
+    "Interpreter",
     "capture",
     "cuda",
     "differences",
@@ -25,10 +27,13 @@ __all__ = [
     "oldest_driver",
     "parse_target",
     "presets",
+    "read_interpreter",
     "read_packages",
     "read_target",
+    "running",
     "this_machine",
     "well_known",
+    "with_interpreter",
     "with_packages",
     "write_target",
 ]

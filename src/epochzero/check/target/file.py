@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
@@ -115,8 +116,10 @@ class _Reading:
         for each in value:
             if each not in allowed:
                 where = f"{key}.{each}" if key else each
-                known = ", ".join(sorted(allowed)) + ("" if key else ", api_packed, packages")
-                self.wrong(where, f"unknown key; allowed are {known}")
+                known = [*sorted(allowed), *(() if key else ("api_packed", "packages"))]
+                near = get_close_matches(each, known, n=1)
+                hint = f"; did you mean {near[0]}?" if near else f"; allowed are {', '.join(known)}"
+                self.wrong(where, f"unknown key{hint}")
 
     def text(self, key: str, value: object) -> str:
         if not isinstance(value, str):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -11,11 +10,12 @@ from typing import Any
 
 from epochzero.check.target import system
 from epochzero.check.target.api import LIBRARIES, read_api
+from epochzero.check.target.interpreter import Interpreter, running
 from epochzero.check.target.model import Network, Target
 from epochzero.check.target.packages import installed
 from epochzero.check.target.torch_build import torch_build
 
-__all__ = ["capture", "this_machine"]
+__all__ = ["capture", "this_machine", "with_interpreter"]
 
 API_SECONDS = 8.0
 
@@ -26,11 +26,11 @@ def this_machine(
     environment: Mapping[str, str],
     *,
     name: str = "this machine",
-    path: Sequence[str] | None = None,
+    interpreter: Interpreter | None = None,
     libraries: Sequence[str] = (),
     tell: Tell = lambda part: None,
 ) -> Target:
-    """The machine on which this runs, as this interpreter and user see it.
+    """The machine on which this runs, as an interpreter and this user see it.
 
     No library is imported and nothing is written. A part that cannot be found out stays unknown,
     and is named in ``notes``.
@@ -38,11 +38,12 @@ def this_machine(
     Args:
         environment: variables; secrets are left out of the target.
         name: of the target.
-        path: folders in which distributions and modules are looked for; ``sys.path`` when None.
+        interpreter: whose distributions and modules are looked for; the running one when None.
         libraries: modules whose public API is read; those that are not there are left out.
         tell: called with the name of each part before it is found out.
     """
-    folders = [folder or os.getcwd() for folder in (sys.path if path is None else path)]
+    interpreter = interpreter or running()
+    folders = interpreter.folders
     parts = _Parts(tell)
     api, stop = parts.ask(
         "api", lambda: read_api(libraries, folders, seconds=API_SECONDS), ({}, "")
@@ -58,7 +59,7 @@ def this_machine(
     limits = parts.ask("limits", system.limits, system.Limits())
     return Target(
         name=name,
-        python=sys.version_info[:3],
+        python=interpreter.version,
         distributions=parts.ask(
             "distributions", lambda: MappingProxyType(installed(folders)), None
         ),
@@ -79,9 +80,37 @@ def this_machine(
         shared_memory_bytes=parts.ask("shared_memory_bytes", system.shared_memory, None),
         processes=limits.processes,
         open_files=limits.open_files,
+        ports=parts.ask("ports", system.ports, None),
         working_folder=parts.ask("working_folder", os.getcwd, ""),
         here=True,
         notes=tuple(parts.notes),
+    )
+
+
+def with_interpreter(target: Target, interpreter: Interpreter | None) -> Target:
+    """The same machine as another interpreter finds it; one that is None is not known."""
+    if interpreter is None:
+        return replace(
+            target,
+            python=None,
+            distributions=None,
+            api=MappingProxyType({}),
+            cuda_of_torch=None,
+            gpu_architectures=None,
+        )
+    parts = _Parts(lambda part: None)
+    build = parts.ask("torch", lambda: torch_build(interpreter.folders), None)
+    found = parts.ask(
+        "distributions", lambda: MappingProxyType(installed(interpreter.folders)), None
+    )
+    return replace(
+        target,
+        python=interpreter.version,
+        distributions=found,
+        api=MappingProxyType({}),
+        cuda_of_torch=build.cuda if build else None,
+        gpu_architectures=build.architectures if build else None,
+        notes=(*target.notes, *parts.notes),
     )
 
 
@@ -89,6 +118,7 @@ def capture(
     environment: Mapping[str, str],
     *,
     name: str,
+    interpreter: Interpreter | None = None,
     libraries: Sequence[str] = LIBRARIES,
     probe: bool = False,
     tell: Tell = lambda part: None,
@@ -98,11 +128,14 @@ def capture(
     Args:
         environment: variables; secrets are left out.
         name: of the target.
-        libraries: as for `this_machine`.
+        interpreter: as for `this_machine`.
+        libraries: likewise.
         probe: ask whether hosts on the internet can be reached, for at most a second.
         tell: as for `this_machine`.
     """
-    found = this_machine(environment, name=name, libraries=libraries, tell=tell)
+    found = this_machine(
+        environment, name=name, interpreter=interpreter, libraries=libraries, tell=tell
+    )
     if probe:
         tell("network")
         found = replace(found, network=system.network())

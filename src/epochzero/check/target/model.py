@@ -131,6 +131,7 @@ class Target:
         time_limit_s: of a job.
         open_files: limit.
         network: what can be reached.
+        ports: at which something listens now; None where that cannot be asked.
         working_folder: where jobs start.
         here: whether it is this machine, so that its file system can be asked.
         notes: what could not be found out when it was captured, and why.
@@ -158,6 +159,7 @@ class Target:
     open_files: int | None = None
     time_limit_s: float | None = None
     network: Network = Network()
+    ports: frozenset[int] | None = None
     working_folder: str = ""
     here: bool = False
     notes: tuple[str, ...] = ()

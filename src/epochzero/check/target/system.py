@@ -32,6 +32,7 @@ __all__ = [
     "mounts",
     "mounts_of",
     "network",
+    "ports",
     "programs",
     "shared_libraries",
     "shared_memory",
@@ -409,6 +410,18 @@ def _group(gid: int) -> str:
         return grp.getgrgid(gid).gr_name
     except KeyError:
         return str(gid)
+
+
+def ports(root: Path = Path("/")) -> frozenset[int] | None:
+    """The TCP ports at which something listens, by the kernel's tables; None where there are none."""
+    tables = [_text(root / "proc/net" / name) for name in ("tcp", "tcp6")]
+    # Address and port in hexadecimal digits, the other end, and 0A for a socket that listens.
+    listening = re.compile(
+        r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A ", re.MULTILINE
+    )
+    if not any(tables):
+        return None
+    return frozenset(int(port, 16) for text in tables for port in listening.findall(text))
 
 
 def network(

@@ -1,0 +1,152 @@
+"""The lines of a batch file that are for the batch system, and the variables that follow from them.
+
+Sources: sbatch(1) of Slurm, qsub(1B) of PBS and Torque, qsub(1) of Grid Engine, bsub(1) of LSF.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from epochzero.check.findings import Place
+from epochzero.check.job.catalogue import Launcher, Option, launchers, take
+from epochzero.check.job.meanings import slurm_seconds
+from epochzero.check.job.model import Job, Word
+from epochzero.check.job.setting import Script, Setting
+
+__all__ = ["launcher_of", "note_directives", "options_of", "variables_of"]
+
+_BEHIND_A_BLANK = re.compile(r"#[ \t]+SBATCH[ \t]+-\S")
+_MEMORY = re.compile(r"\d+[KMGT]?B?", re.IGNORECASE)
+_NODES = re.compile(r"\d[\d,:kKmM-]*")
+_NO_LIMIT = frozenset({"infinite", "unlimited"})
+_ANY_TEXT = frozenset({"--job-name", "--comment", "--wckey", "--wrap"})
+
+
+def launcher_of(text: str) -> Launcher | None:
+    """The program that a script is written to be submitted with; None when it has no such lines."""
+    for launcher in launchers().values():
+        if _line(launcher).search(text):
+            return launcher
+    return None
+
+
+def _line(launcher: Launcher) -> re.Pattern[str]:
+    """A line with options: ``#SBATCH --nodes=2``; a pattern that never fits where it has none."""
+    marks = "|".join(map(re.escape, launcher.directives)) or "(?!)"
+    return re.compile(rf"^(?:{marks})[ \t]+(-.*)", re.MULTILINE)
+
+
+def options_of(script: Script, launcher: Launcher) -> Iterator[tuple[Option, Word]]:
+    """The options in a batch file; those after the first command do not count."""
+    pattern = _line(launcher)
+    for row, line in enumerate(script.text.split("\n")):
+        if line.strip() and not line.startswith("#"):
+            return
+        found = pattern.match(line)
+        if found is None:
+            continue
+        try:
+            texts = shlex.split(found[1], comments=True)
+        except ValueError:
+            texts = found[1].split()
+        words = [Word(text, script.place(row)) for text in texts]
+        yield from take(launcher, words).options
+
+
+def note_directives(script: Script, launcher: Launcher, setting: Setting) -> None:
+    """Notes the lines for Slurm that it refuses or does not see."""
+    pattern = _line(launcher)
+    commands = False
+    for row, line in enumerate(script.text.split("\n")):
+        place = script.place(row)
+        commands = commands or bool(line.strip() and not line.startswith("#"))
+        if _BEHIND_A_BLANK.match(line):
+            text = "A blank stands between # and SBATCH: the line is a comment."
+            setting.record.problem("ignored", place, text, certain=False)
+        elif (found := pattern.match(line)) and commands:
+            text = "The line stands after the first command, where its options are not read."
+            setting.record.problem("ignored", place, text, certain=False)
+        elif found:
+            for text, certain in _refused(launcher, found[1]):
+                setting.record.problem("directive", place, text, certain=certain and setting.sure)
+
+
+def _refused(launcher: Launcher, line: str) -> Iterator[tuple[str, bool]]:
+    """What is wrong with a line of options, and whether the batch system surely refuses it."""
+    try:
+        texts = shlex.split(line, comments=True)
+    except ValueError:
+        yield "A quote is not closed.", False
+        return
+    taken = take(launcher, [Word(text, Place("")) for text in texts])
+    for option, value in taken.options:
+        if option.name not in {known.name for known in launcher.options.values()}:
+            yield from _unknown(launcher, option.name)
+        elif "$" in value.text:
+            sure = option.name not in _ANY_TEXT and (
+                "/" in value.text or option.meaning != "output"
+            )
+            yield (
+                f"Variables are not expanded here: {option.name} is {value.text} as it stands.",
+                sure,
+            )
+        elif not _is_value(option, value.text):
+            yield f"{value.text!r} is no value of {option.name}.", True
+    if taken.rest and taken.options and taken.options[-1][1].text:
+        yield f"{taken.rest[0].text!r} belongs to no option.", True
+
+
+def _unknown(launcher: Launcher, name: str) -> Iterator[tuple[str, bool]]:
+    """An option that is none, where one like it is; plug-ins may add others."""
+    known = [*launcher.flags, *(one for one in launcher.options if one.startswith("--"))]
+    begun = [one for one in known if one.startswith(name)]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+    if name.startswith("--") and name not in known and len(begun) != 1 and near:
+        yield f"There is no option {name}; {near[0]} is one.", True
+
+
+def _is_value(option: Option, text: str) -> bool:
+    """Whether a text may be the value of an option, where that can be told."""
+    if option.meaning == "slurm_time":
+        return slurm_seconds(text) is not None or text.lower() in _NO_LIMIT
+    if option.meaning == "slurm_memory":
+        return _MEMORY.fullmatch(text) is not None
+    if option.meaning in ("nodes", "processes", "processes_per_node"):
+        return _NODES.fullmatch(text) is not None
+    return True
+
+
+def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, str | None]:
+    """What Slurm sets for the batch script, as far as it follows from the options.
+
+    Args:
+        job: with the numbers that the options say.
+        options: all of them; later ones win.
+    """
+    said = {option.name: value.text for option, value in options}
+    nodes = None if job.nodes is None else str(job.nodes)
+    tasks = None if job.processes is None else str(job.processes)
+    known = {
+        "SLURM_NNODES": nodes,
+        "SLURM_JOB_NUM_NODES": nodes,
+        "SLURM_NTASKS": tasks,
+        "SLURM_NPROCS": tasks,
+        "SLURM_NTASKS_PER_NODE": said.get("--ntasks-per-node"),
+        "SLURM_CPUS_PER_TASK": said.get("--cpus-per-task"),
+        "SLURM_GPUS_PER_NODE": said.get("--gpus-per-node"),
+        "SLURM_GPUS_ON_NODE": None if job.gpus_per_node is None else str(job.gpus_per_node),
+        "SLURM_GPUS": said.get("--gpus"),
+        "SLURM_JOB_NAME": said.get("--job-name"),
+        "SLURM_JOB_PARTITION": said.get("--partition"),
+        "SLURM_MEM_PER_NODE": None if job.memory_bytes is None else str(job.memory_bytes >> 20),
+        "SLURM_ARRAY_TASK_ID": None,
+        "SLURM_ARRAY_JOB_ID": None,
+        "SLURM_ARRAY_TASK_COUNT": None,
+    }
+    if "--array" not in said:
+        known = {k: v for k, v in known.items() if not k.startswith("SLURM_ARRAY")}
+    always = re.compile("SLURM_(NNODES|JOB_NUM_NODES|JOB_NAME|JOB_PARTITION|ARRAY.*)")
+    return {k: v for k, v in known.items() if v is not None or always.fullmatch(k)}

@@ -1,0 +1,209 @@
+"""Which Python of this machine runs a job: found as the shell finds it, and as environments are
+activated; nothing is run.
+
+Sources: venv (PEP 405), conda's and micromamba's ``activate``, pyenv's shims, the project
+environments of uv, Poetry, PDM and pixi.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from epochzero.check.job.model import Word
+from epochzero.check.job.setting import Setting, is_file, is_folder
+
+__all__ = [
+    "activate",
+    "conda_environment",
+    "interpreter_of",
+    "interpreter_of_script",
+    "project_environment",
+]
+
+_BRINGS_PYTHON = re.compile(r"python|conda|mamba|torch|tensorflow|jax|miniforge", re.IGNORECASE)
+_FIRST_LINE = re.compile(rb"#!\s*(\S*/python[\d.]*)\s*$", re.MULTILINE)
+_CONDA_FOLDERS = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba")
+_MAKES = re.compile(r"venv\s|virtualenv|\bcreate\b|\buv\b|poetry|\bpdm\b|\brye\b|\bmake\b")
+"""What may make an environment: ``python -m venv``, ``conda create``, ``uv sync``."""
+_LOADING = frozenset({"load", "add", "swap", "switch", "restore", "use", "shell"})
+
+
+def interpreter_of(program: str, setting: Setting) -> Path | None:
+    """The file that a name of Python stands for here; None where that cannot be told.
+
+    Args:
+        program: as written: ``python``, ``.venv/bin/python``.
+        setting: where it is run.
+    """
+    if setting.draft.container:
+        return None
+    if setting.draft.interpreter is not None:
+        return setting.draft.interpreter
+    found = _program(program, setting)
+    return _behind_shim(found, setting) if found else None
+
+
+def interpreter_of_script(program: Word, setting: Setting) -> Path | None:
+    """The Python that a launcher such as ``torchrun`` is a script of, by its first line."""
+    found = _program(program.text, setting) if program.known else None
+    if found is None:
+        return None
+    try:
+        with found.open("rb") as file:
+            first = _FIRST_LINE.match(file.readline(4096))
+    except OSError:
+        return None
+    if first is not None:
+        return Path(os.fsdecode(first[1]))
+    beside = found.with_name("python")  # a path that is too long for the line stands elsewhere
+    return _behind_shim(beside, setting) if is_file(beside) else None
+
+
+def activate(words: Sequence[Word], setting: Setting) -> None:
+    """What ``source venv/bin/activate``, ``conda activate e`` and the like make of the setting."""
+    texts = [word.text for word in words]
+    if texts[0] == "deactivate" or texts[1:2] == ["deactivate"]:
+        _enter(setting, "")
+    elif not all(word.known for word in words):
+        _enter(setting, None)
+    elif texts[0] in ("source", "."):
+        if os.path.basename(texts[1]) == "activate":
+            prefix = Path(os.path.abspath(setting.draft.folder / texts[1])).parent.parent
+            named = is_folder(prefix / "conda-meta") and texts[2:3]
+            if not is_file(prefix / "bin" / "activate"):
+                _note_missing(words[1], setting)
+            _enter(setting, _conda(texts[2], setting) if named else _existing(prefix))
+    elif texts[1:2] == ["activate"] and texts[0] != "pyenv":
+        names = [text for text in texts[2:] if not text.startswith("-")]
+        _enter(setting, _conda(names[0] if names else "base", setting))
+    elif _loads_python(texts):
+        _enter(setting, None)
+
+
+def _note_missing(word: Word, setting: Setting) -> None:
+    """Notes an environment that is not there, where nothing of the script may have made it."""
+    made = setting.fetched or _MAKES.search(setting.script.text)
+    if not (made or setting.lost or setting.draft.container):
+        certain = setting.sure and setting.draft.stops_at_error
+        setting.record.problem("environment", word.place, word.text, certain=certain)
+
+
+def _loads_python(texts: Sequence[str]) -> bool:
+    """Whether ``module load python/3.11`` or the like may bring another Python."""
+    loads = texts[0] == "ml" or (texts[1:2] and texts[1] in _LOADING)
+    named = texts[0] in ("pyenv", "spack") or _BRINGS_PYTHON.search(" ".join(texts[1:]))
+    return bool(loads and named)
+
+
+def conda_environment(value: Word, setting: Setting) -> None:
+    """``conda run -n name``, ``conda run -p path``."""
+    _enter(setting, _conda(value.text, setting) if value.known else None)
+
+
+def project_environment(places: Sequence[str], setting: Setting) -> None:
+    """The environment that a tool keeps in the project: in this folder or one above it.
+
+    Args:
+        places: where the tool keeps it: ``.venv``.
+        setting: where the tool is called.
+    """
+    folder = setting.draft.folder
+    for above in (folder, *folder.parents):
+        for place in places:
+            if not setting.lost and is_file(above / place / "bin" / "python"):
+                _enter(setting, str(above / place))
+                return
+    _enter(setting, None)
+
+
+def _enter(setting: Setting, prefix: str | None) -> None:
+    setting.draft = replace(setting.draft, prefix=prefix, interpreter=None)
+
+
+def _existing(prefix: Path) -> str | None:
+    return str(prefix) if is_file(prefix / "bin" / "python") else None
+
+
+def _conda(name: str, setting: Setting) -> str | None:
+    """The folder of an environment of conda; None when it is not found."""
+    if "/" in name:
+        return _existing(Path(os.path.abspath(setting.draft.folder / name)))
+    listed = Path(_variable("HOME", setting), ".conda/environments.txt")
+    try:
+        known = [Path(line) for line in listed.read_text("utf-8", "replace").splitlines() if line]
+    except OSError:
+        known = []
+    named = [folder for folder in known if folder.name == name]
+    for root in _conda_roots(setting):
+        named.append(root if name == "base" else root / "envs" / name)
+    return next((found for folder in named if (found := _existing(folder))), None)
+
+
+def _conda_roots(setting: Setting) -> Iterator[Path]:
+    """Where conda may be installed, most likely first."""
+    for variable in ("CONDA_EXE", "MAMBA_EXE"):
+        if text := _variable(variable, setting):
+            yield Path(text).parent.parent
+    if text := _variable("MAMBA_ROOT_PREFIX", setting):
+        yield Path(text)
+    for folder in _search_path(setting) or ():
+        if is_file(folder / "conda"):
+            yield folder.parent
+    for home in (_variable("HOME", setting), "/opt"):
+        for name in ("conda", *_CONDA_FOLDERS) if home else ():
+            yield Path(home, name)
+
+
+def _program(name: str, setting: Setting) -> Path | None:
+    """The file of a program: the active environment's, else the first on the path."""
+    if "/" in name:
+        return next((path for path in setting.candidates(name) if is_file(path)), None)
+    if setting.draft.prefix is None:
+        return None
+    inside = Path(setting.draft.prefix, "bin", name) if setting.draft.prefix else None
+    if inside is not None and is_file(inside):
+        return inside
+    for folder in _search_path(setting) or ():
+        if is_file(folder / name) and os.access(folder / name, os.X_OK):
+            return folder / name
+    return None
+
+
+def _search_path(setting: Setting) -> list[Path] | None:
+    """The folders of ``PATH``; None where it is not known."""
+    value = setting.value("PATH")
+    if not isinstance(value, Word) or not value.known:
+        return None
+    return [setting.draft.folder / folder for folder in value.text.split(":") if folder]
+
+
+def _variable(name: str, setting: Setting) -> str:
+    value = setting.value(name)
+    return value.text if isinstance(value, Word) and value.known else ""
+
+
+def _behind_shim(program: Path, setting: Setting) -> Path | None:
+    """The interpreter that pyenv would start for one of its shims; the program itself otherwise."""
+    root = program.parent.parent
+    if program.parent.name != "shims" or not is_folder(root / "versions"):
+        return program
+    folder = setting.draft.folder
+    files = [above / ".python-version" for above in (folder, *folder.parents)]
+    version = _variable("PYENV_VERSION", setting) or _first_word([*files, root / "version"])
+    found = root / "versions" / version / "bin" / program.name
+    return found if version and is_file(found) else None
+
+
+def _first_word(files: Sequence[Path]) -> str:
+    """The first word of the first of these files that there is."""
+    for file in files:
+        try:
+            words = file.read_text("utf-8", "replace").split()
+        except OSError:
+            continue
+        return words[0] if words else ""
+    return ""

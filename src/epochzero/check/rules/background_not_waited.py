@@ -1,0 +1,56 @@
+"""A batch script that ends while its job still runs in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.scripts import finding_of, problems_of
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    for one in problems_of(program, "background"):
+        yield finding_of(
+            one,
+            RULE.id,
+            RULE.category,
+            message="The program is started in the background, and the batch script does not wait "
+            "for it.",
+            consequence="The batch system ends what still runs when the script ends.",
+            fix="Write `wait` at the end of the script, or take the & away.",
+        )
+
+
+RULE = Rule(
+    id="background-not-waited",
+    title="A batch script ends before its job",
+    category="interrupted",
+    why="A batch system takes a job for done when its script ends, and kills what it has left in the "
+    "background. On a person's own machine the same script works.",
+    fix="Write `wait` at the end of the script.",
+    source="Slurm documentation, sbatch: the batch script's end ends the job's allocation",
+    check=_check,
+    catches=(
+        Case(
+            {"job.slurm": "#!/bin/bash\n#SBATCH -n 1\npython train.py &\n", "train.py": ""},
+            command=("sbatch", "job.slurm"),
+            path="job.slurm",
+            line=3,
+        ),
+    ),
+    leaves=(
+        Case(
+            {"job.slurm": "#!/bin/bash\npython train.py &\nwait\n", "train.py": ""},
+            command=("sbatch", "job.slurm"),
+        ),
+        Case(
+            {"run.sh": "nohup python train.py > log &\n", "train.py": ""},
+            command=("bash", "run.sh"),
+        ),
+    ),
+)

@@ -1,0 +1,145 @@
+"""A Python of this machine: its version and where it looks for modules, read without running it.
+
+The order of the folders is that of ``site`` (Python documentation, library reference: ``site``,
+``sys.path``); environments are those of PEP 405 and of conda.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from epochzero.errors import InputError
+
+__all__ = ["Interpreter", "read_interpreter", "running"]
+
+_SETTING = re.compile(r"^\s*([\w-]+)\s*=\s*(.*?)\s*$", re.MULTILINE)
+_NUMBERS = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+_MINOR = re.compile(r"(?:python|pypy)(3\.\d+)t?")
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python.
+
+    Attributes:
+        version: such as ``(3, 11, 4)``; None when it is not known.
+        folders: in which it looks for modules, without those of the standard library.
+    """
+
+    version: tuple[int, int, int] | None
+    folders: tuple[str, ...]
+
+
+def running() -> Interpreter:
+    """The one that runs this."""
+    return Interpreter(sys.version_info[:3], tuple(folder or os.getcwd() for folder in sys.path))
+
+
+def read_interpreter(program: Path, *, home: str = "") -> Interpreter:
+    """The interpreter that a program is: of an environment, of conda or of the system.
+
+    Args:
+        program: ``.venv/bin/python``; a link is followed to the interpreter that it leads to.
+        home: of the user, whose own packages count outside environments; empty for none.
+
+    Raises:
+        InputError: there is no such file, or it is no Python whose packages can be found.
+    """
+    real = Path(os.path.realpath(program))
+    if not real.is_file():
+        raise InputError(f"{program}: no such file")
+    prefix = Path(os.path.abspath(program)).parent.parent
+    settings = _settings(prefix / "pyvenv.cfg")
+    base = Path(settings["home"]).parent if settings.get("home") else real.parent.parent
+    minor = _minor(real, prefix)
+    if not minor:
+        raise InputError(f"{program}: no Python whose packages can be found")
+    folders: list[Path] = []
+    if settings:
+        folders += _site_folders(prefix, minor)
+    if settings.get("include-system-site-packages", "true").lower() == "true":
+        own = Path(home, ".local/lib", f"python{minor}", "site-packages")
+        folders += [own] if home and own.is_dir() else []
+        folders += _site_folders(base, minor)
+    listed = [entry for folder in folders for entry in (folder, *_added(folder))]
+    return Interpreter(_version(real, minor, settings), tuple(map(str, dict.fromkeys(listed))))
+
+
+def _settings(file: Path) -> dict[str, str]:
+    """The settings of an environment (PEP 405); empty when it is none."""
+    try:
+        return dict(_SETTING.findall(file.read_text("utf-8", "replace")))
+    except OSError:
+        return {}
+
+
+def _minor(real: Path, prefix: Path) -> str:
+    """``3.11``: by the program's name, else by the only folder of libraries that it has."""
+    named = _MINOR.fullmatch(real.name)
+    if named or not real.name.startswith(("python", "pypy")):
+        return named[1] if named else ""
+    names = {folder.name for root in (prefix, real.parent.parent) for folder in root.glob("lib/*")}
+    found = {match[1] for name in names if (match := _MINOR.fullmatch(name))}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _site_folders(prefix: Path, minor: str) -> list[Path]:
+    """Where an installation keeps its packages; Debian's lie elsewhere than all others'."""
+    usual = [prefix / lib / f"python{minor}" / "site-packages" for lib in ("lib", "lib64")]
+    debian = [
+        Path("/usr/local/lib", f"python{minor}", "dist-packages"),
+        Path("/usr/lib/python3/dist-packages"),
+    ]
+    folders = [*usual, *(debian if prefix == Path("/usr") else ())]
+    found: dict[str, Path] = {}
+    for folder in folders:
+        if folder.is_dir():
+            found.setdefault(os.path.realpath(folder), folder)
+    return list(found.values())
+
+
+def _added(folder: Path) -> Iterator[Path]:
+    """The folders that ``.pth`` files add; lines that are code are not run."""
+    for file in sorted(folder.glob("*.pth")):
+        try:
+            lines = file.read_text("utf-8", "replace").splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            if line.strip() and not line.startswith(("#", "import ", "import\t")):
+                path = folder / line.strip()
+                if path.is_dir():
+                    yield path
+
+
+def _version(real: Path, minor: str, settings: dict[str, str]) -> tuple[int, int, int] | None:
+    """As its environment says, else as it stands in its header or in the program itself."""
+    told = settings.get("version") or settings.get("version_info") or ""
+    if told.startswith(f"{minor}.") and (found := _NUMBERS.match(told)):
+        return int(found[1]), int(found[2]), int(found[3])
+    pattern = re.compile(rb'["\x00]%s\.(\d{1,2})\+?["\x00]' % re.escape(minor).encode())
+    for file in (real.parent.parent / "include" / f"python{minor}" / "patchlevel.h", real):
+        patch = _searched(file, pattern)
+        if patch is not None:
+            major, _, second = minor.partition(".")
+            return int(major), int(second), patch
+    return None
+
+
+def _searched(file: Path, pattern: re.Pattern[bytes]) -> int | None:
+    """The number that a file has for a pattern."""
+    try:
+        with (
+            file.open("rb") as stream,
+            mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
+            found = pattern.search(data)
+            return int(found[1]) if found else None
+    except (OSError, ValueError):
+        return None
