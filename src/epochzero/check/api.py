@@ -1,14 +1,15 @@
 """The interfaces of libraries, in the versions that a target has: what was removed, and what is there.
 
 `uses` finds where the job uses something that `api_changes.toml` knows to have changed; `member`
-answers from the API that was captured with the target.
+answers from the API that was captured with the target, or from what the target's version is known
+to have.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from epochzero.check.program.events import Called, Imported, Looked, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import External, Instance
 from epochzero.check.reach import Reach
+from epochzero.check.target.history import Api, api_of, history_of, libraries
 from epochzero.check.target.model import Signature, Target
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "Version",
     "changes",
     "class_of",
+    "elsewhere",
     "installed",
     "member",
     "uses",
@@ -231,26 +234,70 @@ def _overrides(program: Program) -> Iterator[Use]:
 
 
 def member(target: Target, name: str) -> tuple[bool | None, Signature | None, tuple[str, ...]]:
-    """What the captured API says of a dotted name of a library.
+    """What is known of a dotted name of a library: as captured with the target, else by its version.
 
     Returns:
         whether it is there (None when that is not known), its signature where it has one that is
         known, and the names beside it.
     """
+    return _member(_api(target, name.partition(".")[0]), name)
+
+
+def elsewhere(target: Target, name: str, fits: Callable[[Signature], bool] | None = None) -> str:
+    """Which other versions of a library have a name, and what to do; empty when none is known to.
+
+    Args:
+        target: that has the library in some version.
+        name: dotted.
+        fits: of its signature; without it the name alone counts.
+    """
+    history = history_of(libraries().get(name.partition(".")[0], ""))
+    if history is None:
+        return ""
+    have = installed(target, history.distribution)
+    found: list[str] = []
+    for one in history.versions:
+        there, signature, _ = _member(api_of(history.distribution, one) or {}, name)
+        if there and (fits is None or (signature is not None and fits(signature))):
+            found.append(_minor(one))
+    if not found or not have:
+        return ""
+    later = [one for one in found if not reached(have, one)]
+    if later:
+        return f"Install {history.distribution}>={later[0]} there, or do without it."
+    return f"Write it for {history.distribution} {_minor(have)}, or pin {history.distribution}=={found[-1]}.*."
+
+
+def _minor(text: str) -> str:
+    return ".".join(map(str, version(text)[:2]))
+
+
+def _api(target: Target, library: str) -> Api:
+    """The modules of a library on the target with their names; empty when they are not known."""
+    if library in target.api:
+        return target.api
+    distribution = libraries().get(library, "")
+    have = installed(target, distribution)
+    return (api_of(distribution, have) if have else None) or target.api
+
+
+def _member(api: Api, name: str) -> tuple[bool | None, Signature | None, tuple[str, ...]]:
     parts = name.split(".")
     for length in range(len(parts) - 1, 0, -1):
-        names = target.api.get(".".join(parts[:length]))
+        names = api.get(".".join(parts[:length]))
         if names is not None:
-            return _among(target, ".".join(parts[:length]), names, parts[length:])
+            return _among(api, ".".join(parts[:length]), names, parts[length:])
     return None, None, ()
 
 
 def _among(
-    target: Target, module: str, names: Mapping[str, Signature | None], rest: list[str]
+    api: Api, module: str, names: Mapping[str, Signature | None], rest: list[str]
 ) -> tuple[bool | None, Signature | None, tuple[str, ...]]:
     written = ".".join(rest)
     if written in names:
         return True, names[written], ()
+    if len(rest) > 1 and rest[0] not in names:
+        return _among(api, module, names, rest[:1])
     prefix = ".".join([*rest[:-1], ""]) if len(rest) > 1 else ""
     beside = tuple(
         name[len(prefix) :]
@@ -262,6 +309,6 @@ def _among(
     if is_open or not beside or len(rest) > 2:
         return None, None, beside
     inner = f"{module}.{written}"
-    if any(one == inner or one.startswith(inner + ".") for one in target.api):
+    if any(one == inner or one.startswith(inner + ".") for one in api):
         return True, None, beside
     return False, None, beside

@@ -1,11 +1,11 @@
-"""Names that the target's version of a library does not have, by its captured API."""
+"""Names that the target's version of a library does not have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
-from epochzero.check.api import class_of, member, uses
+from epochzero.check.api import class_of, elsewhere, member, uses
 from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.program.events import Called, Imported, Looked, Situation
 from epochzero.check.program.model import Program
@@ -31,7 +31,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             continue
         told.add(line)
         within, _, last = name.rpartition(".")
-        near = get_close_matches(last, beside, n=3)
         yield finding_at(
             at,
             RULE.id,
@@ -41,10 +40,15 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             consequence=f"ImportError: cannot import name '{last}' from '{within}'"
             if is_import
             else f"AttributeError: {within} has no attribute '{last}'",
-            fix=f"Near names there: {', '.join(near)}."
-            if near
-            else "See the library's release notes.",
+            fix=_fix(target, name, beside),
         )
+
+
+def _fix(target: Target, name: str, beside: Sequence[str]) -> str:
+    if other := elsewhere(target, name):
+        return other
+    near = get_close_matches(name.rpartition(".")[2], beside, n=3)
+    return f"Near names there: {', '.join(near)}." if near else "See the library's release notes."
 
 
 def _names(program: Program) -> Iterator[tuple[str, Situation, bool]]:
@@ -59,6 +63,8 @@ def _names(program: Program) -> Iterator[tuple[str, Situation, bool]]:
 
 def _of(event: Imported | Called | Looked) -> Iterator[tuple[str, bool]]:
     if isinstance(event, Imported):
+        if "." in event.module and not event.names:
+            yield event.module, True
         for one in event.names:
             if one != "*":
                 yield f"{event.module}.{one}", True
@@ -83,6 +89,7 @@ _API = (
     '[api.mylib]\nload = "(path)"\nTrainer = "(model)"\n"Trainer.fit" = "(data)"\n"Trainer.save" = "(path)"\n'
     'VERSION = false\n[api."mylib.nn"]\nLinear = "(a, b)"\n'
 )
+_OLD = '[distributions]\ntorch = "2.1.2"\n'
 _OPEN = '[api.mylib]\nload = "(path)"\n"*" = false\n'
 
 RULE = Rule(
@@ -100,10 +107,19 @@ RULE = Rule(
         Case({"train.py": "import mylib.nn as nn\n\nprint(nn.Linaer(1, 2))\n"}, target=_API, line=3),
         Case({"train.py": "import mylib\n\nmylib.Trainer('m').fti([1])\n"}, target=_API, line=3),
         Case({"train.py": "import mylib\n\nprint(mylib.float16)\n"}, target=_API, line=3),
+        Case({"train.py": "from torch import nn\n\nnorm = nn.RMSNorm(8)\n"}, target=_OLD, line=3),
+        Case({"train.py": "from torch.nn.attention import SDPBackend\n"}, target=_OLD, line=1),
+        Case({"train.py": "import torch.nn.attention.flex_attention\n"}, target=_OLD, line=1),
     ),
     leaves=(
         Case({"train.py": "import mylib\n\nmylib.load('a')\nprint(mylib.VERSION)\n"}, target=_API),
         Case({"train.py": "import mylib\n\nmylib.anything('a')\n"}, target=_OPEN),
+        Case({"train.py": "from torch import nn\n\nnorm = nn.RMSNorm(8)\n"},
+             target=_OLD.replace("2.1.2", "2.4.0+cu121")),
+        Case({"train.py": "from torch import nn\n\nnorm = nn.RMSNorm(8)\n"},
+             target=_OLD.replace("2.1.2", "9.9")),
+        Case({"train.py": "import torch\n\nif hasattr(torch.nn, 'RMSNorm'):\n    torch.nn.RMSNorm(8)\n"},
+             target=_OLD),
         Case({"train.py": "import mylib\n\nmylib.laod('a')\n"}),
         Case({"train.py": "try:\n    from mylib import save\nexcept ImportError:\n    save = None\n"},
              target=_API),

@@ -1,11 +1,12 @@
-"""Arguments that the target's version of a library does not take, by its captured API."""
+"""Arguments that the target's version of a library does not take."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import partial
 
-from epochzero.check.api import class_of, member, uses
+from epochzero.check.api import class_of, elsewhere, member, uses
 from epochzero.check.calls import misfit
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Program
@@ -29,7 +30,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         _, signature, _ = member(target, name)
         if signature is None or name.endswith("__init__"):
             continue
-        wrong = misfit(signature, len(call.arguments), tuple(call.keywords), call.complete)
+        given = (len(call.arguments), tuple(call.keywords), call.complete)
+        wrong = misfit(signature, *given)
         if wrong and not guarded(call.at, TypeError) and not reach.is_versioned(call.at):
             told.add(line)
             unknown = _unknown(wrong)
@@ -40,7 +42,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 severity=reach.severity(call.at),
                 message=f"On the target {name}() {wrong}.",
                 consequence=f"TypeError: {name.rpartition('.')[2]}() {wrong}",
-                fix=_fix(signature, wrong),
+                fix=_near(signature, wrong)
+                or elsewhere(target, name, partial(_takes, given))
+                or _takes_instead(signature),
             )
 
 
@@ -49,15 +53,27 @@ def _unknown(wrong: str) -> str:
     return wrong.partition("unexpected keyword argument '")[2].rstrip("'")
 
 
-def _fix(signature: Signature, wrong: str) -> str:
-    names = list(dict.fromkeys([*signature.positional, *signature.keywords]))
+def _near(signature: Signature, wrong: str) -> str:
     unknown = _unknown(wrong)
+    names = [*signature.positional, *signature.keywords]
     near = get_close_matches(unknown, names, n=1) if unknown else []
-    if near:
-        return f"Did you mean {near[0]}=?"
+    return f"Did you mean {near[0]}=?" if near else ""
+
+
+def _takes(given: tuple[int, tuple[str, ...], bool], signature: Signature) -> bool:
+    return not misfit(signature, *given)
+
+
+def _takes_instead(signature: Signature) -> str:
+    names = list(dict.fromkeys([*signature.positional, *signature.keywords]))
     return f"It takes: {', '.join(names)}." if names else "It takes nothing."
 
 
+_OLD = '[distributions]\ntorch = "1.13.1"\n'
+_FUSED = {
+    "train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"
+    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)\n"
+}
 _API = (
     '[api.mylib]\nload = "(path, *, strict=...)"\nmake = "(**options)"\n'
     'Trainer = "(model, epochs=...)"\n"Trainer.fit" = "(data, *, ckpt_path=...)"\nVERSION = false\n'
@@ -78,8 +94,10 @@ RULE = Rule(
         Case({"train.py": "import mylib\n\nmylib.load()\n"}, target=_API, line=3),
         Case({"train.py": "import mylib\n\nmylib.Trainer('m').fit([1], resume=True)\n"}, target=_API,
              line=3),
+        Case(_FUSED, target=_OLD, line=4),
     ),
     leaves=(
+        Case(_FUSED, target=_OLD.replace("1.13.1", "2.0.1")),
         Case({"train.py": "import mylib\n\nmylib.load('a', strict=False)\n"}, target=_API),
         Case({"train.py": "import mylib\n\nmylib.make(a=1, b=2)\n"}, target=_API),
         Case({"train.py": "import mylib\n\nmylib.load(*open('a').read().split())\n"}, target=_API),

@@ -1,0 +1,203 @@
+"""The public API of libraries in each of their versions, read from the packages themselves.
+
+A target of which only the packages are known (`pip freeze`, a lock file) has no captured API; what a
+version has and has not is told from here. One file a distribution in `api_history/`, made by
+`bench/api_history.py` with the reader that captures a target. It holds one version of each minor
+release, the last; a patch release is taken to have the same API.
+
+The text, compressed: the versions on a line, then a block a module as in `packed`. Behind ``@`` stands
+in which versions a module or name is there: ``2-5,8-`` counts from 0, a missing end is the last
+version; nothing stands there for a name that is there whenever its module is.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from types import MappingProxyType
+
+import zstandard
+
+from epochzero.check.target.model import Signature
+from epochzero.check.target.packages import well_known
+from epochzero.check.target.signature import signature_of, text_of
+
+__all__ = ["Api", "History", "api_of", "history_of", "libraries", "written"]
+
+_FOLDER = "api_history"
+_END = ".zst"
+_LEVEL = 19
+_RELEASE = re.compile(r"(?:\d+!)?(\d+)(?:\.(\d+))?")
+
+Api = Mapping[str, Mapping[str, Signature | None]]
+Spans = str
+"""In which versions, as a text; see above."""
+
+
+class History:
+    """The API of one distribution over its versions; a module is read when it is asked for.
+
+    Attributes:
+        distribution: normalized name.
+        versions: oldest first.
+    """
+
+    def __init__(self, distribution: str, text: str) -> None:
+        self.distribution = distribution
+        head, _, blocks = text.partition("\n\n")
+        self.versions = tuple(head.split())
+        self._blocks: dict[str, tuple[Spans, str]] = {}
+        for block in blocks.split("\n\n") if blocks else ():
+            first, _, names = block.partition("\n")
+            module, _, spans = first.partition("@")
+            self._blocks[module] = (spans, names)
+
+    @classmethod
+    def of(cls, distribution: str, data: bytes) -> History:
+        """The history of a file that `written` made."""
+        decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+        return cls(distribution, decompressor.decompress(data).decode())
+
+    def index(self, version: str) -> int | None:
+        """The number of the version that stands for another, of the same minor release."""
+        wanted = _RELEASE.match(version.removeprefix("v"))
+        for number, known in enumerate(self.versions):
+            release = _RELEASE.match(known)
+            if wanted and release and release.groups("0") == wanted.groups("0"):
+                return number
+        return None
+
+    def modules(self, index: int) -> tuple[str, ...]:
+        """The public modules of a version."""
+        return tuple(name for name, (spans, _) in self._blocks.items() if _within(spans, index))
+
+    def names(self, module: str, index: int) -> Mapping[str, Signature | None] | None:
+        """The public names of a module in a version, as in `Target.api`; None when it has none such."""
+        spans, lines = self._blocks.get(module, ("", ""))
+        if module not in self._blocks or not _within(spans, index):
+            return None
+        found: dict[str, Signature | None] = {}
+        for line in lines.splitlines():
+            said, at, where = line.partition("@")
+            if not at or _within(where, index):
+                name, tab, parameters = said.partition("\t")
+                found[name] = signature_of(parameters) if tab else None
+        return found
+
+
+class _Version(Mapping[str, Mapping[str, Signature | None]]):
+    """The API of one version, as in `Target.api`."""
+
+    def __init__(self, history: History, index: int) -> None:
+        self._history = history
+        self._index = index
+        self._modules = dict.fromkeys(history.modules(index))
+        self._read: dict[str, Mapping[str, Signature | None]] = {}
+
+    def __getitem__(self, module: str) -> Mapping[str, Signature | None]:
+        if module not in self._modules:
+            raise KeyError(module)
+        if module not in self._read:
+            self._read[module] = self._history.names(module, self._index) or {}
+        return self._read[module]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+@cache
+def libraries() -> Mapping[str, str]:
+    """The top-level modules whose history is known, each with the distribution that brings it."""
+    folder = files(__package__).joinpath(_FOLDER)
+    found = sorted(one.name for one in folder.iterdir() if one.name.endswith(_END))
+    names = [name.removesuffix(_END) for name in found]
+    modules = well_known()
+    return MappingProxyType(
+        {module: name for name in names for module in modules.get(name, (name.replace("-", "_"),))}
+    )
+
+
+@cache
+def history_of(distribution: str) -> History | None:
+    """The history of a distribution, by normalized name; None when none is known."""
+    if distribution not in libraries().values():
+        return None
+    data = files(__package__).joinpath(_FOLDER, distribution + _END).read_bytes()
+    return History.of(distribution, data)
+
+
+@cache
+def api_of(distribution: str, version: str) -> Api | None:
+    """The API that a version of a distribution has; None when it is not known."""
+    history = history_of(distribution)
+    index = history.index(version) if history is not None else None
+    return None if history is None or index is None else _Version(history, index)
+
+
+# -- Writing -----------------------------------------------------------------------------------
+
+
+def written(versions: Sequence[str], apis: Sequence[Api]) -> bytes:
+    """A history as a file.
+
+    Args:
+        versions: oldest first.
+        apis: of each version, as in `Target.api`.
+    """
+    blocks = [" ".join(versions)]
+    last = len(versions) - 1
+    for module in dict.fromkeys(name for api in apis for name in api):
+        there = [index for index, api in enumerate(apis) if module in api]
+        lines: dict[str, list[int]] = {}
+        for index in there:
+            for name, signature in apis[index][module].items():
+                line = name if signature is None else f"{name}\t{text_of(signature)}"
+                lines.setdefault(line, []).append(index)
+        said = [_at(line, indexes, there, last) for line, indexes in sorted(lines.items())]
+        blocks.append("\n".join([_at(module, there, range(last + 1), last), *said]))
+    options = zstandard.ZstdCompressionParameters.from_level(
+        _LEVEL, window_log=26, enable_ldm=True, write_checksum=True
+    )
+    return zstandard.ZstdCompressor(compression_params=options).compress(
+        "\n\n".join(blocks).encode()
+    )
+
+
+def _at(text: str, indexes: Sequence[int], always: Sequence[int], last: int) -> str:
+    return text if list(indexes) == list(always) else f"{text}@{_spans(indexes, last)}"
+
+
+def _spans(indexes: Sequence[int], last: int) -> Spans:
+    """Numbers as ranges; ``3-`` for all from 3 on.
+
+    >>> _spans([0, 1, 2, 5, 7, 8], 8)
+    '0-2,5,7-'
+    """
+    starts = [indexes[0], *(b for a, b in pairwise(indexes) if b != a + 1)]
+    ends = [*(a for a, b in pairwise(indexes) if b != a + 1), indexes[-1]]
+    pairs = zip(starts, ends, strict=True)
+    return ",".join(f"{a}-" if b == last else str(a) if a == b else f"{a}-{b}" for a, b in pairs)
+
+
+def _within(spans: Spans, index: int) -> bool:
+    """Whether a number is in ranges; in none written is every number.
+
+    >>> _within("0-2,5,7-", 5), _within("0-2,5,7-", 6), _within("", 3)
+    (True, False, True)
+    """
+    if not spans:
+        return True
+    starts, ends = [], []
+    for span in spans.split(","):
+        start, dash, end = span.partition("-")
+        starts.append(int(start))
+        ends.append(int(end) if end else (int(start) if not dash else index))
+    place = bisect_right(starts, index) - 1
+    return place >= 0 and index <= ends[place]
