@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickletools
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from epochzero.check.paths.text import path_text
+from epochzero.check.paths.text import PathText, path_text
 from epochzero.check.paths.world import world_of
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
@@ -43,56 +43,80 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A call of ``torch.load``, with what the file holds; several when saves of the job differ."""
+    """A call of ``torch.load``, with what the file holds.
+
+    Attributes:
+        call: it.
+        held: one for each save of the job that may have written the file.
+        sure: whether it is surely one of these: they were written to this path before.
+    """
 
     call: Called
     held: tuple[Held, ...]
+    sure: bool = True
 
 
-def loads_of(program: Program, target: Target) -> tuple[Loaded, ...]:
+def loads_of(program: Program, target: Target) -> Iterator[Loaded]:
     """The calls of ``torch.load`` of which it is known what they load."""
-    files = {
-        id(opened.access.call): opened.local
-        for opened in world_of(program, target).opened
-        if opened.sure
-    }
-    saved = _saved(program)
-    found = []
+    opened = [one for one in world_of(program, target).opened if one.sure]
+    files = {id(one.access.call): one.local for one in opened}
+    saved = [save for one in _before(program) for save in _saves(one)]
     for call in program.calls:
-        if call.name != "torch.load":
-            continue
-        file = files.get(id(call))
-        held = _on_disk(file) if file is not None else saved.get(_path(call, 0, "f"), ())
-        if held:
-            found.append(Loaded(call, tuple(held)))
-    return tuple(found)
+        if call.name == "torch.save":
+            saved.append(_saved(call))
+        elif call.name == "torch.load":
+            file = files.get(id(call))
+            held = None if file is None else read_checkpoint(file)
+            if file is None:
+                yield from _of_saves(call, saved, list(_saves(program)))
+            elif held is not None:
+                yield Loaded(call, (held,))
 
 
-def _on_disk(file: str) -> tuple[Held, ...]:
-    held = read_checkpoint(file)
-    return () if held is None else (held,)
+def _of_saves(call: Called, before: Sequence[_Save], own: Sequence[_Save]) -> Iterator[Loaded]:
+    """What a call loads that was saved before it, or in an earlier run of the same program."""
+    path = _path(call, 0, "f")
+    known = path.known if path is not None else None
+    if known is not None:
+        same = tuple(save.held for save in before if save.path and save.path.known == known)
+        if same:
+            yield Loaded(call, same)
+            return
+    alike = {
+        save.held: None
+        for save in (*before, *own)
+        if known is None or save.path is None or save.path.pattern.fullmatch(known)
+    }
+    if alike:
+        yield Loaded(call, tuple(alike), sure=False)
 
 
-def _saved(program: Program) -> Mapping[str, list[Held]]:
-    """What the job saves, by path; of the programs before it too."""
-    found: dict[str, list[Held]] = {}
-    one: Program | None = program
+@dataclass(frozen=True, slots=True)
+class _Save:
+    path: PathText | None
+    held: Held
+
+
+def _before(program: Program) -> Iterator[Program]:
+    """The programs that the same submission runs before in the same folder, the last first."""
+    one = program.before
     while one is not None and one.job.folder == program.job.folder:
-        for call in one.calls:
-            path = _path(call, 1, "f")
-            if call.name == "torch.save" and path:
-                found.setdefault(path, []).append(_held(call))
+        yield one
         one = one.before
-    return found
 
 
-def _path(call: Called, position: int, keyword: str) -> str:
+def _saves(program: Program) -> Iterator[_Save]:
+    for call in program.calls:
+        if call.name == "torch.save":
+            yield _saved(call)
+
+
+def _path(call: Called, position: int, keyword: str) -> PathText | None:
     given = call.arguments[position : position + 1]
-    text = path_text(given[0] if given else call.keywords.get(keyword))
-    return (text and text.known) or ""
+    return path_text(given[0] if given else call.keywords.get(keyword))
 
 
-def _held(call: Called) -> Held:
+def _saved(call: Called) -> _Save:
     value = call.arguments[0] if call.arguments else call.keywords.get("obj")
     keys: tuple[str, ...] | None = None
     if isinstance(value, Items) and value.kind == "dict" and value.complete:
@@ -100,7 +124,8 @@ def _held(call: Called) -> Held:
         if len(names) == len(value.keys):
             keys = tuple(str(name) for name in names)
     place = call.at.place
-    return Held(keys, tuple(_classes(value)), f"it is saved at {place.path}:{place.line}")
+    held = Held(keys, tuple(_classes(value)), f"it is saved at {place.path}:{place.line}")
+    return _Save(_path(call, 1, "f"), held)
 
 
 def _classes(value: Value | None) -> Iterator[str]:

@@ -19,22 +19,27 @@ from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
 
+ENOUGH_SHARED = 2
+"""Keys that a checkpoint of an unknown name must share with what the job saves, to be taken for it."""
+
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
-    loads = {
-        one.call.result.place: one
-        for one in loads_of(program, target)
-        if isinstance(one.call.result, Instance) and all(held.keys is not None for held in one.held)
-    }
     asked = _asked_for(program)
-    for look in program.lookups:
-        if not isinstance(look.on, Instance) or look.on.made_by != "torch.load":
+    for loaded in loads_of(program, target):
+        result = loaded.call.result
+        if not isinstance(result, Instance) or any(held.keys is None for held in loaded.held):
             continue
-        loaded = loads.get(look.on.place)
-        if loaded is None or not look.item or look.stored or look.name in asked:
-            continue
-        if look.name not in _keys(loaded) and not guarded(look.at, KeyError):
-            yield _finding(program, look, loaded)
+        looks = [
+            look
+            for look in program.lookups
+            if look.on == result and look.item and not look.stored and look.name not in asked
+        ]
+        keys = _keys(loaded)
+        shared = {look.name for look in looks}.intersection(keys)
+        if loaded.sure or len(shared) >= ENOUGH_SHARED:
+            for look in looks:
+                if look.name not in keys and not guarded(look.at, KeyError):
+                    yield _finding(program, look, loaded)
 
 
 def _keys(loaded: Loaded) -> list[str]:
@@ -58,7 +63,7 @@ def _finding(program: Program, look: Looked, loaded: Loaded) -> Finding:
         look.at,
         RULE.id,
         RULE.category,
-        severity=Reach.of(program).severity(look.at),
+        severity=Reach.of(program).severity(look.at) if loaded.sure else "warning",
         message=f"The checkpoint has no {look.name!r}; it has {', '.join(keys[:8]) or 'nothing'}: "
         f"{loaded.held[0].said_by}.",
         consequence=f"KeyError: {look.name!r}",
@@ -75,9 +80,18 @@ _SAVE = (
 _RESUME = (
     "import os\nimport torch\n\nmodel, start = torch.nn.Linear(2, 2), 0\n"
     "if os.path.exists('runs/last.pt'):\n    state = torch.load('runs/last.pt')\n"
-    "    model.load_state_dict(state['model'])\n    start = state[{!r}]\n"
+    "    model.load_state_dict(state['model'])\n    start = state['epoch'], state[{!r}]\n"
     "for epoch in range(start, 3):\n    torch.save({{'model': model.state_dict(), 'epoch': epoch}}, "
     "os.path.join('runs', 'last.pt'))\n"
+)
+_ANY = (
+    "import os\nimport torch\n\nmodel = torch.nn.Linear(2, 2)\npath = os.environ.get('CHECKPOINT')\n"
+    "if path:\n    state = torch.load(path)\n    print(state['model'], state['epoch'], state[{}])\n"
+    "torch.save({{'model': model.state_dict(), 'epoch': 1}}, 'last.pt')\n"
+)
+_NUMBERED = (
+    "import torch\n\nfor epoch in range(9):\n    torch.save({'epoch': epoch, 'best': 1}, f'{epoch}.pt')\n"
+    "state = torch.load('99.pt')\nprint(state['epoch'], state['best'], state['model'])\n"
 )
 
 RULE = Rule(
@@ -99,12 +113,16 @@ RULE = Rule(
              command=("bash", "run.sh"), path="test.py", line=3),
         Case({"train.py": "import torch\n\n\ndef save(state, name='last.pt'):\n    torch.save(state, name)\n\n\n"
               "save({'model': 1})\nprint(torch.load('last.pt')['optimizer'])\n"}, line=9),
+        Case({"train.py": _ANY.format("'step'")}, line=8),
+        Case({"train.py": _NUMBERED}, line=6),
     ),
     leaves=(
         Case({"train.py": f"{_SAVE}print(torch.load('last.pt')['epoch'])\n"}),
         Case({"train.py": _RESUME.format("epoch")}),
         Case({"train.py": f"{_SAVE}state = torch.load('last.pt')\nif 'net' in state:\n    print(state['net'])\n"}),
         Case({"train.py": f"{_SAVE}print(torch.load('other.pt')['net'])\n"}),
+        Case({"train.py": f"{_SAVE}import sys\nprint(torch.load(sys.argv[1])['net'])\n"}),
+        Case({"train.py": _ANY.format("'model'")}),
         Case({"train.py": f"{_SAVE}torch.save({{'net': 1}}, 'last.pt')\nprint(torch.load('last.pt')['net'])\n"}),
         Case({"train.py": f"{_SAVE}try:\n    print(torch.load('last.pt')['net'])\nexcept KeyError:\n    pass\n"}),
         Case({"train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2)\ntorch.save(model.state_dict(), 'a.pt')\n"

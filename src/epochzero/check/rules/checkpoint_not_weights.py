@@ -28,7 +28,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     for loaded in loads_of(program, target):
         call = loaded.call
         refused = [refused_globals(held) for held in loaded.held]
-        if not all(refused) or not _only_weights(call, program, target):
+        if not loaded.sure or not all(refused) or not _only_weights(call, program, target):
             continue
         if guarded(call.at, RuntimeError, Exception):
             continue
