@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from epochzero.check.code import Code, code_of, dotted
+from epochzero.check.code import Code, code_of
 from epochzero.check.findings import Finding
 from epochzero.check.program.model import Program
+from epochzero.check.program.ranks import is_first_rank
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at
@@ -25,7 +26,6 @@ _COLLECTIVES = frozenset(
         "scatter_object_list",
     )
 )  # fmt: skip
-_ASKS_FOR_FIRST = frozenset(["is_main_process", "is_master", "is_rank_zero", "is_rank0", "is_main"])
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
@@ -84,32 +84,18 @@ def _first_rank_branch(code: Code, node: ast.AST) -> ast.If | None:
     for outer in code.around(node):
         if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             return None
-        if isinstance(outer, ast.If) and inner in outer.body and _is_first_rank(outer.test):
+        if isinstance(outer, ast.If) and inner in outer.body and _is_first(outer.test):
             return outer
         inner = outer
     return None
 
 
-def _is_first_rank(test: ast.expr) -> bool:
-    """Whether a condition is ``rank == 0``, ``not rank``, ``is_main_process()`` or one of these and more."""
-    match test:
-        case ast.Compare(left, [ast.Eq()], [ast.Constant(value=0)]):
-            return _is_rank(left)
-        case ast.UnaryOp(ast.Not(), operand):
-            return _is_rank(operand)
-        case ast.BoolOp(ast.And(), values):
-            return any(_is_first_rank(one) for one in values)
-        case ast.Call(func):
-            return dotted(func).rpartition(".")[2] in _ASKS_FOR_FIRST
-        case ast.Name() | ast.Attribute():
-            return dotted(test).rpartition(".")[2] in _ASKS_FOR_FIRST
-    return False
-
-
-def _is_rank(node: ast.expr) -> bool:
-    """Whether an expression is the number of this process among all: ``rank``, ``dist.get_rank()``."""
-    name = dotted(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
-    return name in ("rank", "global_rank", "get_rank", "world_rank", "RANK")
+def _is_first(test: ast.expr) -> bool:
+    """Whether only the first process comes through a condition: it is asked for, alone or with more."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_is_first(one) for one in test.values)
+    # There is a first process on each node, and a single process has the local rank -1.
+    return is_first_rank(test) and "local" not in ast.unparse(test)
 
 
 _HEAD = "import torch\nimport torch.distributed as dist\n\ndist.init_process_group('gloo')\nrank = dist.get_rank()\n"

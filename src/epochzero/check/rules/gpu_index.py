@@ -45,8 +45,10 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
 
 def _indices(call: Called) -> Iterator[int]:
     """The numbers of GPUs that a call uses."""
-    values: list[Value | None] = [*call.arguments[:1], call.keywords.get("device")]
-    if call.name in _PARALLEL:
+    values: list[Value | None] = [call.keywords.get("device")]
+    if call.name.rpartition(".")[2] in ("to", "cuda", "set_device"):
+        values += call.arguments[:1]
+    elif call.name in _PARALLEL:
         devices = argument(call, 1, "device_ids")
         values = [*devices.values] if isinstance(devices, Items) else []
     for value in values:
@@ -98,5 +100,6 @@ RULE = Rule(
         Case({"train.py": f"{_HEAD}print(model(torch.rand(3, 2)).to(torch.float32), model.to('cpu'))\n"},
              target=_TWO),
         Case({"train.py": f"{_HEAD}model = torch.nn.DataParallel(model)\n"}, target=_TWO),
+        Case({"train.py": "import torch\n\nx = torch.zeros(32, device='cuda')\n"}, target=_TWO),
     ),
 )  # fmt: skip
