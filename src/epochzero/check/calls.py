@@ -45,6 +45,7 @@ _PLAIN_BASES = frozenset(
         "torch.nn.modules.Module",
         "torch.utils.data.Dataset",
         "torch.utils.data.dataset.Dataset",
+        "torch.utils.data.IterableDataset",
         "torch.autograd.Function",
         "pytorch_lightning.LightningModule",
         "lightning.LightningModule",

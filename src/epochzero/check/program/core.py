@@ -402,13 +402,13 @@ class Core(ABC):
         finally:
             self.certain, self.handled = before
 
-    def either(self, *ways: Callable[[], int]) -> int:
+    def either(self, *ways: Callable[[], int], first_is_certain: bool = False) -> int:
         """Walks several ways from the same state, and goes on from what they have in common."""
         mark = self.journal.mark()
         flow = 0
         going, returned = [], []
-        for way in ways:
-            with self.under(certain=False):
+        for at, way in enumerate(ways):
+            with self.under(certain=first_is_certain and at == 0):
                 try:
                     ended = way()
                 except PathEnds:

@@ -319,6 +319,8 @@ class Expressions(Core):
             values, at = content.values, int(key.value)
             if 0 <= at < len(values) or (content.complete and -len(values) <= at < 0):
                 return values[at]
+            if content.complete and owner.kind in ("list", "tuple"):
+                self.looked(owner, str(at), node, item=True, found=False, stored=False)
         if isinstance(key, Made) and key.name == "builtins.slice" and content.complete:
             bounds: list[Any] = [part.value for part in key.arguments if isinstance(part, Constant)]
             if len(bounds) == 3 and all(b is None or isinstance(b, int) for b in bounds):

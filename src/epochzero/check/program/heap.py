@@ -387,7 +387,9 @@ class _Publishing:
 
 
 def thawed(value: V) -> V:
-    """A value that came from outside of the program, with containers that it may change."""
+    """A value that came from outside of the program, with containers and objects that it may change."""
+    if isinstance(value, Instance) and not value.own:
+        return Made(value.made_by, value.arguments, value.keywords, value.place)
     if not isinstance(value, Items):
         return value
     keys = [Constant(key.value) if isinstance(key, Constant) else key for key in value.keys]

@@ -24,6 +24,7 @@ from epochzero.check.program.heap import (
     published,
 )
 from epochzero.check.program.methods import store_item
+from epochzero.check.program.ranks import is_first_rank
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 
 __all__ = ["Statements"]
@@ -387,7 +388,12 @@ class Statements(Core):
         known = self.truth(self.evaluate(node.test))
         if known is not None:
             return self.execute(node.body if known else node.orelse)
-        return self.either(lambda: self.execute(node.body), lambda: self.execute(node.orelse))
+        # One of the processes is the first: whatever fails there fails in every run.
+        return self.either(
+            lambda: self.execute(node.body),
+            lambda: self.execute(node.orelse),
+            first_is_certain=is_first_rank(node.test),
+        )
 
     def _match(self, node: ast.Match) -> int:
         subject = self.evaluate(node.subject)
