@@ -19,6 +19,7 @@ from epochzero.check.job.model import Job
 from epochzero.check.program import read_program
 from epochzero.check.program.model import Program
 from epochzero.check.rules import Case, Rule, choose
+from epochzero.check.rules.base import CannotTell
 from epochzero.check.settings import read_settings
 from epochzero.check.suppress import Suppression, apply, suppressions
 from epochzero.check.target import read_target, this_machine
@@ -158,6 +159,8 @@ def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[
         try:
             for answer in rule.check(program, target):
                 yield answer if sure else _softened(answer)
+        except CannotTell as error:
+            yield Unknown(rule.id, str(error), Place("<command>"))
         except Exception as error:
             reason = f"the rule itself failed: {type(error).__name__}: {error}"
             yield Unknown(rule.id, reason, Place("<command>"))
