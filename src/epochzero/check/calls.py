@@ -11,6 +11,7 @@ from epochzero.check.target.model import Signature
 
 __all__ = [
     "called_function",
+    "called_method",
     "constructor",
     "given",
     "gives_nothing",
@@ -208,6 +209,11 @@ def called_function(program: Program, module: Module, call: ast.Call) -> Functio
     own = resolve(program, module, call.func)
     if own is not None:
         return None if isinstance(own[1], ast.ClassDef) else own[1]
+    return called_method(program, module, call)
+
+
+def called_method(program: Program, module: Module, call: ast.Call) -> Function | None:
+    """The method that a call surely runs of an object which the job makes; None when not known."""
     if not isinstance(call.func, ast.Attribute):
         return None
     made = made_class(program, module, call.func.value)

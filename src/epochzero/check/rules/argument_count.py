@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from epochzero.check.calls import (
-    called_function,
+    called_method,
     constructor,
     given,
     method_of,
@@ -59,7 +59,7 @@ def _calls(
             signature = constructor(program, *own)
             name = own[1].name
         else:
-            method = called_function(program, module, call)
+            method = called_method(program, module, call)
             signature = (
                 parameters(method, bound=True)
                 if method is not None

@@ -7,13 +7,16 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import metadata
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from epochzero.check.target.model import Distribution
 from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 __all__ = ["installed", "likely_modules", "normalized", "read_packages", "well_known"]
 
@@ -61,6 +64,8 @@ def likely_modules(distribution: Distribution) -> tuple[str, ...]:
 
 def installed(path: Sequence[str]) -> Found:
     """The distributions in these folders; of two with one name the one that Python would take."""
+    from importlib import metadata  # Takes longer to load than to read a target's file.
+
     found: Found = {}
     for distribution in metadata.distributions(path=list(path)):
         name = _said(distribution, "Name")
