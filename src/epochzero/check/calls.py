@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from epochzero.check.code import Definition, Function, code_of, dotted, made_class, resolve
+from epochzero.check.code import (
+    Definition,
+    Function,
+    code_of,
+    dotted,
+    made_class,
+    method_counts,
+    resolve,
+    stored_attributes,
+)
 from epochzero.check.program.model import Module, Program
 from epochzero.check.target.model import Signature
 
@@ -214,19 +223,14 @@ def called_function(program: Program, module: Module, call: ast.Call) -> Functio
 
 def called_method(program: Program, module: Module, call: ast.Call) -> Function | None:
     """The method that a call surely runs of an object which the job makes; None when not known."""
-    if not isinstance(call.func, ast.Attribute):
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in method_counts(program):
         return None
     made = made_class(program, module, call.func.value)
     line = own_bases(program, *made) if made is not None else None
-    if line is None or _is_stored(program, call.func.attr):
+    if line is None or call.func.attr in stored_attributes(program):
         return None
     found = method_of(line, call.func.attr)
     return found[1] if found is not None else None
-
-
-def _is_stored(program: Program, name: str) -> bool:
-    """Whether something is put under a name after a dot."""
-    return any(name in code_of(module).set_attributes for module in program.modules.values())
 
 
 def constructor(program: Program, module: Module, definition: Definition) -> Signature | None:

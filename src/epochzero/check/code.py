@@ -18,8 +18,10 @@ __all__ = [
     "code_of",
     "dotted",
     "made_class",
+    "method_counts",
     "only_value",
     "resolve",
+    "stored_attributes",
 ]
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -71,9 +73,8 @@ class Code:
         self._scopes: dict[ast.AST, tuple[ast.AST, ...]] = {}
         todo: list[ast.AST] = [] if module.tree is None else [module.tree]
         for node in todo:  # Grows while it is walked: breadth first, without recursion.
-            kind = type(node)
-            self._nodes[kind].append(node)
-            for field in _INNER_FIELDS[kind]:
+            self._nodes[type(node)].append(node)
+            for field in _INNER_FIELDS[type(node)]:
                 value = getattr(node, field, None)
                 for child in value if isinstance(value, list) else (value,):
                     if isinstance(child, ast.AST):
@@ -312,6 +313,22 @@ class Code:
             for one in self.scopes(alias):
                 found.setdefault(one, set()).add(alias.asname or alias.name.partition(".")[0])
         return {scope: frozenset(names) for scope, names in found.items()}
+
+
+@lru_cache(maxsize=1)  # Several rules ask for the same program, one after the other.
+def stored_attributes(program: Program) -> frozenset[str]:
+    """All names after a dot under which the job puts something, or that it deletes."""
+    codes = map(code_of, program.modules.values())
+    return frozenset[str]().union(*(code.set_attributes for code in codes))
+
+
+@lru_cache(maxsize=1)
+def method_counts(program: Program) -> Counter[str]:
+    """How many classes of the job define a method."""
+    counts: Counter[str] = Counter()
+    for module in program.modules.values():
+        counts.update(code_of(module).defined_methods)
+    return counts
 
 
 def resolve(program: Program, module: Module, node: ast.AST) -> tuple[Module, Definition] | None:
