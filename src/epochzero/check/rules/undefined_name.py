@@ -21,6 +21,7 @@ __all__ = ["RULE"]
 # Whoever puts names where no assignment does.
 _EVERYWHERE = re.compile(r"\b(?:builtins|__builtins__|__builtin__)\b")
 _IN_MODULE = re.compile(r"\bglobals\(\)|\bexec\s*\(|\bvars\(\)|\binject")
+_BUILTIN = frozenset(dir(builtins))
 _OF_LAUNCHER = {
     "kernprof": {"profile"},
     "ipython": {"get_ipython", "display"},
@@ -67,18 +68,10 @@ def _unbound(flake: Flake, name: str) -> Finding:
     )
 
 
-def _names(module: Module) -> Iterator[str]:
-    assert module.tree is not None
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.alias):
-            yield (node.asname or node.name).partition(".")[0]
-        elif isinstance(node, ast.arg):
-            yield node.arg
-    yield from dir(builtins)
+@lru_cache(maxsize=1)  # The messages about a module come one after the other.
+def _names(module: Module) -> frozenset[str]:
+    """The names that a module binds anywhere, and the built-in ones."""
+    return frozenset(name for name, _ in code_of(module).bindings) | _BUILTIN
 
 
 def _is_evaluated(flake: Flake, name: str, lazy: bool) -> bool:
@@ -88,7 +81,7 @@ def _is_evaluated(flake: Flake, name: str, lazy: bool) -> bool:
     return (flake.place.line, flake.column, name) in _evaluated(flake.module, lazy)
 
 
-@lru_cache(maxsize=1)  # The messages about a module come one after the other.
+@lru_cache(maxsize=1)
 def _evaluated(module: Module, lazy: bool) -> frozenset[tuple[int, int, str]]:
     """Lines, columns and names that are looked up when the module's code runs."""
     code = code_of(module)
