@@ -225,16 +225,14 @@ class Code:
 
     def function(self, node: ast.AST) -> Function | None:
         """The function around a node."""
-        found = (
-            one
-            for one in self.around(node)
-            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
-        )
-        return next(found, None)
+        for one in self.scopes(node):
+            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+                return one
+        return None
 
     def class_around(self, node: ast.AST) -> ast.ClassDef | None:
         """The class around a node."""
-        return next((one for one in self.around(node) if isinstance(one, ast.ClassDef)), None)
+        return next((one for one in self.scopes(node) if isinstance(one, ast.ClassDef)), None)
 
     @cached_property
     def functions(self) -> dict[str, Function]:
@@ -376,8 +374,10 @@ def made_class(
 
 def only_value(module: Module, node: ast.AST) -> ast.expr | None:
     """What a name was given where that happens once, in its own function or at the module's level."""
+    if not isinstance(node, ast.Name):
+        return None
     code = code_of(module)
-    if not isinstance(node, ast.Name) or node.id not in code.assigned:
+    if node.id not in code.assigned:
         return None
     within = (one for one in code.scopes(node) if node.id in code.locals.get(one, ()))
     scope = next(within, module.tree)
