@@ -119,6 +119,10 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():
+                # All that was made counts as old, or the next look at what is young goes through it.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
