@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from epochzero import taxonomy
+from epochzero.check.budget import Stopped, at_most
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
 from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
 from epochzero.check.program import read_program
 from epochzero.check.program.model import Program
 from epochzero.check.rules import Case, Rule, choose
+from epochzero.check.rules.base import CannotTell
 from epochzero.check.settings import read_settings
 from epochzero.check.suppress import Suppression, apply, suppressions
 from epochzero.check.target import (
@@ -46,6 +49,8 @@ __all__ = [
 ]
 
 LARGEST_OTHER_BYTES = 1 << 20
+RULE_S, RULES_S = 10.0, 30.0
+"""Seconds of processor time that one rule may take, and all of them for one program."""
 
 
 def check(
@@ -128,6 +133,10 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():
+                # All that was made counts as old, or the next look at what is young goes through it.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
@@ -204,17 +213,38 @@ def _command(job: Job) -> str:
 
 
 def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[Finding | Unknown]:
-    """The answers of all rules; one that fails does not take the others along."""
+    """The answers of all rules; one that fails or runs away does not take the others along."""
     sure = program.job.certain and program.job.complete
     # What is wrong with a script does not depend on whether and how it runs this program.
     own = {problem.place for problem in program.job.problems}
+    end = time.process_time() + RULES_S
     for rule in rules:
-        try:
-            for answer in rule.check(program, target):
-                yield answer if sure or answer.place in own else _softened(answer)
-        except Exception as error:
-            reason = f"the rule itself failed: {type(error).__name__}: {error}"
+        seconds = min(RULE_S, end - time.process_time())
+        if seconds <= 0:
+            reason = f"not asked: the rules before it took {RULES_S:g} s"
             yield Unknown(rule.id, reason, Place("<command>"))
+            continue
+        for answer in _answers(rule, program, target, seconds):
+            yield answer if sure or answer.place in own else _softened(answer)
+
+
+def _answers(
+    rule: Rule, program: Program, target: Target, seconds: float
+) -> list[Finding | Unknown]:
+    """What a rule says within so many seconds, and why it says no more."""
+    said: list[Finding | Unknown] = []
+    try:
+        with at_most(seconds):
+            for answer in rule.check(program, target):
+                said.append(answer)
+        return said
+    except Stopped:
+        reason = f"stopped after {seconds:.3g} s"
+    except CannotTell as error:
+        reason = str(error)
+    except Exception as error:
+        reason = f"the rule itself failed: {type(error).__name__}: {error}"
+    return [*said, Unknown(rule.id, reason, Place("<command>"))]
 
 
 def _softened(answer: Finding | Unknown) -> Finding | Unknown:

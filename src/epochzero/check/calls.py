@@ -5,12 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from epochzero.check.code import Definition, Function, code_of, dotted, made_class, resolve
+from epochzero.check.code import (
+    Definition,
+    Function,
+    code_of,
+    dotted,
+    made_class,
+    method_counts,
+    resolve,
+    stored_attributes,
+)
 from epochzero.check.program.model import Module, Program
 from epochzero.check.target.model import Signature
 
 __all__ = [
     "called_function",
+    "called_method",
     "constructor",
     "given",
     "gives_nothing",
@@ -209,19 +219,19 @@ def called_function(program: Program, module: Module, call: ast.Call) -> Functio
     own = resolve(program, module, call.func)
     if own is not None:
         return None if isinstance(own[1], ast.ClassDef) else own[1]
-    if not isinstance(call.func, ast.Attribute):
+    return called_method(program, module, call)
+
+
+def called_method(program: Program, module: Module, call: ast.Call) -> Function | None:
+    """The method that a call surely runs of an object which the job makes; None when not known."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in method_counts(program):
         return None
     made = made_class(program, module, call.func.value)
     line = own_bases(program, *made) if made is not None else None
-    if line is None or _is_stored(program, call.func.attr):
+    if line is None or call.func.attr in stored_attributes(program):
         return None
     found = method_of(line, call.func.attr)
     return found[1] if found is not None else None
-
-
-def _is_stored(program: Program, name: str) -> bool:
-    """Whether something is put under a name after a dot."""
-    return any(name in code_of(module).set_attributes for module in program.modules.values())
 
 
 def constructor(program: Program, module: Module, definition: Definition) -> Signature | None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from epochzero.check.calls import (
-    called_function,
+    called_method,
     constructor,
     given,
     method_of,
@@ -14,7 +14,7 @@ from epochzero.check.calls import (
     own_bases,
     parameters,
 )
-from epochzero.check.code import Code, code_of, resolve
+from epochzero.check.code import Code, code_of, method_counts, resolve, stored_attributes
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Module, Program
 from epochzero.check.reach import Reach
@@ -59,7 +59,7 @@ def _calls(
             signature = constructor(program, *own)
             name = own[1].name
         else:
-            method = called_function(program, module, call)
+            method = called_method(program, module, call)
             signature = (
                 parameters(method, bound=True)
                 if method is not None
@@ -75,25 +75,18 @@ def _of_self(program: Program, module: Module, code: Code, call: ast.Call) -> Si
     func = call.func
     if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
         return None
+    # Several classes may define it, or another one may be stored under its name.
+    if method_counts(program)[func.attr] != 1 or func.attr in stored_attributes(program):
+        return None
     cls, function = code.class_around(call), code.function(call)
     if cls is None or function is None or code.parent.get(function) is not cls:
         return None
     arguments = [*function.args.posonlyargs, *function.args.args]
     if function.decorator_list or not arguments or arguments[0].arg != func.value.id:
         return None
-    if _may_be_replaced(program, func.attr):
-        return None
     line = own_bases(program, module, cls)
     found = method_of(line, func.attr) if line is not None else None
     return parameters(found[1], bound=True) if found is not None else None
-
-
-def _may_be_replaced(program: Program, name: str) -> bool:
-    """Whether several classes define a method, or something is stored under its name."""
-    codes = [code_of(module) for module in program.modules.values()]
-    if any(name in code.set_attributes for code in codes):
-        return True
-    return sum(code.defined_methods[name] for code in codes) > 1
 
 
 _TRAIN = "def train(model, loader, epochs=3):\n    print(model, loader, epochs)\n\n\n"

@@ -246,15 +246,15 @@ def _of_self(
 ) -> Iterator[_Missing]:
     """``self.name`` in classes of which all is known, where nothing in the job gives it a value."""
     for node in code.of(ast.Attribute):
-        if not isinstance(node.ctx, ast.Load) or node.attr in stored or node.attr[:2] == "__":
+        if not isinstance(node.ctx, ast.Load) or not isinstance(node.value, ast.Name):
+            continue
+        if node.attr in stored or node.attr[:2] == "__":
             continue
         cls, function = code.class_around(node), code.function(node)
         if cls is None or function is None or code.parent.get(function) is not cls:
             continue
         arguments = [*function.args.posonlyargs, *function.args.args]
-        is_self = (
-            isinstance(node.value, ast.Name) and arguments and arguments[0].arg == node.value.id
-        )
+        is_self = arguments and arguments[0].arg == node.value.id
         if not is_self or function.decorator_list or _is_asked(code, node):
             continue
         names = _known(program, module, cls)

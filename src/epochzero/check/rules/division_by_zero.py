@@ -24,11 +24,13 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     counts = _counts(program)
     for module in program.modules.values():
         for node in code_of(module).of(ast.BinOp):
-            if not isinstance(node.op, _DIVISIONS) or _is_asked(module, node.right):
+            if not isinstance(node.op, _DIVISIONS):
                 continue
             message = _of_option(program, node.right) or _of_length(module, node.right, counts)
+            if not message or _is_asked(module, node.right):
+                continue
             is_sure = message.endswith("is 0.")
-            at = reach.at(module, node) if message else None
+            at = reach.at(module, node)
             if at is not None and not guarded(at, ZeroDivisionError):
                 yield finding_at(
                     at,
