@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from epochzero.check.api import class_of, member, uses
-from epochzero.check.calls import misfit
 from epochzero.check.findings import Finding, Unknown
+from epochzero.check.fit import misfit
 from epochzero.check.program.model import Program
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
