@@ -180,7 +180,7 @@ def _in_events(program: Program) -> Iterator[Use]:
         elif isinstance(event, Looked):
             if not event.item and not event.stored and (name := _looked(event)):
                 yield from (Use(one, event.at, "attribute") for one in _named(name))
-        else:
+        elif isinstance(event, Called):
             yield from _in_call(event)
 
 

@@ -1,9 +1,8 @@
-"""Whether the arguments of a call fit what is called."""
+"""What a call in the source calls, and what that takes and gives."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
 
 from epochzero.check.code import (
     Definition,
@@ -15,6 +14,7 @@ from epochzero.check.code import (
     resolve,
     stored_attributes,
 )
+from epochzero.check.fit import signature
 from epochzero.check.program.model import Module, Program
 from epochzero.check.target.model import Signature
 
@@ -25,7 +25,6 @@ __all__ = [
     "given",
     "gives_nothing",
     "method_of",
-    "misfit",
     "own_bases",
     "parameters",
 ]
@@ -75,25 +74,7 @@ def parameters(function: Function, bound: bool) -> Signature | None:
     """
     if any(_name(one) not in _HARMLESS for one in function.decorator_list):
         return None
-    said = function.args
-    positional = [*said.posonlyargs, *said.args]
-    skipped = int(bound and not _is_static(function) and bool(positional))
-    names = tuple(arg.arg for arg in positional[skipped:])
-    only = [arg.arg for arg in said.posonlyargs]
-    keyword_only = [arg.arg for arg in said.kwonlyargs]
-    required = [
-        arg.arg
-        for arg, value in zip(said.kwonlyargs, said.kw_defaults, strict=True)
-        if value is None
-    ]
-    return Signature(
-        positional=names,
-        required=max(0, len(names) - len(said.defaults)),
-        keywords=tuple(name for name in (*names, *keyword_only) if name not in only),
-        required_keywords=tuple(required),
-        any_positional=said.vararg is not None,
-        any_keyword=said.kwarg is not None,
-    )
+    return signature(function.args, bound and not _is_static(function))
 
 
 def _name(decorator: ast.expr) -> str:
@@ -110,42 +91,6 @@ def given(call: ast.Call) -> tuple[int, tuple[str, ...], bool]:
     keywords = tuple(one.arg for one in call.keywords if one.arg is not None)
     complete = len(positional) == len(call.args) and len(keywords) == len(call.keywords)
     return len(positional), keywords, complete
-
-
-def misfit(signature: Signature, positional: int, keywords: Collection[str], complete: bool) -> str:
-    """What Python would say of the arguments of a call; empty when they fit."""
-    names = signature.positional
-    if positional > len(names) and not signature.any_positional:
-        return f"takes {len(names)} positional argument{_s(names)} but {_were(positional)} given"
-    unknown = [one for one in keywords if one not in signature.keywords]
-    if unknown and not signature.any_keyword:
-        return f"got an unexpected keyword argument '{unknown[0]}'"
-    twice = [one for one in names[:positional] if one in keywords and one in signature.keywords]
-    if twice:
-        return f"got multiple values for argument '{twice[0]}'"
-    if not complete:
-        return ""
-    missing = [one for one in names[positional : signature.required] if one not in keywords]
-    if missing:
-        return (
-            f"missing {len(missing)} required positional argument{_s(missing)}: {_listed(missing)}"
-        )
-    missing = [one for one in signature.required_keywords if one not in keywords]
-    if missing:
-        return f"missing {len(missing)} required keyword-only argument{_s(missing)}: {_listed(missing)}"
-    return ""
-
-
-def _s(names: Collection[str]) -> str:
-    return "" if len(names) == 1 else "s"
-
-
-def _were(count: int) -> str:
-    return f"{count} was" if count == 1 else f"{count} were"
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join(f"'{name}'" for name in names)
 
 
 def own_bases(

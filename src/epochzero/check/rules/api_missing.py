@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from epochzero.check.api import class_of, elsewhere, member, uses
 from epochzero.check.findings import Finding, Place, Unknown
-from epochzero.check.program.events import Called, Imported, Looked, Situation
+from epochzero.check.program.events import Called, Failed, Imported, Looked, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import External
 from epochzero.check.reach import Reach
@@ -55,7 +55,7 @@ def _names(program: Program) -> Iterator[tuple[str, Situation, bool]]:
     """The dotted names of libraries that the job uses, and whether in an import."""
     seen: set[tuple[str, Place]] = set()
     for event in program.events:
-        for name, is_import in _of(event):
+        for name, is_import in () if isinstance(event, Failed) else _of(event):
             if (name, event.at.place) not in seen:
                 seen.add((name, event.at.place))
                 yield name, event.at, is_import

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from functools import partial
 
 from epochzero.check.api import class_of, elsewhere, member, uses
-from epochzero.check.calls import misfit
 from epochzero.check.findings import Finding, Unknown
+from epochzero.check.fit import misfit
 from epochzero.check.program.model import Program
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule

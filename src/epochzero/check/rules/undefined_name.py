@@ -14,6 +14,7 @@ from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Module, Program
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.flakes import Flake, flakes
+from epochzero.check.rules.situation import failure, failures
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -34,6 +35,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     if any(_EVERYWHERE.search(module.text) for module in program.modules.values()):
         return
     given = {name for one in program.job.launchers for name in _OF_LAUNCHER.get(one, ())}
+    told: set[tuple[str, int]] = set()
     lazy = target.python is not None and target.python[:2] >= ANNOTATIONS_ARE_LAZY
     for flake in flakes(program, target, ("F821", "F823")):
         name = flake.values[0]
@@ -42,6 +44,17 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 yield _undefined(flake, name)
         else:
             yield _unbound(flake, name)
+        told.add((flake.place.path, flake.place.line))
+    for failed in failures(program, "name"):
+        if (failed.at.place.path, failed.at.place.line) not in told:
+            name = failed.message.split("'")[1]
+            yield failure(
+                failed,
+                RULE.id,
+                RULE.category,
+                message=f"Nothing has given {name} a value when the job comes here.",
+                fix=f"Give {name} a value on every way that leads here.",
+            )
 
 
 def _undefined(flake: Flake, name: str) -> Finding:
@@ -107,6 +120,12 @@ def _annotations(code: Code, lazy: bool) -> Iterator[ast.expr]:
             yield given.annotation
 
 
+_BRANCH = (
+    "import argparse\n\nparser = argparse.ArgumentParser()\nparser.add_argument('--name')\n"
+    "args = parser.parse_args()\nif args.name == 'sgd':\n    optimizer = 1\n"
+    "elif args.name == 'adam':\n    optimizer = 2\n"
+)
+
 RULE = Rule(
     id="undefined-name",
     title="A name is used that nothing defines",
@@ -133,8 +152,21 @@ RULE = Rule(
             line=4,
             path="helper.py",
         ),
+        Case({"train.py": f"{_BRANCH}print(optimizer)\n"}, ("--name", "rmsprop"), line=10),
+        Case({"train.py": "def last(items):\n    for item in items:\n        found = item\n"
+              "    return found\n\n\nlast([])\n"}, line=4),
+        Case({"train.py": "main()\n\n\ndef main():\n    print(1)\n"}, line=1),
+        Case({"train.py": "def load():\n    try:\n        int('x')\n    except ValueError as error:\n"
+              "        pass\n    print(error)\n\n\nload()\n"}, line=6),
     ),
     leaves=(
+        Case({"train.py": f"{_BRANCH}print(optimizer)\n"}, ("--name", "adam")),
+        Case({"train.py": "def last(items):\n    for item in items:\n        found = item\n"
+              "    return found\n\n\nlast(open('d.txt'))\n", "d.txt": "a"}),
+        Case({"train.py": "def main():\n    helper()\n\n\ndef helper():\n    print(rate)\n\n\n"
+              "rate = 3\nmain()\n"}),
+        Case({"train.py": "data = [1, 2]\nif any((best := one) > 1 for one in data):\n    print(best)\n"}),
+        Case({"train.py": "def setup():\n    global model\n    model = 1\n\n\nsetup()\nprint(model)\n"}),
         Case(
             {
                 "train.py": "from __future__ import annotations\n\n"
@@ -145,4 +177,4 @@ RULE = Rule(
         Case({"train.py": "def unused():\n    return missing\n\nprint('done')\n"}),
         Case({"train.py": "import builtins\n\nbuiltins.log = print\nlog('x')\n"}),
     ),
-)
+)  # fmt: skip
