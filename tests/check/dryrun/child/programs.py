@@ -129,7 +129,7 @@ o.sum().backward()
     "loss history": "h = []\nfor _ in range(3): h.append(model(x).sum().item())\nnp.mean(h); best = float('inf'); assert min(h) < best; t = torch.stack([model(x).sum() for _ in range(2)]).mean().item(); torch.tensor(h).mean().item()",
     "no gpu for labels": "t = torch.zeros(4, dtype=torch.long); w = torch.tensor([1.0] * 8).cuda(); F.cross_entropy(model(x), t.to(x.device), weight=w, label_smoothing=.1, ignore_index=-100)",
 }
-# Name -> the program, and what its last line says.
+# Name -> the program, and what it raises.
 FAIL = {
     "shape": ("model(torch.randn(4, 9, device='cuda'))", "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x9 and 8x8)"),
     "device": ("model(torch.randn(4, 8))", "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, c"),
@@ -142,6 +142,6 @@ FAIL = {
     "DDP without a group": ("nn.parallel.DistributedDataParallel(model)", "ValueError: Default process group has not been initialized, please make sure to call init_process_group."),
     "model left on the CPU": ("nn.Linear(8, 8)(x)", "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, c"),
     "backward twice": ("l = model(x).exp().sum(); l.backward(); l.backward()", "RuntimeError: Trying to backward through the graph a second time"),
-    "half and float": ("nn.Linear(8, 8).cuda().half()(x)", "RuntimeError: "),
-    "label type": ("F.cross_entropy(model(x), y.float())", "RuntimeError: "),
+    "half and float": ("nn.Linear(8, 8).cuda().half()(x)", "RuntimeError: mat1 and mat2 must have the same dtype, but got Float and Half"),
+    "label type": ("F.nll_loss(model(x), y.float())", "RuntimeError: expected scalar type Long but found Float"),
 }  # fmt: skip

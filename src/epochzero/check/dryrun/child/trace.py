@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Optional
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
@@ -85,11 +86,11 @@ class Trace:
 
     def made(self, func: Any, result: Any) -> None:
         """Note the storages of an operation's result that are new."""
-        if isinstance(result, torch.Tensor):
+        if isinstance(result, FakeTensor):
             self._see(func, result)
         elif isinstance(result, (list, tuple)):
             for item in result:
-                if isinstance(item, torch.Tensor):
+                if isinstance(item, FakeTensor):
                     self._see(func, item)
 
     def mark(self, name: str) -> None:
@@ -127,9 +128,8 @@ class Trace:
             stack.callback(setattr, torch.autograd, "backward", backward)
             yield
 
-    def _see(self, func: Any, tensor: torch.Tensor) -> None:
-        device = getattr(tensor, "fake_device", None)
-        if device is None or device.type != "cuda":
+    def _see(self, func: Any, tensor: FakeTensor) -> None:
+        if tensor.fake_device.type != "cuda":
             return
         storage = tensor.untyped_storage()
         key = storage._cdata
@@ -162,12 +162,11 @@ class Trace:
         return number
 
     def _name(self, tensor: Optional[Any], kind: str) -> None:  # noqa: UP045
-        if isinstance(tensor, torch.Tensor) and not hasattr(tensor, "_local_tensor"):
+        tensor = getattr(tensor, "_local_tensor", tensor)  # of a DTensor
+        if isinstance(tensor, FakeTensor):
             number = self._numbers.get(tensor.untyped_storage()._cdata)
             if number is not None:
                 self.kinds[number] = kind
-        elif tensor is not None and hasattr(tensor, "_local_tensor"):
-            self._name(tensor._local_tensor, kind)
 
     def _before_forward(self, module: torch.nn.Module, inputs: Any) -> None:
         if module in self._roots or layers.depth() > 1:

@@ -7,6 +7,7 @@ of the child but `layers` and `trace`.
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -180,6 +181,7 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
             "is_pinned": lambda self, *a: False,
             "type": as_type,
             "share_memory_": lambda self: self,
+            "record_stream": lambda self, stream: None,
         }
         stack.enter_context(replaced(torch.Tensor, pinned))
         stack.enter_context(
@@ -193,11 +195,16 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
             replaced(
                 FakeTensorMode,
                 {
+                    "__torch_dispatch__": inspect.unwrap(FakeTensorMode.__torch_dispatch__),
                     "avoid_device_init": property(lambda self: True),
                     "__deepcopy__": lambda self, memo: self,
                 },
             )
         )
+        # The one kernel of a whole encoder layer (for evaluation) has no shapes.
+        fast = torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(False)
+        stack.callback(torch.backends.mha.set_fastpath_enabled, fast)
         # Optimizers take their list form for the types that they know.
         from torch.optim import optimizer
 

@@ -12,7 +12,11 @@ from collections.abc import Iterator
 from typing import Any, Callable
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    FakeTensor,
+    FakeTensorDeviceMismatchError,
+    FakeTensorMode,
+)
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from epochzero.check.dryrun.child.fake.bounds import BOUNDS, check_index
@@ -39,10 +43,6 @@ _CONSTANT = frozenset(
 # What a fake raises, and how the operation on a real GPU says it.
 _MESSAGES = (
     (
-        re.compile(r"found two different devices (?P<a>\S+), (?P<b>[\w:]+)"),
-        "Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!",
-    ),
-    (
         re.compile(
             r"a and b must have same reduction dim, but got "
             r"\[(?P<a>\d+), (?P<b>\d+)\] X \[(?P<c>\d+), (?P<d>\d+)\]"
@@ -50,6 +50,19 @@ _MESSAGES = (
         "mat1 and mat2 shapes cannot be multiplied ({a}x{b} and {c}x{d})",
     ),
 )
+# Products, with the positions of the operands that must be of one type.
+_SAME_DTYPE: dict[Any, tuple[int, ...]] = {
+    aten.mm.default: (0, 1),
+    aten.bmm.default: (0, 1),
+    aten.addmm.default: (1, 2),
+    aten.baddbmm.default: (1, 2),
+    aten.convolution.default: (0, 1, 2),
+}
+_LABELS = frozenset({aten.nll_loss_forward.default, aten.nll_loss2d_forward.default})
+_KINDS = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+    "int64": "Long", "int32": "Int", "uint8": "Byte", "bool": "Bool",
+}  # fmt: skip
 
 
 class FakeGpu(TorchDispatchMode):
@@ -68,6 +81,11 @@ class FakeGpu(TorchDispatchMode):
         self.fakes = FakeTensorMode(allow_non_fake_inputs=True)
         self.assume = assume
         self._made = made
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled: each operation is spared a wrapper."""
+        return False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -96,17 +114,12 @@ class FakeGpu(TorchDispatchMode):
         """A fake of a real CPU tensor, without its values."""
         if isinstance(tensor, FakeTensor):
             return tensor
-        with self.fakes:
-            return torch.empty_strided(
-                tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=tensor.device
-            )
+        fake: torch.Tensor = self._placed(tensor, tensor.device)
+        return fake
 
     def lift(self, value: torch.Tensor, device: torch.device) -> torch.Tensor:
         """A fake tensor on a device that knows its values."""
-        with self.fakes:
-            fake = torch.empty_strided(
-                tuple(value.shape), value.stride(), dtype=value.dtype, device=device
-            )
+        fake: torch.Tensor = self._placed(value, device)
         remember(fake, value)
         return fake
 
@@ -129,15 +142,45 @@ class FakeGpu(TorchDispatchMode):
         return result
 
     def _fake(self, func: Any, args: Any, kwargs: Any) -> Any:
+        if func in _SAME_DTYPE:
+            _check_dtypes(_SAME_DTYPE[func], args)
+        elif func in _LABELS and args[1].dtype not in (torch.int64, torch.uint8):
+            raise RuntimeError(f"expected scalar type Long but found {_kind(args[1].dtype)}")
         try:
             with self.fakes:
                 return func(*args, **kwargs)
+        except NotImplementedError:
+            if func._schema.is_mutable:
+                raise
+            return self._by_example(func, args, kwargs)
+        except FakeTensorDeviceMismatchError as error:
+            raise RuntimeError(str(error)) from None
         except RuntimeError as error:
             for pattern, template in _MESSAGES:
                 match = pattern.search(str(error))
                 if match:
                     raise RuntimeError(template.format(**match.groupdict())) from None
             raise
+
+    def _by_example(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """torch knows no shapes for the operation: it is run on assumed values on the CPU."""
+        device = next(tensor.device for tensor in _tensors(args, kwargs))
+        if sum(tensor.nbytes for tensor in _tensors(args, kwargs)) > REAL_BYTES:
+            raise NotImplementedError(f"{func} has no shapes without a GPU")
+        result = func(*_examples(args), **_examples(_on_cpu(kwargs)))
+        if isinstance(result, torch.Tensor):
+            return self._placed(result, device)
+        if isinstance(result, (list, tuple)):
+            return type(result)([self._placed(item, device) for item in result])
+        return result
+
+    def _placed(self, value: Any, device: torch.device) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        with self.fakes:
+            return torch.empty_strided(
+                tuple(value.shape), value.stride(), dtype=value.dtype, device=device
+            )
 
 
 def _tensors(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:
@@ -171,14 +214,50 @@ def _knows(func: Any, tensors: list[torch.Tensor]) -> bool:
     return True
 
 
-def _values(arguments: Any) -> Any:
+def _each(change: Callable[[torch.Tensor], Any], arguments: Any) -> Any:
+    """The arguments with each tensor changed."""
     if isinstance(arguments, torch.Tensor):
-        return known(arguments)
+        return change(arguments)
     if isinstance(arguments, (list, tuple)):
-        return type(arguments)([_values(item) for item in arguments])
+        return type(arguments)([_each(change, item) for item in arguments])
     if isinstance(arguments, dict):
-        return {name: _values(value) for name, value in arguments.items()}
+        return {name: _each(change, value) for name, value in arguments.items()}
     return arguments
+
+
+def _values(arguments: Any) -> Any:
+    return _each(known, arguments)
+
+
+def _examples(arguments: Any) -> Any:
+    def example(tensor: torch.Tensor) -> torch.Tensor:
+        value = known(tensor)
+        return unknown_tensor(tensor) if value is None else value
+
+    return _each(example, arguments)
+
+
+def _check_dtypes(positions: tuple[int, ...], args: Any) -> None:
+    """Kernels of products want one type; fakes do not look at it.
+
+    Raises
+    ------
+    RuntimeError
+        In the words of the kernel on the GPU.
+    """
+    operands = [args[position] for position in positions if args[position] is not None]
+    first = operands[0].dtype
+    for operand in operands[1:]:
+        if operand.dtype != first:
+            raise RuntimeError(
+                "mat1 and mat2 must have the same dtype, but got "
+                f"{_kind(first)} and {_kind(operand.dtype)}"
+            )
+
+
+def _kind(dtype: torch.dtype) -> str:
+    name = str(dtype).rpartition(".")[2]
+    return _KINDS.get(name, name)
 
 
 def _on_cpu(kwargs: Any) -> Any:
@@ -256,6 +335,10 @@ def _nothing(mode: FakeGpu, func: Any, args: Any, kwargs: Any) -> None:
     return None
 
 
+def _no(mode: FakeGpu, func: Any, args: Any, kwargs: Any) -> bool:
+    return False
+
+
 def _unscale(mode: FakeGpu, func: Any, args: Any, kwargs: Any) -> Any:
     """Gradients are finite: what the scaler knows of infinities stays as it is."""
     return mode._fake(func, args, kwargs)
@@ -268,6 +351,8 @@ _HANDLERS: dict[Any, Any] = {
     aten.equal.default: _equal,
     aten.record_stream.default: _nothing,
     aten._linalg_check_errors.default: _nothing,
+    aten._use_cudnn_ctc_loss.default: _no,
+    aten._use_cudnn_ctc_loss.Tensor: _no,
     aten._amp_foreach_non_finite_check_and_unscale_.default: _unscale,
     **dict.fromkeys(BOUNDS, _bounded),
 }
