@@ -190,6 +190,8 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
                 {"scaled_dot_product_attention": attention(capability, attend)},
             )
         )
+        # What a fake raises is the program's to see; torch would print it too.
+        stack.enter_context(replaced(fake_tensor.log, {"disabled": True}))
         stack.enter_context(replaced(fake_tensor, {"init_gpu_context": lambda device: None}))
         stack.enter_context(
             replaced(

@@ -351,8 +351,12 @@ _HANDLERS: dict[Any, Any] = {
     aten.equal.default: _equal,
     aten.record_stream.default: _nothing,
     aten._linalg_check_errors.default: _nothing,
-    aten._use_cudnn_ctc_loss.default: _no,
-    aten._use_cudnn_ctc_loss.Tensor: _no,
+    **{
+        getattr(getattr(aten, name), overload): _no
+        for name in ("_use_cudnn_ctc_loss", "_use_miopen_ctc_loss")
+        if hasattr(aten, name)
+        for overload in getattr(aten, name).overloads()
+    },
     aten._amp_foreach_non_finite_check_and_unscale_.default: _unscale,
     **dict.fromkeys(BOUNDS, _bounded),
 }
