@@ -127,6 +127,68 @@ o.sum().backward()
     "weight tying and freezing": "e = nn.Embedding(10, 8); h = nn.Linear(8, 10, bias=False); h.weight = e.weight; m = nn.ModuleList([e, h]).cuda(); assert h.weight is e.weight; h(e(y)).sum().backward()\nfor p in m.parameters(): p.requires_grad = False",
     "optimizer before cuda": "m = nn.Linear(8, 8); o = torch.optim.SGD(m.parameters(), .1); m.cuda(); m(x).sum().backward(); o.step(); assert o.param_groups[0]['params'][0].is_cuda",
     "loss history": "h = []\nfor _ in range(3): h.append(model(x).sum().item())\nnp.mean(h); best = float('inf'); assert min(h) < best; t = torch.stack([model(x).sum() for _ in range(2)]).mean().item(); torch.tensor(h).mean().item()",
+    "trace of a step": TRAIN + """
+optimizer.step(); del loss; optimizer.zero_grad()
+kinds = {}
+for event in faked.trace.events:
+    if "a" in event: kinds.setdefault(faked.trace.kinds.get(event["a"], "temporary"), []).append(event["n"])
+assert sorted(kinds["parameter"]) == [32, 256] and sorted(kinds["gradient"]) == [32, 256], kinds
+assert sorted(kinds["optimizer"]) == [32, 32, 256, 256], kinds
+assert sorted(kinds["input"]) == [32, 128] and kinds["activation"], kinds
+assert [e["m"] for e in faked.trace.events if "m" in e] == ["backward", "backward done", "optimizer", "step 1"]
+freed = {e["f"] for e in faked.trace.events if "f" in e}
+live = sum(e["n"] for e in faked.trace.events if "a" in e and e["a"] not in freed)
+assert live == torch.cuda.memory_allocated() == 3 * 288 + 128 + 32, live
+faked.trace.write("t.jsonl"); import json
+lines = [json.loads(line) for line in open("t.jsonl")]
+assert "kinds" in lines[-2] and lines[-1]["where"][0][0] == "program.py"
+""",
+    "a list of gradients costs a transient": """
+m = nn.ModuleList(nn.Linear(1000, 1000, bias=False) for _ in range(4)).cuda()
+def peak(foreach):
+    o = torch.optim.AdamW(m.parameters(), foreach=foreach)
+    for p in m.parameters(): p.grad = torch.zeros_like(p)
+    o.step(); before = torch.cuda.memory_allocated(); faked.trace._peak = 0; o.step()
+    return faked.trace._peak - before
+print(peak(None), peak(False)); assert peak(None) == 16_000_000 and peak(False) < 12_000_000
+""",
+    "kernels of attention": """
+q = torch.randn(2, 4, 512, 64, device="cuda", requires_grad=True)
+def saved(q, **options):
+    before = torch.cuda.memory_allocated(); o = F.scaled_dot_product_attention(q, q, q, **options)
+    return torch.cuda.memory_allocated() - before
+pairs = 2 * 4 * 512 * 512 * 4
+assert saved(q) < pairs and saved(q.bfloat16()) < pairs / 2
+with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH): assert saved(q) > pairs
+mask = torch.ones(512, 512, dtype=torch.bool, device="cuda"); saved(q, attn_mask=mask)
+k = torch.randn(2, 2, 512, 64, device="cuda"); F.scaled_dot_product_attention(q, k, k, enable_gqa=True)
+""",
+    "buckets of DDP": """
+import torch.distributed as dist
+dist.init_process_group("nccl"); m = nn.Linear(1024, 4096).cuda()
+before = torch.cuda.memory_allocated(); m = nn.parallel.DistributedDataParallel(m, device_ids=[0])
+assert torch.cuda.memory_allocated() - before == (1024 + 1) * 4096 * 4
+assert dist.get_rank() == 0; o = [None] * 4; dist.all_gather_object(o, 7); assert o == [7] * 4
+g = [torch.empty_like(x) for _ in range(4)]; dist.all_gather(g, x); torch.cat(g)
+""",
+    "accuracy in a loop over real data": """
+from torch.utils.data import DataLoader, TensorDataset
+data = DataLoader(TensorDataset(torch.randn(20, 8), torch.randint(0, 8, (20,))), 8)
+total = right = 0
+for a, b in data:
+    a, b = a.to("cuda"), b.to("cuda")
+    right += (model(a).argmax(1) == b).sum().item(); total += b.size(0)
+    c = torch.zeros(8, 8)
+    for t, p in zip(b.view(-1), model(a).argmax(1).view(-1)): c[t.long(), p.long()] += 1
+assert total == 20 and right / total > 0
+""",
+    "what is known stays known": """
+assert y.sum().item() == 6 and (y == 2).nonzero().tolist() == [[1 + 0]] and y.max() == 3
+z = y.clone(); z[0] = 7; assert z.tolist() == [7, 2, 3, 0] and y.tolist() == [1, 2, 3, 0]
+assert y[y != 0].shape == (3,) and torch.equal(y, y.clone()) and y.float().mean().item() == 1.5
+y.add_(1); assert y.tolist() == [2, 3, 4, 1]; assert len(torch.arange(5, device="cuda").unique()) == 5
+for i, t in enumerate(y): assert t.item() == [2, 3, 4, 1][i]
+""",
     "no gpu for labels": "t = torch.zeros(4, dtype=torch.long); w = torch.tensor([1.0] * 8).cuda(); F.cross_entropy(model(x), t.to(x.device), weight=w, label_smoothing=.1, ignore_index=-100)",
 }
 # Name -> the program, and what it raises.

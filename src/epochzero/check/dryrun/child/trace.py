@@ -84,14 +84,14 @@ class Trace:
         """Bytes that are allocated now, and the most that were."""
         return self._now, self._peak
 
-    def made(self, func: Any, result: Any) -> None:
-        """Note the storages of an operation's result that are new."""
+    def made(self, result: Any, moved: bool) -> None:
+        """Note the storages of an operation's result that are new; an input is moved from the CPU."""
         if isinstance(result, FakeTensor):
-            self._see(func, result)
+            self._see(result, moved)
         elif isinstance(result, (list, tuple)):
             for item in result:
                 if isinstance(item, FakeTensor):
-                    self._see(func, item)
+                    self._see(item, moved)
 
     def mark(self, name: str) -> None:
         """Name the moment."""
@@ -128,7 +128,7 @@ class Trace:
             stack.callback(setattr, torch.autograd, "backward", backward)
             yield
 
-    def _see(self, func: Any, tensor: FakeTensor) -> None:
+    def _see(self, tensor: FakeTensor, moved: bool) -> None:
         if tensor.fake_device.type != "cuda":
             return
         storage = tensor.untyped_storage()
@@ -143,7 +143,7 @@ class Trace:
         self._peak = max(self._peak, self._now)
         self.events.append({"a": number, "n": size, "w": self._place()})
         self._living[number] = weakref.ref(storage, lambda _: self._gone(key, number))
-        if func is torch.ops.aten._to_copy.default:
+        if moved:
             self.kinds[number] = "input"
 
     def _gone(self, key: int, number: int) -> None:

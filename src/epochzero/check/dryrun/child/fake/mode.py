@@ -13,6 +13,8 @@ from typing import Any, Callable
 
 import torch
 from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
     FakeTensor,
     FakeTensorDeviceMismatchError,
     FakeTensorMode,
@@ -30,6 +32,8 @@ from epochzero.check.dryrun.child.fake.values import (
 
 __all__ = ["FakeGpu"]
 
+# What a fake raises where values decide.
+_BY_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
 # A real CPU tensor that is larger is not made.
 REAL_BYTES = 64 << 20
 
@@ -73,10 +77,10 @@ class FakeGpu(TorchDispatchMode):
     assume
         Called with what is assumed, in words, where a value had to be.
     made
-        Called with each result, for the trace of allocations.
+        Called with each result, and whether it was moved from the CPU, for the trace of allocations.
     """
 
-    def __init__(self, assume: Callable[[str], None], made: Callable[[Any, Any], None]) -> None:
+    def __init__(self, assume: Callable[[str], None], made: Callable[[Any, bool], None]) -> None:
         super().__init__()
         self.fakes = FakeTensorMode(allow_non_fake_inputs=True)
         self.assume = assume
@@ -107,7 +111,8 @@ class FakeGpu(TorchDispatchMode):
             result = handler(self, func, args, kwargs)
         else:
             result = self._run(func, args, kwargs, tensors)
-        self._made(func, result)
+        moved = func is aten._to_copy.default and args[0].device.type == "cpu"
+        self._made(result, moved)
         return result
 
     def to_fake(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -149,7 +154,7 @@ class FakeGpu(TorchDispatchMode):
         try:
             with self.fakes:
                 return func(*args, **kwargs)
-        except NotImplementedError:
+        except (NotImplementedError, *_BY_VALUES):
             if func._schema.is_mutable:
                 raise
             return self._by_example(func, args, kwargs)
@@ -164,6 +169,7 @@ class FakeGpu(TorchDispatchMode):
 
     def _by_example(self, func: Any, args: Any, kwargs: Any) -> Any:
         """torch knows no shapes for the operation: it is run on assumed values on the CPU."""
+        self.assume(f"the result of {func} has the shape that it has for ones")
         device = next(tensor.device for tensor in _tensors(args, kwargs))
         if sum(tensor.nbytes for tensor in _tensors(args, kwargs)) > REAL_BYTES:
             raise NotImplementedError(f"{func} has no shapes without a GPU")
@@ -339,6 +345,10 @@ def _no(mode: FakeGpu, func: Any, args: Any, kwargs: Any) -> bool:
     return False
 
 
+def _example(mode: FakeGpu, func: Any, args: Any, kwargs: Any) -> Any:
+    return mode._by_example(func, args, kwargs)
+
+
 def _unscale(mode: FakeGpu, func: Any, args: Any, kwargs: Any) -> Any:
     """Gradients are finite: what the scaler knows of infinities stays as it is."""
     return mode._fake(func, args, kwargs)
@@ -351,11 +361,18 @@ _HANDLERS: dict[Any, Any] = {
     aten.equal.default: _equal,
     aten.record_stream.default: _nothing,
     aten._linalg_check_errors.default: _nothing,
+    # Lengths, and targets too, may lie on the CPU.
     **{
-        getattr(getattr(aten, name), overload): _no
-        for name in ("_use_cudnn_ctc_loss", "_use_miopen_ctc_loss")
+        getattr(getattr(aten, name), overload): handler
+        for name, handler in (
+            ("_use_cudnn_ctc_loss", _no),
+            ("_use_miopen_ctc_loss", _no),
+            ("_ctc_loss", _example),
+            ("_ctc_loss_backward", _example),
+        )
         if hasattr(aten, name)
         for overload in getattr(aten, name).overloads()
+        if overload != "out" and not overload.endswith("_out")
     },
     aten._amp_foreach_non_finite_check_and_unscale_.default: _unscale,
     **dict.fromkeys(BOUNDS, _bounded),

@@ -87,11 +87,13 @@ def _answer_built(library: ctypes.CDLL) -> None:
     functions = (ctypes.c_void_p * size)(
         *(ctypes.c_void_p * size).from_address(old - HEAD * ctypes.sizeof(ctypes.c_void_p))
     )
-    yes = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(lambda this: True)
-    no = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_int8)(lambda this, index: False)
+    # Functions of C, not of Python: they are called without the interpreter's lock, and after its end.
+    yes, no = ctypes.pythonapi.Py_IsInitialized, ctypes.CDLL(None).sched_yield  # give 1, and 0
     functions[HEAD + IS_BUILT] = ctypes.cast(yes, ctypes.c_void_p).value
     functions[HEAD + HAS_PRIMARY_CONTEXT] = ctypes.cast(no, ctypes.c_void_p).value
-    _kept.extend((yes, no, functions))
+    _kept.append(functions)
+    # Kept when the interpreter takes its modules down, too.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(functions))
     table.value = ctypes.addressof(functions) + HEAD * ctypes.sizeof(ctypes.c_void_p)
     accelerator = torch.accelerator.current_accelerator()
     if accelerator is None or accelerator.type != "cuda":
