@@ -23,7 +23,13 @@ ROOMS = {
     "cli": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "check", ""},
     "__main__": {"cli"},
 }  # type: dict[str, set[str]]
-BELOW = [name for name in MODULES if name.split("/")[0] not in ("cli", "__main__.py")]
+# What runs a job dry does so in a process of its own, in the place of the job's script.
+CHILD = "check/dryrun/child/"
+BELOW = [
+    name
+    for name in MODULES
+    if name.split("/")[0] not in ("cli", "__main__.py") and not name.startswith(CHILD)
+]
 
 
 def room_of(module: str) -> str:

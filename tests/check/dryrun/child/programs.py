@@ -42,7 +42,8 @@ scaler = GradScaler()
 with autocast(): assert model(x).dtype == torch.float16
 with autocast(dtype=torch.bfloat16): assert model(x).dtype == torch.bfloat16
 """,
-    "clip_grad_norm_": TRAIN + "n = nn.utils.clip_grad_norm_(model.parameters(), 1.0); print(n.item(), n.device); optimizer.step()",
+    "clip_grad_norm_": TRAIN
+    + "n = nn.utils.clip_grad_norm_(model.parameters(), 1.0); print(n.item(), n.device); optimizer.step()",
     "checkpoint": "checkpoint(model, x, use_reentrant=False).sum().backward()",
     "checkpoint reentrant": "checkpoint(model, x.requires_grad_(), use_reentrant=True).sum().backward()",
     "LSTM": "m = nn.LSTM(8, 16, 2, batch_first=True).cuda(); o, (h, c) = m(torch.randn(4, 5, 8, device='cuda')); o.sum().backward(); assert o.shape == (4, 5, 16)",
@@ -69,7 +70,8 @@ model.load_state_dict(c["model"]); m = nn.Linear(8, 8); m.load_state_dict(torch.
 torch.save(model, "b.pt"); m = torch.load("b.pt", weights_only=False); m(x)
 buffer = io.BytesIO(); torch.save(model.state_dict(), buffer); buffer.seek(0); torch.load(buffer)
 """,
-    "optimizer state saved": TRAIN + "optimizer.step(); torch.save(optimizer.state_dict(), 'o.pt'); o = torch.optim.AdamW(model.parameters()); o.load_state_dict(torch.load('o.pt')); model(x).sum().backward(); o.step()",
+    "optimizer state saved": TRAIN
+    + "optimizer.step(); torch.save(optimizer.state_dict(), 'o.pt'); o = torch.optim.AdamW(model.parameters()); o.load_state_dict(torch.load('o.pt')); model(x).sum().backward(); o.step()",
     "torch.compile": "m = torch.compile(model, mode='max-autotune'); m(x).sum().backward()\n@torch.compile\ndef f(a): return a + 1\nf(x); model.compile()",
     "DDP": """
 import torch.distributed as dist
@@ -94,7 +96,8 @@ o = torch.optim.AdamW(m.parameters()); m(x).sum().backward(); o.step()
     "default device": "torch.set_default_device('cuda'); m = nn.Linear(8, 8); assert m(torch.randn(2, 8)).is_cuda; torch.set_default_device('cpu')\nwith torch.device('cuda'): nn.Linear(3, 3)",
     "FloatTensor": "a = x.type(torch.cuda.FloatTensor); b = torch.cuda.FloatTensor(4, 8); c = torch.cuda.LongTensor([1, 2]); d = x.type('torch.cuda.HalfTensor'); assert d.dtype == torch.float16",
     "metrics of scikit-learn's kind": "p = torch.cat([model(x).softmax(1).detach().cpu() for _ in range(2)]).numpy(); t = torch.cat([y, y]).cpu().numpy(); assert np.unique(t).size == 4; np.histogram(p)",
-    "ReduceLROnPlateau": TRAIN + "s = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer); optimizer.step(); s.step(loss); s.step(loss.item())\nfor s in (torch.optim.lr_scheduler.OneCycleLR(optimizer, .1, 10), torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)): optimizer.step(); s.step()",
+    "ReduceLROnPlateau": TRAIN
+    + "s = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer); optimizer.step(); s.step(loss); s.step(loss.item())\nfor s in (torch.optim.lr_scheduler.OneCycleLR(optimizer, .1, 10), torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)): optimizer.step(); s.step()",
     "EMA": "e = copy.deepcopy(model)\nfor a, b in zip(e.parameters(), model.parameters()): a.data.mul_(0.9).add_(b.data, alpha=0.1)\nw = torch.optim.swa_utils.AveragedModel(model); w.update_parameters(model)",
     "parameters_to_vector": "v = nn.utils.parameters_to_vector(model.parameters()); nn.utils.vector_to_parameters(v, model.parameters()); model(x)",
     "vmap and grad": "from torch.func import functional_call, grad, vmap\np = dict(model.named_parameters()); g = grad(lambda p, a: functional_call(model, p, (a,)).sum())(p, x); vmap(lambda a: a.sum())(x)",
@@ -114,7 +117,8 @@ assert o.shape == (4, 5, 16), o.shape
 o.sum().backward()
 """,
     "embedding": "e = nn.Embedding(10, 4).cuda(); e(y).sum().backward(); nn.EmbeddingBag(10, 4).cuda()(torch.tensor([[1, 2]]).cuda())",
-    "gradient accumulation": TRAIN + "for i in range(4):\n    (F.cross_entropy(model(x), y) / 4).backward()\n    if (i + 1) % 2 == 0: optimizer.step(); optimizer.zero_grad(set_to_none=True)",
+    "gradient accumulation": TRAIN
+    + "for i in range(4):\n    (F.cross_entropy(model(x), y) / 4).backward()\n    if (i + 1) % 2 == 0: optimizer.step(); optimizer.zero_grad(set_to_none=True)",
     "autograd.grad": "x.requires_grad_(); h = model(x).sum(); (g,) = torch.autograd.grad(h, x, create_graph=True); ((g.norm(2, dim=1) - 1) ** 2).mean().backward()",
     "conv": "m = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 2)).cuda(); m(torch.randn(2, 3, 32, 32).cuda().to(memory_format=torch.channels_last)).sum().backward(); F.interpolate(torch.randn(1, 3, 8, 8).cuda(), scale_factor=2, mode='bilinear')",
     "graphs and nvtx": "g = torch.cuda.CUDAGraph()\nwith torch.cuda.graph(g): model(x)\ng.replay(); torch.cuda.nvtx.range_push('a'); torch.cuda.nvtx.range_pop()",
@@ -127,7 +131,8 @@ o.sum().backward()
     "weight tying and freezing": "e = nn.Embedding(10, 8); h = nn.Linear(8, 10, bias=False); h.weight = e.weight; m = nn.ModuleList([e, h]).cuda(); assert h.weight is e.weight; h(e(y)).sum().backward()\nfor p in m.parameters(): p.requires_grad = False",
     "optimizer before cuda": "m = nn.Linear(8, 8); o = torch.optim.SGD(m.parameters(), .1); m.cuda(); m(x).sum().backward(); o.step(); assert o.param_groups[0]['params'][0].is_cuda",
     "loss history": "h = []\nfor _ in range(3): h.append(model(x).sum().item())\nnp.mean(h); best = float('inf'); assert min(h) < best; t = torch.stack([model(x).sum() for _ in range(2)]).mean().item(); torch.tensor(h).mean().item()",
-    "trace of a step": TRAIN + """
+    "trace of a step": TRAIN
+    + """
 optimizer.step(); del loss; optimizer.zero_grad()
 kinds = {}
 for event in faked.trace.events:
@@ -150,7 +155,7 @@ def peak(foreach):
     for p in m.parameters(): p.grad = torch.zeros_like(p)
     o.step(); before = torch.cuda.memory_allocated(); faked.trace._peak = 0; o.step()
     return faked.trace._peak - before
-print(peak(None), peak(False)); assert peak(None) == 16_000_000 and peak(False) < 12_000_000
+assert peak(None) == 16_000_000 and peak(False) <= 12_000_000
 """,
     "kernels of attention": """
 q = torch.randn(2, 4, 512, 64, device="cuda", requires_grad=True)

@@ -1,1 +1,1 @@
-"""Placeholder; see the contract."""
+"""What runs inside the job's own Python: standard library only, torch where the job has it."""

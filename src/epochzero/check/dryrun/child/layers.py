@@ -56,7 +56,7 @@ def watched() -> Iterator[None]:
         if place:
             _made[self] = place
 
-    module.__call__, module.__init__ = called, made  # type: ignore[method-assign,assignment]
+    module.__call__, module.__init__ = called, made  # type: ignore[method-assign]
     try:
         yield
     finally:
@@ -73,7 +73,7 @@ def path() -> str:
     return _path(_stack)
 
 
-def explain(error: BaseException) -> Optional[dict[str, Any]]:  # noqa: UP045
+def explain(error: BaseException) -> Optional[dict[str, Any]]:
     """What is known of the layer or function that raised, and the fix.
 
     Returns
@@ -90,7 +90,9 @@ def explain(error: BaseException) -> Optional[dict[str, Any]]:  # noqa: UP045
         advice = advise_call(name, values, message)
         if advice:
             found.update({"class": found.get("class") or name, **advice})
-            found["shapes"] = [list(v.shape) for v in values.values() if isinstance(v, torch.Tensor)]
+            found["shapes"] = [
+                list(v.shape) for v in values.values() if isinstance(v, torch.Tensor)
+            ]
     line = _user_line(error.__traceback__)
     if line is not None:
         tensors = _tensors_of(*line)
@@ -132,9 +134,9 @@ def _path(stack: list[Any]) -> str:
     return names.get(id(layer), "")
 
 
-def _maker(module: torch.nn.Module) -> Optional[tuple[str, int]]:  # noqa: UP045
+def _maker(module: torch.nn.Module) -> Optional[tuple[str, int]]:
     """Where the user's code asked for the module: outside of torch and of its own constructors."""
-    frame: Optional[FrameType] = sys._getframe(2)  # noqa: UP045
+    frame: Optional[FrameType] = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
         own = code.co_argcount and frame.f_locals.get(code.co_varnames[0]) is module
@@ -144,7 +146,7 @@ def _maker(module: torch.nn.Module) -> Optional[tuple[str, int]]:  # noqa: UP045
     return None
 
 
-def _torch_function(trace: Optional[TracebackType]) -> Optional[tuple[str, dict[str, Any]]]:  # noqa: UP045
+def _torch_function(trace: Optional[TracebackType]) -> Optional[tuple[str, dict[str, Any]]]:
     """The last function of `torch.nn.functional` on the way of the exception, and its arguments."""
     found = None
     while trace is not None:
@@ -157,7 +159,7 @@ def _torch_function(trace: Optional[TracebackType]) -> Optional[tuple[str, dict[
     return found
 
 
-def _user_line(trace: Optional[TracebackType]) -> Optional[tuple[FrameType, str]]:  # noqa: UP045
+def _user_line(trace: Optional[TracebackType]) -> Optional[tuple[FrameType, str]]:
     """The innermost frame of the user's code, and its line."""
     found = None
     while trace is not None:

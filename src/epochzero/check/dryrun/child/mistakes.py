@@ -60,7 +60,11 @@ def advise_call(name: str, values: Mapping[str, Any], message: str) -> Advice:
     """What a function of `torch.nn.functional` that raised expected, by its arguments."""
     advice = _FUNCTIONS.get(name)
     given, target = values.get("input"), values.get("target")
-    if advice is None or not isinstance(given, torch.Tensor) or not isinstance(target, torch.Tensor):
+    if (
+        advice is None
+        or not isinstance(given, torch.Tensor)
+        or not isinstance(target, torch.Tensor)
+    ):
         return {}
     if given.device.type != target.device.type:
         return {
@@ -107,7 +111,10 @@ def _linear(module: Any, tensor: torch.Tensor, inputs: Sequence[Any]) -> Advice:
         return {"expected": expected, "fix": "swap the last two dimensions: x.transpose(-1, -2)"}
     if tensor.dim() == 4:
         number = math.prod(tensor.shape[1:])
-        return {"expected": expected, "fix": f"torch.flatten(x, 1) before, and in_features={number}"}
+        return {
+            "expected": expected,
+            "fix": f"torch.flatten(x, 1) before, and in_features={number}",
+        }
     return {"expected": expected, "fix": f"in_features={given}"}
 
 
@@ -115,9 +122,14 @@ def _convolution(module: Any, tensor: torch.Tensor, inputs: Sequence[Any]) -> Ad
     places = len(module.kernel_size)
     wanted = module.in_channels
     if tensor.dim() not in (places + 1, places + 2):
-        expected = f"{places + 2} dimensions (batch, channels, {places} of space); given {tensor.dim()}"
+        expected = (
+            f"{places + 2} dimensions (batch, channels, {places} of space); given {tensor.dim()}"
+        )
         if tensor.dim() == places and wanted == 1:
-            return {"expected": expected, "fix": "add the dimensions of batch and channel: x[None, None]"}
+            return {
+                "expected": expected,
+                "fix": "add the dimensions of batch and channel: x[None, None]",
+            }
         if tensor.dim() > places + 2:
             return {"expected": expected, "fix": "merge the leading dimensions: x.flatten(0, 1)"}
         return {"expected": expected, "fix": "add the missing dimension: x.unsqueeze(1)"}
@@ -140,7 +152,10 @@ def _convolution(module: Any, tensor: torch.Tensor, inputs: Sequence[Any]) -> Ad
             order = {1: "1, 0", 2: "2, 0, 1", 3: "3, 0, 1, 2"}[places]
         return {"expected": expected, "fix": f"channels come last: x.permute({order})"}
     if given == 1 and wanted == 3:
-        return {"expected": expected, "fix": "in_channels=1, or repeat the gray channel: x.expand(-1, 3, -1, -1)"}
+        return {
+            "expected": expected,
+            "fix": "in_channels=1, or repeat the gray channel: x.expand(-1, 3, -1, -1)",
+        }
     return {"expected": expected, "fix": f"in_channels={given}"}
 
 
@@ -173,7 +188,10 @@ def _layer_norm(module: Any, tensor: torch.Tensor, inputs: Sequence[Any]) -> Adv
         return {}
     expected = f"last dimensions {list(wanted)}; given {list(given)}"
     if tensor.dim() == 4 and len(wanted) == 1 and tensor.shape[1] == wanted[0]:
-        return {"expected": expected, "fix": "channels last: x.permute(0, 2, 3, 1) before, and back after"}
+        return {
+            "expected": expected,
+            "fix": "channels last: x.permute(0, 2, 3, 1) before, and back after",
+        }
     if len(wanted) == 1 and tensor.dim() > 1 and tensor.shape[-2] == wanted[0]:
         return {"expected": expected, "fix": "swap the last two dimensions: x.transpose(-1, -2)"}
     shape = given[0] if len(given) == 1 else list(given)
@@ -199,7 +217,10 @@ def _embedding(module: Any, tensor: torch.Tensor, inputs: Sequence[Any]) -> Advi
 
 def _recurrent(module: Any, tensor: torch.Tensor, inputs: Sequence[Any]) -> Advice:
     if tensor.dim() not in (2, 3):
-        return {"expected": f"2 or 3 dimensions; given {tensor.dim()}", "fix": "x.flatten(0, -3) or x.unsqueeze(1)"}
+        return {
+            "expected": f"2 or 3 dimensions; given {tensor.dim()}",
+            "fix": "x.flatten(0, -3) or x.unsqueeze(1)",
+        }
     given, wanted = tensor.shape[-1], module.input_size
     if given != wanted:
         expected = f"a last dimension of {wanted}; given {given}"
@@ -235,8 +256,14 @@ def _attention(module: Any, tensor: torch.Tensor, inputs: Sequence[Any]) -> Advi
 
 def _bilinear(module: Any, tensor: torch.Tensor, inputs: Sequence[Any]) -> Advice:
     if tensor.shape[-1] == module.in1_features:
-        return {"expected": f"a second input of {module.in2_features}", "fix": f"in2_features={inputs[1].shape[-1]}"}
-    return {"expected": f"a first input of {module.in1_features}", "fix": f"in1_features={tensor.shape[-1]}"}
+        return {
+            "expected": f"a second input of {module.in2_features}",
+            "fix": f"in2_features={inputs[1].shape[-1]}",
+        }
+    return {
+        "expected": f"a first input of {module.in1_features}",
+        "fix": f"in1_features={tensor.shape[-1]}",
+    }
 
 
 _LAYERS: tuple[tuple[Any, Callable[..., Advice]], ...] = (
@@ -262,7 +289,10 @@ def _cross_entropy(given: torch.Tensor, target: torch.Tensor) -> Advice:
     if not target.is_floating_point() and target.dtype not in (torch.int64, torch.uint8):
         return {"expected": f"classes as int64; given {target.dtype}", "fix": "target.long()"}
     if not target.is_floating_point() and target.shape == given.shape:
-        return {"expected": "one class a row, or probabilities", "fix": "target.argmax(1), or target.float()"}
+        return {
+            "expected": "one class a row, or probabilities",
+            "fix": "target.argmax(1), or target.float()",
+        }
     wanted = [given.shape[0], *given.shape[2:]] if given.dim() > 1 else []
     expected = f"a target of shape {wanted} for an input of {list(given.shape)}; given {list(target.shape)}"
     if target.dim() == len(wanted) + 1 and target.shape[-1] == 1:
@@ -285,7 +315,10 @@ def _cross_entropy(given: torch.Tensor, target: torch.Tensor) -> Advice:
 def _same_shape(given: torch.Tensor, target: torch.Tensor) -> Advice:
     if given.shape == target.shape:
         if not target.is_floating_point():
-            return {"expected": f"a target of {given.dtype}; given {target.dtype}", "fix": "target.float()"}
+            return {
+                "expected": f"a target of {given.dtype}; given {target.dtype}",
+                "fix": "target.float()",
+            }
         if target.dtype != given.dtype:
             return {"expected": f"a target of {given.dtype}", "fix": f"target.to({given.dtype})"}
         return {}
@@ -356,7 +389,10 @@ def _state(match: re.Match[str], tensors: Sequence[Mapping[str, Any]]) -> Advice
             "fix": "build the model as the checkpoint's was, or leave this layer out of what is loaded",
         }
     if missing:
-        return {"expected": f"key {missing[0]} in the checkpoint", "fix": "strict=False, if it may stay as built"}
+        return {
+            "expected": f"key {missing[0]} in the checkpoint",
+            "fix": "strict=False, if it may stay as built",
+        }
     if unexpected:
         return {"expected": f"no key {unexpected[0]}", "fix": "strict=False, if it may be left out"}
     return {}
@@ -408,11 +444,17 @@ def _concatenate(match: re.Match[str], tensors: Sequence[Mapping[str, Any]]) -> 
 
 def _types(match: re.Match[str], tensors: Sequence[Mapping[str, Any]]) -> Advice:
     first, second = match.groups()
-    return {"expected": f"one type; given {first} and {second}", "fix": "bring both to one: b.to(a.dtype)"}
+    return {
+        "expected": f"one type; given {first} and {second}",
+        "fix": "bring both to one: b.to(a.dtype)",
+    }
 
 
 def _lay_out(match: re.Match[str], tensors: Sequence[Mapping[str, Any]]) -> Advice:
-    return {"expected": "a layout that a view can share", "fix": "reshape(...), or contiguous() before view"}
+    return {
+        "expected": "a layout that a view can share",
+        "fix": "reshape(...), or contiguous() before view",
+    }
 
 
 _TEXTS: tuple[tuple[re.Pattern[str], Callable[..., Advice]], ...] = (

@@ -161,7 +161,7 @@ class Trace:
             self.where.append(place)
         return number
 
-    def _name(self, tensor: Optional[Any], kind: str) -> None:  # noqa: UP045
+    def _name(self, tensor: Optional[Any], kind: str) -> None:
         tensor = getattr(tensor, "_local_tensor", tensor)  # of a DTensor
         if isinstance(tensor, FakeTensor):
             number = self._numbers.get(tensor.untyped_storage()._cdata)

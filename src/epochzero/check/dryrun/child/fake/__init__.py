@@ -79,7 +79,6 @@ def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterat
     mode = FakeGpu(faked.assume, faked.trace.made)
     capability = (int(gpus[0]["capability"][0]), int(gpus[0]["capability"][1]))
     lifted = torch._C._only_lift_cpu_tensors()
-    threads = torch.autograd.is_multithreading_enabled()
     with ExitStack() as stack:
         stack.enter_context(pretended(gpus, faked.trace.memory))
         stack.enter_context(_tensors_read(faked))
@@ -145,7 +144,10 @@ def _tensors_read(faked: Faked) -> Iterator[None]:
 @contextmanager
 def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked) -> Iterator[None]:
     """The few places where torch itself must be told that the fakes are what they seem."""
-    swap, make, typed = torch.utils.swap_tensors, torch.nn.Parameter.__new__, torch.Tensor.type
+    dispatch: Any = FakeTensorMode.__torch_dispatch__
+    swap: Any = torch.utils.swap_tensors
+    make, typed = torch.nn.Parameter.__new__, torch.Tensor.type
+    classify: Any = torch.ctc_loss
     attend = torch.nn.functional.scaled_dot_product_attention
 
     def swap_tensors(first: Any, second: Any) -> None:
@@ -165,6 +167,15 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
             return self.to("cuda", dtype.dtype)
         return typed(self, dtype, *arguments, **options)
 
+    def temporal(
+        log_probs: Any, targets: Any, given: Any, wanted: Any, *rest: Any, **options: Any
+    ) -> Any:
+        # Lengths in a tensor become numbers, as the kernel has it; with fakes they would stay tensors.
+        lengths = (
+            size.tolist() if isinstance(size, torch.Tensor) else size for size in (given, wanted)
+        )
+        return classify(log_probs, targets, *lengths, *rest, **options)
+
     def uncompiled(model: Any = None, *arguments: Any, **options: Any) -> Any:
         faked.assume("torch.compile is left out: the program runs as written")
         return model if model is not None else lambda function: function
@@ -172,7 +183,7 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
     with ExitStack() as stack:
         stack.enter_context(replaced(torch.utils, {"swap_tensors": swap_tensors}))
         stack.enter_context(replaced(torch.nn.Parameter, {"__new__": staticmethod(parameter)}))
-        stack.enter_context(replaced(torch, {"compile": uncompiled}))
+        stack.enter_context(replaced(torch, {"compile": uncompiled, "ctc_loss": temporal}))
         stack.enter_context(
             replaced(torch.nn.Module, {"compile": lambda self, *a, **k: uncompiled(self)})
         )
@@ -197,7 +208,7 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
             replaced(
                 FakeTensorMode,
                 {
-                    "__torch_dispatch__": inspect.unwrap(FakeTensorMode.__torch_dispatch__),
+                    "__torch_dispatch__": inspect.unwrap(dispatch),
                     "avoid_device_init": property(lambda self: True),
                     "__deepcopy__": lambda self, memo: self,
                 },

@@ -53,14 +53,14 @@ KERNELS = (
 def choose(capability: tuple[int, int], dtype: torch.dtype, head_size: int, mask: bool) -> str:
     """``flash``, ``efficient`` or ``math``."""
     allowed = {
-        "flash": torch.backends.cuda.flash_sdp_enabled(),
-        "efficient": torch.backends.cuda.mem_efficient_sdp_enabled(),
+        "flash": torch._C._get_flash_sdp_enabled(),
+        "efficient": torch._C._get_mem_efficient_sdp_enabled(),
     }
     for kernel in KERNELS:
         fits = capability >= kernel.capability and dtype in kernel.dtypes
-        if fits and head_size <= kernel.head_size and (kernel.mask or not mask):
-            if allowed[kernel.name]:
-                return kernel.name
+        fits = fits and head_size <= kernel.head_size and (kernel.mask or not mask)
+        if fits and allowed[kernel.name]:
+            return kernel.name
     return "math"
 
 
@@ -73,10 +73,10 @@ def attention(
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
-        attn_mask: Optional[torch.Tensor] = None,  # noqa: UP045
+        attn_mask: Optional[torch.Tensor] = None,
         dropout_p: float = 0.0,
         is_causal: bool = False,
-        scale: Optional[float] = None,  # noqa: UP045
+        scale: Optional[float] = None,
         enable_gqa: bool = False,
     ) -> torch.Tensor:
         places = {query.device.type, key.device.type, value.device.type}
@@ -92,7 +92,10 @@ def attention(
         if enable_gqa and kernel == "efficient":
             groups = query.shape[1] // key.shape[1]
             key, value = (part.repeat_interleave(groups, 1) for part in (key, value))
-        return _fused(kernel, query, key, value, attn_mask, dropout_p, is_causal, scale)
+        fused: torch.Tensor = _fused(
+            kernel, query, key, value, attn_mask, dropout_p, is_causal, scale
+        )
+        return fused
 
     return scaled_dot_product_attention
 
@@ -109,8 +112,15 @@ def _shapes_fit(query: Any, key: Any, value: Any, grouped: bool) -> bool:
 
 
 def _fused(
-    kernel: str, query: Any, key: Any, value: Any, mask: Any, dropout: float, causal: bool, scale: Any
-) -> torch.Tensor:
+    kernel: str,
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any,
+    dropout: float,
+    causal: bool,
+    scale: Any,
+) -> Any:
     size = query.shape[-1]
     if kernel == "flash":
         padding = -size % 8
@@ -118,16 +128,13 @@ def _fused(
         if padding:
             pad = torch.nn.functional.pad
             query, key, value = (pad(part, [0, padding]) for part in (query, key, value))
-        result = torch.ops.aten._scaled_dot_product_flash_attention(
-            query, key, value, dropout, causal, False, scale=scale
-        )[0]
+        flash: Any = torch.ops.aten._scaled_dot_product_flash_attention
+        result = flash(query, key, value, dropout, causal, False, scale=scale)[0]
         return result[..., :size] if padding else result
     if mask is not None:
         if mask.dtype == torch.bool:
             mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(~mask, float("-inf"))
         mask = mask.expand(*query.shape[:3], key.shape[2])
     gradient = torch.is_grad_enabled() and any(part.requires_grad for part in (query, key, value))
-    result = torch.ops.aten._scaled_dot_product_efficient_attention(
-        query, key, value, mask, gradient, dropout, causal, scale=scale
-    )[0]
-    return result
+    efficient: Any = torch.ops.aten._scaled_dot_product_efficient_attention
+    return efficient(query, key, value, mask, gradient, dropout, causal, scale=scale)[0]

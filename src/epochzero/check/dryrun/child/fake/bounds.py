@@ -34,7 +34,7 @@ def _nonzero(mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
 
 def _masked_select(mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
     tensor, mask = args
-    shape = torch.broadcast_shapes(tensor.shape, mask.shape)
+    shape: Any = torch.broadcast_shapes(tensor.shape, mask.shape)  # type: ignore[no-untyped-call]
     value = known(mask)
     if value is not None:
         return _empty(mode, tensor, (int(value.expand(shape).sum()),))
@@ -65,7 +65,9 @@ def _index(mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
                 columns.append(column)
         else:
             columns.append(index)
-    return mode._run(func, (tensor, columns), kwargs, [tensor, *(c for c in columns if c is not None)])
+    return mode._run(
+        func, (tensor, columns), kwargs, [tensor, *(c for c in columns if c is not None)]
+    )
 
 
 def _unique(mode: Any, func: Any, args: Any, kwargs: Any) -> Any:

@@ -110,7 +110,7 @@ class Generator(torch._C.Generator):
     """Random numbers: those of a GPU are the CPU's, since no values are drawn."""
 
     def __new__(cls, device: Any = "cpu") -> Generator:
-        self = super().__new__(cls, device="cpu")
+        self = super().__new__(cls, "cpu")  # type: ignore[call-arg]
         self._place = torch.device(device)  # type: ignore[attr-defined]
         return self
 
@@ -182,8 +182,8 @@ class _Answers:
         """What replaces the functions of the same names."""
         capabilities = [tuple(gpu["capability"]) for gpu in self.gpus]
         names = sorted({f"sm_{major}{minor}" for major, minor in capabilities})
-        live = lambda *a, **k: self.memory()[0]  # noqa: E731
-        peak = lambda *a, **k: self.memory()[1]  # noqa: E731
+        live: Callable[..., int] = lambda *a, **k: self.memory()[0]  # noqa: E731
+        peak: Callable[..., int] = lambda *a, **k: self.memory()[1]  # noqa: E731
         nothing = lambda *a, **k: None  # noqa: E731
         stream = lambda *a, **k: Stream()  # noqa: E731
         return {
@@ -230,15 +230,7 @@ class _Answers:
             "graph": lambda graph, *a, **k: nullcontext(graph),
             "make_graphed_callables": lambda callables, *a, **k: callables,
             "is_current_stream_capturing": lambda: False,
-            **{
-                name: nothing
-                for name in (
-                    "synchronize", "empty_cache", "ipc_collect", "set_stream", "manual_seed",
-                    "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all",
-                    "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached",
-                    "reset_accumulated_memory_stats", "set_per_process_memory_fraction",
-                )
-            },
+            **dict.fromkeys(("synchronize", "empty_cache", "ipc_collect", "set_stream", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_accumulated_memory_stats", "set_per_process_memory_fraction"), nothing),
             **{name: _old_type(dtype) for name, dtype in _OLD_TYPES.items()},
         }  # fmt: skip
 
@@ -262,12 +254,17 @@ def pretended(
     with ExitStack() as stack:
         stack.enter_context(replaced(torch.cuda, functions))
         stack.enter_context(
-            replaced(torch.cuda.memory, {n: functions[n] for n in functions if n in vars(torch.cuda.memory)})
+            replaced(
+                torch.cuda.memory,
+                {n: functions[n] for n in functions if n in vars(torch.cuda.memory)},
+            )
         )
         stack.enter_context(
             replaced(
                 torch.cuda.nvtx,
-                {name: nothing for name in ("range_push", "range_pop", "mark", "range_start", "range_end")},
+                dict.fromkeys(
+                    ("range_push", "range_pop", "mark", "range_start", "range_end"), nothing
+                ),
             )
         )
         accelerator = {

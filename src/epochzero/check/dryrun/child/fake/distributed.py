@@ -47,6 +47,11 @@ def _spread_object(objects: list[Any], own: Any, *arguments: Any, **options: Any
     objects[:] = [own] * len(objects)
 
 
+def _gather_object(own: Any, objects: Any = None, *arguments: Any, **options: Any) -> None:
+    if objects is not None:
+        _spread_object(objects, own)
+
+
 def _first_object(result: list[Any], objects: list[Any], *arguments: Any, **options: Any) -> None:
     result[0] = objects[0]
 
@@ -63,7 +68,7 @@ _COLLECTIVES: dict[str, Any] = {
     **dict.fromkeys(("isend", "irecv"), lambda *a, **k: Work()),
     "broadcast_object_list": _done,
     "all_gather_object": _spread_object,
-    "gather_object": lambda own, objects=None, *a, **k: objects and _spread_object(objects, own),
+    "gather_object": _gather_object,
     "scatter_object_list": _first_object,
 }  # fmt: skip
 

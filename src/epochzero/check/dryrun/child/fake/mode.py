@@ -69,7 +69,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-class FakeGpu(TorchDispatchMode):
+class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """The dispatch mode.
 
     Parameters
@@ -81,7 +81,7 @@ class FakeGpu(TorchDispatchMode):
     """
 
     def __init__(self, assume: Callable[[str], None], made: Callable[[Any, bool], None]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.fakes = FakeTensorMode(allow_non_fake_inputs=True)
         self.assume = assume
         self._made = made
@@ -91,9 +91,7 @@ class FakeGpu(TorchDispatchMode):
         """Nothing is compiled: each operation is spared a wrapper."""
         return False
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operation."""
         kwargs = kwargs or {}
         if func is _DEVICE:

@@ -24,9 +24,7 @@ __all__ = ["Unfit", "install"]
 CUDA = 1  # c10/core/DeviceType.h
 DEVICE_TYPES = 22
 REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"
-REGISTER = (
-    "_ZN3c104impl19registerDeviceGuardENS_10DeviceTypeEPKNS0_24DeviceGuardImplInterfaceE"
-)
+REGISTER = "_ZN3c104impl19registerDeviceGuardENS_10DeviceTypeEPKNS0_24DeviceGuardImplInterfaceE"
 HOOKS = "_ZN2at6detail12getCUDAHooksEv"
 # The table of virtual functions: offset to top, type information, then ~D1, ~D0, isBuilt, isAvailable,
 # hasPrimaryContext (aten/src/ATen/detail/AcceleratorHooksInterface.h).

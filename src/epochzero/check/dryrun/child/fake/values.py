@@ -19,10 +19,10 @@ KNOWN_BYTES = 1 << 16
 _NAME = "_known_value"
 
 
-def known(tensor: torch.Tensor) -> Optional[torch.Tensor]:  # noqa: UP045
+def known(tensor: torch.Tensor) -> Optional[torch.Tensor]:
     """The real tensor with the same values, or None where they are not known."""
     if isinstance(tensor, FakeTensor):
-        value: Optional[torch.Tensor] = tensor.__dict__.get(_NAME)  # noqa: UP045
+        value: Optional[torch.Tensor] = tensor.__dict__.get(_NAME)
         return value
     return tensor if tensor.device.type == "cpu" else None
 
