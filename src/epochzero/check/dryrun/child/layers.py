@@ -11,7 +11,6 @@ import ast
 import linecache
 import os
 import sys
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
@@ -19,6 +18,7 @@ from typing import Any, Optional
 
 import torch
 
+from epochzero.check.dryrun.child.identity import ByIdentity
 from epochzero.check.dryrun.child.mistakes import advise, advise_call, advise_line
 
 __all__ = ["depth", "explain", "path", "watched"]
@@ -29,8 +29,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _MOST = 8
 
 _stack: list[tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]] = []
-_made: weakref.WeakKeyDictionary[torch.nn.Module, tuple[str, int]] = weakref.WeakKeyDictionary()
-_names: weakref.WeakKeyDictionary[torch.nn.Module, dict[int, str]] = weakref.WeakKeyDictionary()
+_made: ByIdentity[tuple[str, int]] = ByIdentity()
+_names: ByIdentity[dict[int, str]] = ByIdentity()
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def watched() -> Iterator[None]:
         init(self, *inputs, **options)
         place = _maker(self)
         if place:
-            _made[self] = place
+            _made.set(self, place)
 
     module.__call__, module.__init__ = called, made  # type: ignore[method-assign]
     try:
@@ -116,7 +116,7 @@ def _describe(stack: list[Any], error: Exception) -> dict[str, Any]:
         "config": module.extra_repr(),
         "shapes": shapes,
     }
-    place = next((_made[layer] for layer, *_ in reversed(stack) if layer in _made), None)
+    place = next(filter(None, (_made.get(layer) for layer, *_ in reversed(stack))), None)
     if place:
         source = linecache.getline(*place).strip()
         described["defined"] = {"path": place[0], "line": place[1], "code": source}
@@ -130,7 +130,8 @@ def _path(stack: list[Any]) -> str:
     root, layer = stack[0][0], stack[-1][0]
     names = _names.get(root)
     if names is None or id(layer) not in names:
-        names = _names[root] = {id(module): name for name, module in root.named_modules()}
+        names = {id(module): name for name, module in root.named_modules()}
+        _names.set(root, names)
     return names.get(id(layer), "")
 
 

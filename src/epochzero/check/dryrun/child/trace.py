@@ -23,6 +23,7 @@ from torch.optim.optimizer import (
 )
 
 from epochzero.check.dryrun.child import layers
+from epochzero.check.dryrun.child.identity import ByIdentity
 
 __all__ = ["Trace", "user_place"]
 
@@ -78,7 +79,7 @@ class Trace:
         self._living: dict[int, Any] = {}
         self._sizes: dict[int, int] = {}
         self._next = self._steps = self._now = self._peak = 0
-        self._roots: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
+        self._roots: ByIdentity[bool] = ByIdentity()
 
     def memory(self) -> tuple[int, int]:
         """Bytes that are allocated now, and the most that were."""
@@ -169,9 +170,9 @@ class Trace:
                 self.kinds[number] = kind
 
     def _before_forward(self, module: torch.nn.Module, inputs: Any) -> None:
-        if module in self._roots or layers.depth() > 1:
+        if self._roots.get(module) or layers.depth() > 1:
             return
-        self._roots.add(module)
+        self._roots.set(module, True)
         for parameter in module.parameters():
             self._name(parameter, "parameter")
         for buffer in module.buffers():

@@ -147,6 +147,7 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
     dispatch: Any = FakeTensorMode.__torch_dispatch__
     swap: Any = torch.utils.swap_tensors
     make, typed = torch.nn.Parameter.__new__, torch.Tensor.type
+    address: Any = torch.UntypedStorage.data_ptr
     classify: Any = torch.ctc_loss
     attend = torch.nn.functional.scaled_dot_product_attention
 
@@ -166,6 +167,10 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
         if callable(dtype) and isinstance(getattr(dtype, "dtype", None), torch.dtype):
             return self.to("cuda", dtype.dtype)
         return typed(self, dtype, *arguments, **options)
+
+    def pointer(self: Any) -> int:
+        # Only to tell storages apart: those of fakes have no address.
+        return int(self._cdata if self.device.type == "meta" else address(self))
 
     def temporal(
         log_probs: Any, targets: Any, given: Any, wanted: Any, *rest: Any, **options: Any
@@ -195,6 +200,7 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
             "record_stream": lambda self, stream: None,
         }
         stack.enter_context(replaced(torch.Tensor, pinned))
+        stack.enter_context(replaced(torch.UntypedStorage, {"data_ptr": pointer}))
         stack.enter_context(
             replaced(
                 torch.nn.functional,

@@ -253,12 +253,9 @@ def pretended(
     nothing = lambda *a, **k: None  # noqa: E731
     with ExitStack() as stack:
         stack.enter_context(replaced(torch.cuda, functions))
-        stack.enter_context(
-            replaced(
-                torch.cuda.memory,
-                {n: functions[n] for n in functions if n in vars(torch.cuda.memory)},
-            )
-        )
+        for part in (torch.cuda.memory, torch.cuda.random, torch.cuda.streams, torch.cuda.graphs):
+            same = {name: value for name, value in functions.items() if name in vars(part)}
+            stack.enter_context(replaced(part, same))
         stack.enter_context(
             replaced(
                 torch.cuda.nvtx,

@@ -1,7 +1,14 @@
-"""`torch.save` and `torch.load` of fakes: a small file that keeps names, shapes, types and devices."""
+"""Fakes are saved and loaded by their shapes, types and devices: small files, whatever the model's size.
+
+`torch.save` writes how each fake is made again. A file of safetensors is read by code of its own, so it is
+a true one: its header, and data that are a hole in the file.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -57,6 +64,32 @@ def _reduce(tensor: FakeTensor, protocol: Any) -> Any:
     )
 
 
+_SAFE = {
+    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
+    torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8",
+    torch.uint8: "U8", torch.bool: "BOOL",
+}  # fmt: skip
+
+
+def _save_safe(tensors: dict[str, Any], filename: Any, metadata: Any = None) -> None:
+    """As `safetensors.torch.save_file`; the format: github.com/huggingface/safetensors#format."""
+    header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
+    position = 0
+    for name, tensor in tensors.items():
+        size = tensor.numel() * tensor.element_size()
+        header[name] = {
+            "dtype": _SAFE[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [position, position + size],
+        }
+        position += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(filename, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.truncate(8 + len(text) + position)
+
+
 @contextmanager
 def by_shape() -> Iterator[None]:
     """Fake tensors are saved and loaded by what is known of them."""
@@ -72,5 +105,15 @@ def by_shape() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(replaced(FakeTensor, {"__reduce_ex__": _reduce}))
         stack.enter_context(replaced(torch, {"load": load_to}))
+        if importlib.util.find_spec("safetensors"):
+            from safetensors import torch as safe
+
+            save = safe.save_file
+
+            def save_file(tensors: Any, filename: Any, metadata: Any = None) -> None:
+                fake = any(isinstance(tensor, FakeTensor) for tensor in tensors.values())
+                (_save_safe if fake else save)(tensors, filename, metadata)
+
+            stack.enter_context(replaced(safe, {"save_file": save_file}))
         stack.enter_context(torch.serialization.safe_globals([rebuild]))
         yield
