@@ -324,6 +324,9 @@ def _copy(mode: FakeGpu, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _equal(mode: FakeGpu, func: Any, args: Any, kwargs: Any) -> bool:
+    storages = {tensor.untyped_storage()._cdata for tensor in args[:2]}
+    if len(storages) == 1 and args[0].shape == args[1].shape:
+        return True
     first, second = known(args[0]), known(args[1])
     if first is None or second is None:
         mode.assume("two tensors on the GPU are taken to differ")
