@@ -296,8 +296,6 @@ def _among(
     written = ".".join(rest)
     if written in names:
         return True, names[written], ()
-    if len(rest) > 1 and rest[0] not in names:
-        return _among(api, module, names, rest[:1])
     prefix = ".".join([*rest[:-1], ""]) if len(rest) > 1 else ""
     beside = tuple(
         name[len(prefix) :]
