@@ -21,6 +21,7 @@ from epochzero.check.program.events import Called, Imported, Looked, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import External, Instance
 from epochzero.check.reach import Reach
+from epochzero.check.target.api import is_public
 from epochzero.check.target.history import Api, api_of, history_of, libraries
 from epochzero.check.target.model import Signature, Target
 
@@ -302,7 +303,7 @@ def _among(
         for name in names
         if name.startswith(prefix) and "." not in name[len(prefix) :]
     )
-    is_open = f"{prefix}*" in names or "__getattr__" in names or rest[-1].startswith("_")
+    is_open = f"{prefix}*" in names or "__getattr__" in names or not is_public(rest[-1])
     # Of a class without members nothing is known, and a constant's attributes are not captured.
     if is_open or not beside or len(rest) > 2:
         return None, None, beside
