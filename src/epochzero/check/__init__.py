@@ -1,4 +1,4 @@
-"""A job against its platform, before it costs GPU time: read, never run.
+"""A job against its platform, before it costs GPU time: read, and run dry where that is asked for.
 
 `check` takes what a person submits, a command line, and a `Target`, and answers with `Findings`:
 what will go wrong, where and in which phase.
@@ -13,12 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from epochzero import taxonomy
+from epochzero.check.dryrun.contain.model import Limits
+from epochzero.check.dryrun.model import DryRun
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
 from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
 from epochzero.check.program import read_program
 from epochzero.check.program.model import Program
-from epochzero.check.rules import Case, Rule, choose
+from epochzero.check.rules import DRY_RUN, Case, Rule, choose
 from epochzero.check.settings import read_settings
 from epochzero.check.suppress import Suppression, apply, suppressions
 from epochzero.check.target import read_target, this_machine
@@ -28,7 +30,9 @@ from epochzero.errors import InputError
 __all__ = [
     "Case",
     "Checked",
+    "DryRun",
     "Finding",
+    "Limits",
     "Place",
     "Rule",
     "Severity",
@@ -48,6 +52,7 @@ def check(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
+    dry: Limits | None = None,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
 
@@ -59,13 +64,14 @@ def check(
         select: ids of the rules to ask; when empty those of the settings, else all.
         ignore: ids of rules not to ask, besides those of the settings.
         environment: variables that are set where the command would be given.
+        dry: run the job dry too, within these limits.
 
     Raises:
         InputError: the command runs no Python that can be read, or the folder, the settings, the
             target or a rule's name is wrong.
     """
     with _without_collector():
-        return _check(arguments, target, folder, select, ignore, environment)
+        return _check(arguments, target, folder, select, ignore, environment, dry)
 
 
 def _check(
@@ -75,12 +81,14 @@ def _check(
     select: Iterable[str],
     ignore: Iterable[str],
     environment: Mapping[str, str] | None,
+    dry: Limits | None,
 ) -> Checked:
     base = Path(folder).absolute()
     if not base.is_dir():
         raise InputError(f"{folder}: no such folder")
     settings = read_settings(base)
-    rules = choose(tuple(select) or settings.select, (*ignore, *settings.ignore))
+    select, ignore = tuple(select) or settings.select, (*ignore, *settings.ignore)
+    rules = choose(select, ignore)
     platform = _platform(settings.target if target is None else target, environment)
     read = read_job(tuple(arguments), base, environment)
     programs = _in_order(_program(job, platform) for job in read.jobs)
@@ -88,11 +96,17 @@ def _check(
     found = _told_once(answer for answer in answers if isinstance(answer, Finding))
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
+    runs = () if dry is None else _run_dry(read.jobs, platform, dry, environment or {})
+    asked = [
+        name for name in DRY_RUN if runs and name in (select or DRY_RUN) and name not in ignore
+    ]
+    found += _not_yet_told(found, (f for run in runs for f in run.findings if f.rule in asked))
+    unknown += [one for run in runs for one in run.unknowns]
     kept, suppressed = apply(
         found,
         _suppressions(programs, found, base),
         settings,
-        [rule.id for rule in rules],
+        [*asked, *(rule.id for rule in rules)],
     )
     return Checked(
         jobs=tuple(_command(job) for job in read.jobs),
@@ -101,7 +115,8 @@ def _check(
         unknowns=tuple(sorted(set(unknown), key=lambda one: (one.place, one.what, one.reason))),
         suppressed=tuple(suppressed),
         files=len({module.file for program in programs for module in program.modules.values()}),
-        rules=tuple(rule.id for rule in rules),
+        rules=(*asked, *(rule.id for rule in rules)),
+        dry=runs,
     )
 
 
@@ -136,6 +151,35 @@ def _program(job: Job, target: Target) -> Program:
     except InputError as error:
         what = f"what {job.script or job.module} does"
         return Program(job, {}, (), unknowns=(Unknown(what, str(error), job.at),))
+
+
+def _run_dry(
+    jobs: Sequence[Job], target: Target, limits: Limits, environment: Mapping[str, str]
+) -> tuple[DryRun, ...]:
+    """Each job whose script or module, and whose arguments, are known."""
+    # It knows diagnose, whose patterns take long to load.
+    from epochzero.check.dryrun.run import dry_run
+
+    return tuple(
+        dry_run(job, target, limits, environment=environment)
+        for job in jobs
+        if not (job.fault or job.unsure) and job.complete
+    )
+
+
+def _not_yet_told(known: Sequence[Finding], dry: Iterable[Finding]) -> list[Finding]:
+    """What a dry run found and reading did not: the same category within a line is the same."""
+    return [
+        one
+        for one in dry
+        if not any(
+            other.severity == "error"
+            and other.category == one.category
+            and other.place.path == one.place.path
+            and abs(other.place.line - one.place.line) <= 1
+            for other in known
+        )
+    ]
 
 
 def _in_order(programs: Iterable[Program]) -> list[Program]:

@@ -1,0 +1,1 @@
+"""What runs inside the job's own Python: standard library only, torch where the job has it."""

@@ -1,0 +1,1 @@
+"""How a job is kept from lasting effects."""
