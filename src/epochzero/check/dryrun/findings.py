@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from epochzero.check.dryrun.contain.model import Ended
-from epochzero.check.dryrun.records import Frame, NotFinite, Raised
+from epochzero.check.dryrun.records import Frame, NaN, Raised
 from epochzero.check.findings import Finding, Place, Severity, Unknown
 from epochzero.check.job.model import COMMAND, Job
 from epochzero.check.target.model import Target
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts
 from epochzero.logs.source import Log
 
-__all__ = ["Failure", "failure", "not_finite", "place_of"]
+__all__ = ["Failure", "failure", "nan_loss", "place_of"]
 
 _LIBRARIES = ("site-packages", "dist-packages")
 _NO_GPU = re.compile(
@@ -75,15 +75,15 @@ def failure(failed: Failure, job: Job, target: Target) -> Finding | Unknown:
     )
 
 
-def not_finite(record: NotFinite, job: Job) -> Finding:
-    """A loss that is no number, which the script goes on with."""
+def nan_loss(record: NaN, job: Job) -> Finding:
+    """A loss that is no number, with which the script goes on."""
     return Finding(
-        rule="dry-run-not-finite",
+        rule="dry-run-nan",
         severity="warning",
         category="loss_nan",
         phase="training",
         place=place_of(record.path, record.line, job),
-        message=f"The loss is {record.value} when backward is called.",
+        message="The loss is NaN when backward is called.",
         consequence="Every weight that the step reaches becomes NaN.",
         fix="Look at the batch and at the loss's terms: a logarithm or a division of zero, a mean of "
         "nothing, a learning rate that is too high.",

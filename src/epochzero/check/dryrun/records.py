@@ -11,7 +11,7 @@ __all__ = [
     "Assumed",
     "Ended",
     "Frame",
-    "NotFinite",
+    "NaN",
     "Raised",
     "Reached",
     "Record",
@@ -76,10 +76,9 @@ class Assumed:
 
 
 @dataclass(frozen=True, slots=True)
-class NotFinite:
-    """A loss is NaN or infinite."""
+class NaN:
+    """A loss is NaN when backward is called."""
 
-    value: str = ""
     path: str = ""
     line: int = 0
 
@@ -120,14 +119,14 @@ class Ended:
     why: str = ""
 
 
-Record = Started | Site | Reached | Shortened | Assumed | NotFinite | Raised | Ended
+Record = Started | Site | Reached | Shortened | Assumed | NaN | Raised | Ended
 _KINDS: Mapping[str, type[Record]] = {
     "started": Started,
     "site": Site,
     "reached": Reached,
     "shortened": Shortened,
     "assumed": Assumed,
-    "not_finite": NotFinite,
+    "nan": NaN,
     "raised": Raised,
     "ended": Ended,
 }

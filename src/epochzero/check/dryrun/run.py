@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Literal
 
 from epochzero.check.dryrun.contain.model import Ended, Limits
-from epochzero.check.dryrun.findings import Failure, failure, not_finite, place_of
+from epochzero.check.dryrun.findings import Failure, failure, nan_loss, place_of
 from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Part
 from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, run_contained
 from epochzero.check.dryrun.records import (
     Assumed,
-    NotFinite,
+    NaN,
     Raised,
     Reached,
     Record,
@@ -190,8 +190,8 @@ def _answers(
         yield failure(Failure(run.raised, run.ended, mode, certain), job, target)
     elif run.ending == "time":
         yield Unknown("the rest of the job", "the time of the dry run was over", job.at)
-    told = {(one.path, one.line): one for one in run.records if isinstance(one, NotFinite)}
-    yield from (not_finite(one, job) for one in told.values())
+    told = {(one.path, one.line): one for one in run.records if isinstance(one, NaN)}
+    yield from (nan_loss(one, job) for one in told.values())
 
 
 def _parts(records: Sequence[Record], job: Job) -> Iterable[Part]:

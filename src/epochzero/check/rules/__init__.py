@@ -24,7 +24,7 @@ DRY_RUN = MappingProxyType(
     {
         "dry-run-crashed": "process_crash",
         "dry-run-failed": "internal_error",
-        "dry-run-not-finite": "loss_nan",
+        "dry-run-nan": "loss_nan",
     }
 )
 """Ids of what a dry run finds, which no rule reads from the source, with their usual category."""

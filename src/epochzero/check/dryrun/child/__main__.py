@@ -8,6 +8,7 @@ imported: the job's Python need not have what EpochZero needs.
 from __future__ import annotations
 
 import builtins
+import faulthandler
 import importlib.util
 import json
 import os
@@ -69,6 +70,7 @@ class DryRun:
 
     def run(self) -> int:
         """Run the job to its end; its exit status."""
+        faulthandler.enable()
         self._install()
         self._records.emit("started", python=sys.version.split()[0], mode=self._spec["mode"])
         try:
@@ -150,6 +152,8 @@ class DryRun:
     def _raised(self, error: BaseException) -> None:
         shown = traceback.TracebackException.from_exception(error)
         _without_ours(shown)
+        # What came before must stand before it: what comes after an error says that it was handled.
+        sys.stdout.flush()
         print("".join(shown.format()), file=sys.stderr, end="")
         self._record(error)
 

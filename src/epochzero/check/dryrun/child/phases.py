@@ -148,10 +148,10 @@ class Phases:
         def checking(tensors: Any, *arguments: Any, **options: Any) -> Any:
             self.reach("backward")
             if self._real and getattr(tensors, "numel", int)() == 1:
-                value = float(tensors.detach())
-                if not math.isfinite(value):
+                # An infinite one is what a gradient scaler looks for.
+                if math.isnan(float(tensors.detach())):
                     path, line = self._roots.place()
-                    self._records.emit("not_finite", value=str(value), path=path, line=line)
+                    self._records.emit("nan", path=path, line=line)
             return backward(tensors, *arguments, **options)
 
         return checking
