@@ -213,6 +213,8 @@ def _module_elsewhere(raised: Raised, job: Job, target: Target) -> str:
 
 def _path_elsewhere(raised: Raised, job: Job, target: Target) -> str:
     """A path outside of the job's folder, which another machine may have."""
+    if job.makes or job.programs:
+        return "what the job's script does before the program was not done here"
     named = _QUOTED.findall(raised.message)
     path = Path(named[-1]) if named else Path()
     if target.here or not path.is_absolute() or path.is_relative_to(job.base):

@@ -147,11 +147,10 @@ class Phases:
         @functools.wraps(backward)
         def checking(tensors: Any, *arguments: Any, **options: Any) -> Any:
             self.reach("backward")
-            if self._real and getattr(tensors, "numel", int)() == 1:
-                # An infinite one is what a gradient scaler looks for.
-                if math.isnan(float(tensors.detach())):
-                    path, line = self._roots.place()
-                    self._records.emit("nan", path=path, line=line)
+            # An infinite loss is what a gradient scaler looks for.
+            if self._real and _is_nan(tensors):
+                path, line = self._roots.place()
+                self._records.emit("nan", path=path, line=line)
             return backward(tensors, *arguments, **options)
 
         return checking
@@ -172,6 +171,10 @@ def _stack(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
     while frame is not None:
         yield frame, frame.f_lineno
         frame = frame.f_back
+
+
+def _is_nan(tensor: Any) -> bool:
+    return getattr(tensor, "numel", int)() == 1 and math.isnan(float(tensor.detach()))
 
 
 def _loops(frame: FrameType, line: int) -> Iterator[Loop]:
