@@ -24,7 +24,7 @@ from epochzero.check.dryrun.child.rewrite import RUNTIME, rewritten
 def runtime() -> Iterator[Runtime]:
     """The runtime that rewritten code finds, with time enough."""
     reading, writing = os.pipe()
-    made = Runtime(Records(writing), 60.0, whole=False)
+    made = Runtime(Records(writing), 60.0, patience=0.0)
     setattr(builtins, RUNTIME, made)
     yield made
     delattr(builtins, RUNTIME)
@@ -200,6 +200,12 @@ def test_loops_of_a_class_body_bind_nothing_more(runtime: Runtime) -> None:
     assert seen(source, runtime) == [["letters", "name"], ["x", "y"]]
 
 
+def test_a_loop_that_is_quick_runs_whole(runtime: Runtime) -> None:
+    runtime.patience = 0.5
+    assert len(seen("for i in range(1000): work(); seen.append(i)", runtime)) == 1000
+    assert not runtime.skipped
+
+
 def test_lines_of_an_error_stay_those_of_the_user(runtime: Runtime) -> None:
     source = "step = 0\nfor i in range(9):\n    step += 1\n    if i == 7:\n        1 / 0\n"
     with pytest.raises(ZeroDivisionError) as error:
@@ -240,7 +246,7 @@ got = {{item for item in seen}}
     wanted = {"items": list(items), "seen": []}  # type: dict[str, Any]
     exec(source, wanted)
     reading, writing = os.pipe()
-    setattr(builtins, RUNTIME, Runtime(Records(writing), 60.0, whole=False))
+    setattr(builtins, RUNTIME, Runtime(Records(writing), 60.0, patience=0.0))
     found = {"__file__": "job.py", **names}
     exec(compile(rewritten(ast.parse(source)), "job.py", "exec"), found)
     os.close(reading)

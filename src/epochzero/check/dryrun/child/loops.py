@@ -1,7 +1,7 @@
 """Shortens the user's loops at run time: the first iterations, those that tests ask for, the last.
 
 A loop in whose body a batch is drawn, a model called or an optimizer stepped does *work*. It runs
-its first iterations; then those in which a test of its body (`rewrite` collects them) comes out as
+its first iterations, as many as a moment allows: a small job is run whole. Then those in which a test of its body (`rewrite` collects them) comes out as
 it has not before, such as ``epoch % save_every == 0``; then its last, so that what a job does at its
 end is run too. Other loops run in full, unless they take too long. Loops in the ``forward`` of a
 model are part of the model and never shortened, nor are those that feed a consumer.
@@ -26,6 +26,7 @@ FARTHEST = 100_000
 LOOK_AHEAD_S = 0.2
 IDLE_SHARE = 0.3
 HURRY_SHARE = 0.5
+PATIENCE_SHARE = 0.02
 
 Test = Callable[[Any, int], Any]
 
@@ -37,6 +38,12 @@ class OutOfTime(BaseException):
 class Runtime:
     """What the loops of a job share; the rewritten code knows it as ``__epochzero__``.
 
+    Args:
+        records: where to write.
+        seconds: the time of the dry run.
+        whole: no loop is shortened.
+        patience: the share of the time that a loop may take before it is shortened.
+
     Attributes:
         work: how much work was done: batches drawn, models called, optimizers stepped.
         steps: how often an optimizer stepped.
@@ -44,11 +51,19 @@ class Runtime:
         skipped: whether an iteration was left out anywhere.
     """
 
-    def __init__(self, records: Records, seconds: float, *, whole: bool) -> None:
+    def __init__(
+        self,
+        records: Records,
+        seconds: float,
+        *,
+        whole: bool = False,
+        patience: float = PATIENCE_SHARE,
+    ) -> None:
         self.records = records
         self.work = self.steps = self.depth = 0
         self.skipped = False
         self.whole = whole
+        self.patience = patience
         self._shortened: set[tuple[str, int]] = set()
         self._began = time.monotonic()
         self._seconds = seconds
@@ -146,7 +161,8 @@ class Loop:
             return self._end(source) if idles else 0
         if self._runtime.used > HURRY_SHARE:
             return self._end(source)
-        if self._taken < FIRST or self._is_small(source):
+        patient = self._runtime.used - self._began < self._runtime.patience
+        if self._taken < FIRST or patient or self._is_small(source):
             return 0
         self._jumps += 1
         if self._jumps <= MOST_JUMPS and (ahead := self._telling(source)) is not None:
