@@ -180,6 +180,7 @@ def test_a_suppression_takes_it_away(tmp_path: Path) -> None:
         ("import module_of_the_platform", "no module module_of_the_platform"),
         ("open('/data/of/the/platform.csv')", "is not on this machine"),
         ("raise ConnectionError('refused')", "network"),
+        ("import os; os.environ['OF_THE_PLATFORM']", "OF_THE_PLATFORM is not set"),
     ],
 )
 def test_what_the_dry_run_lacks_is_unknown(tmp_path: Path, body: str, reason: str) -> None:
@@ -187,6 +188,20 @@ def test_what_the_dry_run_lacks_is_unknown(tmp_path: Path, body: str, reason: st
     found = dry(tmp_path, body, target=cluster)
     assert not found.findings
     assert any(reason in one.reason for one in found.unknowns)
+
+
+def test_a_process_of_a_launcher_has_what_that_sets(tmp_path: Path) -> None:
+    script = "import os\nprint(int(os.environ['RANK']) // int(os.environ['WORLD_SIZE']))\n"
+    (tmp_path / "train.py").write_text(script)
+    found = check(
+        ["torchrun", "--nproc_per_node=4", "train.py"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        dry=Limits(seconds=10),
+        select=["dry-run-failed"],
+    )
+    assert [run.ended for run in found.dry] == ["finished"]
 
 
 @pytest.mark.parametrize(

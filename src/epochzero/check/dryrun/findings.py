@@ -189,6 +189,9 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
         return "it needs a GPU, and the dry run has none"
     if _NO_NETWORK.search(shown):
         return "it asks the network, which a dry run does not reach"
+    if variable := _variable(raised):
+        known = target.here and not (job.launchers or job.programs)
+        return "" if known else f"{variable} is not set in the dry run"
     if raised.type == "ModuleNotFoundError":
         return _module_elsewhere(raised, job, target)
     if raised.type in ("FileNotFoundError", "NotADirectoryError", "PermissionError"):
@@ -198,6 +201,18 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
 
 _CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV"})
 _QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
+
+
+def _variable(raised: Raised) -> str:
+    """The environment variable that the failure is about, which a launcher may set."""
+    if (
+        raised.type == "KeyError"
+        and raised.frames
+        and raised.frames[-1].path.endswith(("os.py", "<frozen os>"))
+    ):
+        return raised.message.strip("'")
+    expected = re.search(r"environment variable (\w+) expected", raised.message)
+    return expected[1] if expected else ""
 
 
 def _module_elsewhere(raised: Raised, job: Job, target: Target) -> str:

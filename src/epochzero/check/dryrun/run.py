@@ -45,6 +45,13 @@ _ALONE = {
     "MASTER_PORT": "29511",
     "NODE_RANK": "0",
     "RANK": "0",
+    "SLURM_LOCALID": "0",
+    "SLURM_NODEID": "0",
+    "SLURM_NTASKS": "1",
+    "SLURM_PROCID": "0",
+    "TORCHELASTIC_MAX_RESTARTS": "0",
+    "TORCHELASTIC_RESTART_COUNT": "0",
+    "TORCHELASTIC_RUN_ID": "dry",
     "WORLD_SIZE": "1",
 }
 """What a launcher sets, for the one process of a real dry run."""
@@ -143,7 +150,7 @@ def _run(
     whole: bool,
 ) -> _Run:
     given = {**environment, **{name: v for name, v in job.environment.items() if v is not None}}
-    alone = {name: value for name, value in _ALONE.items() if name in job.environment}
+    alone = {name: value for name, value in _ALONE.items() if name in _launched(job)}
     spec = {
         "script": str(job.script) if job.script and not job.module else None,
         "module": job.module,
@@ -166,6 +173,12 @@ def _run(
         spec=json.dumps(spec).encode(),
     )
     return _Run(ended, tuple(read(ended.records)))
+
+
+def _launched(job: Job) -> set[str]:
+    """The variables that the job's launchers set, torchrun's restarts among them."""
+    restarts = {name for name in _ALONE if "TORCHELASTIC" in name and "torchrun" in job.launchers}
+    return restarts | job.environment.keys()
 
 
 def _python(job: Job, environment: Mapping[str, str]) -> str:

@@ -52,7 +52,10 @@ class Phases:
 
     def of(self, frames: Iterable[tuple[FrameType, int]]) -> str:
         """The phase of the taxonomy in which code with these frames runs."""
-        if any(loop.trains for frame, line in frames for loop in _loops(frame, line)):
+        if any(
+            _is_trainer(frame) or any(loop.trains for loop in _loops(frame, line))
+            for frame, line in frames
+        ):
             return "training"
         if self._runtime.steps:
             return "evaluation"
@@ -171,6 +174,12 @@ def _stack(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
     while frame is not None:
         yield frame, frame.f_lineno
         frame = frame.f_back
+
+
+def _is_trainer(frame: FrameType) -> bool:
+    """Whether a library's trainer is at work: Lightning's, that of Transformers, that of Keras."""
+    code = frame.f_code
+    return code.co_name in ("fit", "train") and code.co_filename.endswith("trainer.py")
 
 
 def _is_nan(tensor: Any) -> bool:
