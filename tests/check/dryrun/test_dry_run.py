@@ -190,6 +190,20 @@ def test_what_the_dry_run_lacks_is_unknown(tmp_path: Path, body: str, reason: st
     assert any(reason in one.reason for one in found.unknowns)
 
 
+def test_a_program_that_gives_up_without_its_data_is_unknown(tmp_path: Path) -> None:
+    script = """
+    import os, sys
+    if not os.path.exists(sys.argv[1]):
+        sys.exit(2)
+    """
+    cluster = Target(name="cluster")
+    found = dry(tmp_path, script, "/data/of/the/platform", target=cluster, prelude="")
+    assert not found.findings
+    assert any("/data/of/the/platform is not on this" in one.reason for one in found.unknowns)
+    (finding,) = dry(tmp_path, script, "/data/of/the/platform", prelude="").findings
+    assert finding.severity == "error"
+
+
 def test_a_process_of_a_launcher_has_what_that_sets(tmp_path: Path) -> None:
     script = "import os\nprint(int(os.environ['RANK']) // int(os.environ['WORLD_SIZE']))\n"
     (tmp_path / "train.py").write_text(script)

@@ -196,6 +196,9 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
         return _module_elsewhere(raised, job, target)
     if raised.type in ("FileNotFoundError", "NotADirectoryError", "PermissionError"):
         return _path_elsewhere(raised, job, target)
+    path = _missing_argument(job, target)
+    if path and (raised.type == "SystemExit" or path in raised.message):
+        return f"{path} is not on this machine; whether the target has it is not known"
     return ""
 
 
@@ -224,6 +227,20 @@ def _module_elsewhere(raised: Raised, job: Job, target: Target) -> str:
     ):
         return ""
     return f"the Python of the dry run has no module {top}, so nothing behind its import was run"
+
+
+def _missing_argument(job: Job, target: Target) -> str:
+    """A path on the command line that another machine may have, and this one has not."""
+    words = [word.rpartition("=")[2] for word in job.argv]
+    return next(
+        (
+            word
+            for word in words
+            if word.startswith("/")
+            and not (target.here or target.files.get(word) is False or Path(word).exists())
+        ),
+        "",
+    )
 
 
 def _path_elsewhere(raised: Raised, job: Job, target: Target) -> str:
