@@ -161,7 +161,7 @@ def _run_dry(
     from epochzero.check.dryrun.run import dry_run
 
     return tuple(
-        dry_run(job, target, limits, environment=environment)
+        dry_run(job, target, limits, environment=environment, first=job is jobs[0])
         for job in jobs
         if not (job.fault or job.unsure) and job.complete
     )

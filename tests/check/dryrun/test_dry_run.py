@@ -204,6 +204,22 @@ def test_a_program_that_gives_up_without_its_data_is_unknown(tmp_path: Path) -> 
     assert finding.severity == "error"
 
 
+def test_what_an_earlier_job_writes_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("python first.py\npython train.py\n")
+    (tmp_path / "first.py").write_text("")
+    (tmp_path / "train.py").write_text("open('made_by_the_first')\n")
+    found = check(
+        ["sh", "run.sh"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        dry=Limits(seconds=10),
+        select=["dry-run-failed"],
+    )
+    assert [run.ended for run in found.dry] == ["finished", "failed"]
+    assert not found.findings
+
+
 def test_a_process_of_a_launcher_has_what_that_sets(tmp_path: Path) -> None:
     script = "import os\nprint(int(os.environ['RANK']) // int(os.environ['WORLD_SIZE']))\n"
     (tmp_path / "train.py").write_text(script)

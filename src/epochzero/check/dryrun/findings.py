@@ -42,12 +42,14 @@ class Failure:
         ended: how the process ended.
         mode: of the dry run.
         certain: whether the whole job would surely fail like this.
+        first: whether no other job of the submission comes before it and may have written for it.
     """
 
     raised: Raised | None
     ended: Ended
     mode: str
     certain: bool
+    first: bool
 
 
 def failure(failed: Failure, job: Job, target: Target) -> Finding | Unknown:
@@ -195,7 +197,8 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     if raised.type == "ModuleNotFoundError":
         return _module_elsewhere(raised, job, target)
     if raised.type in ("FileNotFoundError", "NotADirectoryError", "PermissionError"):
-        return _path_elsewhere(raised, job, target)
+        alone = failed.first and not (job.makes or job.programs)
+        return _path_elsewhere(raised, job, target) if alone else _BEFORE
     path = _missing_argument(job, target)
     if path and (raised.type == "SystemExit" or path in raised.message):
         return f"{path} is not on this machine; whether the target has it is not known"
@@ -203,6 +206,7 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
 
 
 _CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV"})
+_BEFORE = "what the submission does before the program may not have been done here"
 _QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
 
 
@@ -245,8 +249,6 @@ def _missing_argument(job: Job, target: Target) -> str:
 
 def _path_elsewhere(raised: Raised, job: Job, target: Target) -> str:
     """A path outside of the job's folder, which another machine may have."""
-    if job.makes or job.programs:
-        return "what the job's script does before the program was not done here"
     named = _QUOTED.findall(raised.message)
     path = Path(named[-1]) if named else Path()
     if target.here or not path.is_absolute() or path.is_relative_to(job.base):

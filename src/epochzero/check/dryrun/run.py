@@ -99,6 +99,7 @@ def dry_run(
     *,
     environment: Mapping[str, str],
     mode: Mode = "real",
+    first: bool = True,
 ) -> DryRun:
     """Run a job dry and say how far it came and what would fail.
 
@@ -108,6 +109,7 @@ def dry_run(
         limits: of the run; a second one, where it is needed, takes `SECOND_S` at most.
         environment: variables that are set where the command would be given.
         mode: with real tensors, or with the shapes that the platform's GPUs would see.
+        first: no other job of the submission comes before it.
     """
     run = _run(job, target, limits, environment, mode, whole=False)
     certain = run.raised is None or run.raised.certain
@@ -118,7 +120,7 @@ def dry_run(
         seconds += again.ended.seconds
         if again.ending != "time":
             run, certain = replace(again, records=_both(run, again)), True
-    answers = list(_answers(run, job, target, mode, certain))
+    answers = list(_answers(run, job, target, mode, certain, first))
     return DryRun(
         job=job.command,
         mode=mode,
@@ -197,10 +199,10 @@ def _roots(job: Job) -> Iterable[Path]:
 
 
 def _answers(
-    run: _Run, job: Job, target: Target, mode: Mode, certain: bool
+    run: _Run, job: Job, target: Target, mode: Mode, certain: bool, first: bool
 ) -> Iterable[Finding | Unknown]:
     if run.ending != "finished" and not (run.finished and run.ending == "time"):
-        yield failure(Failure(run.raised, run.ended, mode, certain), job, target)
+        yield failure(Failure(run.raised, run.ended, mode, certain, first), job, target)
     elif run.ending == "time":
         yield Unknown("the rest of the job", "the time of the dry run was over", job.at)
     told = {(one.path, one.line): one for one in run.records if isinstance(one, NaN)}
