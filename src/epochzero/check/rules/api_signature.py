@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
 
-from epochzero.check.api import class_of, elsewhere, member, uses
+from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.fit import misfit
 from epochzero.check.program.model import Program
@@ -20,7 +20,8 @@ __all__ = ["RULE"]
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reach = Reach.of(program)
-    told = {(use.at.place.path, use.at.place.line) for use in uses(program)}
+    gone = [use.at.place for use in uses(program) if is_gone(use.change, target)]
+    told = {(place.path, place.line) for place in gone}
     for call in program.calls:
         name = class_of(call.name) if "()" in call.name else call.name
         line = (call.at.place.path, call.at.place.line)
