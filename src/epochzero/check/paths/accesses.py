@@ -88,6 +88,8 @@ def parsers_of(program: Program) -> Parsers:
 
 def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
     """What a call does with paths, as far as the catalogue knows it."""
+    for handler in _handlers(call):
+        yield from accesses_of(handler, parsers)
     for use in uses(call.name) or ():
         if use.does == "parses":
             continue
@@ -95,6 +97,24 @@ def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
         if does:
             for text in _texts(call, use):
                 yield Access(call, use, text, does, *_format(call, use, parsers))
+
+
+def _handlers(call: Called) -> Iterator[Called]:
+    """The handlers that ``logging`` makes of a configuration."""
+    if call.name == "logging.config.dictConfig":
+        for handler in _entries(_entries(argument(call, 0, "config")).get("handlers")).values():
+            given = _entries(handler)
+            made = given.get("class")
+            if isinstance(made, Constant) and isinstance(made.value, str):
+                yield replace(call, name=made.value, arguments=(), keywords=given)
+
+
+def _entries(value: Value | None) -> dict[str, Value]:
+    """What is known of a dictionary's entries, by those of its keys that are texts."""
+    if not isinstance(value, Items):
+        return {}
+    pairs = zip(value.keys, value.values, strict=False)
+    return {str(key.value): one for key, one in pairs if isinstance(key, Constant)}
 
 
 def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
