@@ -88,12 +88,12 @@ class Code:
     @cached_property
     def names(self) -> frozenset[str]:
         """All names, read or set."""
-        return frozenset(node.id for node in self.of(ast.Name))
+        return frozenset({node.id for node in self.of(ast.Name)})
 
     @cached_property
     def attributes(self) -> frozenset[str]:
         """All names after a dot, read or set."""
-        return frozenset(node.attr for node in self.of(ast.Attribute))
+        return frozenset({node.attr for node in self.of(ast.Attribute)})
 
     @cached_property
     def stored(self) -> dict[str, int]:
@@ -289,11 +289,13 @@ class Code:
 
     def imported_name(self, node: ast.AST) -> str:
         """The dotted name, aliases resolved, of an expression that names something imported."""
-        name = dotted(node)
-        first, _, rest = name.partition(".")
-        binding = self.imports.get(first)
-        if binding is None or not name or self.is_local(node, first):
+        first = node
+        while isinstance(first, ast.Attribute):
+            first = first.value
+        binding = self.imports.get(first.id) if isinstance(first, ast.Name) else None
+        if binding is None or not isinstance(first, ast.Name) or self.is_local(node, first.id):
             return ""
+        rest = dotted(node).partition(".")[2]
         return ".".join(part for part in (binding.module, binding.name, rest) if part)
 
     def is_local(self, node: ast.AST, name: str) -> bool:

@@ -44,9 +44,9 @@ def _training_loaders(program: Program) -> Iterator[tuple[tuple[str, int], str]]
     """Where something whose name speaks of training is given a value, with the name."""
     for module in program.modules.values():
         for node in code_of(module).of(ast.Assign):
-            for one in node.targets:
+            for one in node.targets if isinstance(node.value, ast.Call) else ():
                 name = ast.unparse(one) if isinstance(one, ast.Name | ast.Attribute) else ""
-                if "train" in name.rpartition(".")[2].lower() and isinstance(node.value, ast.Call):
+                if "train" in name.rpartition(".")[2].lower():
                     place: Place = module.place(node.value)
                     yield (place.path, place.line), name
 

@@ -13,7 +13,7 @@ from epochzero.check.code import Code, Function, code_of
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Module, Program
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.flakes import Flake, flakes
+from epochzero.check.rules.flakes import Flake, flakes, reading
 from epochzero.check.rules.situation import failure, failures
 from epochzero.check.target.model import Target
 
@@ -135,6 +135,7 @@ RULE = Rule(
     fix="Define or import the name before it is used.",
     source="Zhang et al., ICSE 2020, Table 1: Undefined Variable, 59 of 4,960 failures",
     check=_check,
+    beside=reading,
     catches=(
         Case({"train.py": "import os\n\nepochs = 3\nprint(epoch)\nos.getcwd()\n"}, line=4),
         Case(
