@@ -30,11 +30,19 @@ def _table() -> tuple[Mapping[str, Any], ...]:
     return tuple(tomllib.loads(source.read_text(encoding="utf-8"))["call"])
 
 
+@cache
+def _names() -> frozenset[str]:
+    """The functions of all entries."""
+    return frozenset(name for entry in _table() for name in entry["names"])
+
+
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     if target.distributions is None or program.job.installs:
         return
     reach = Reach.of(program)
     for call in program.calls:
+        if call.name not in _names() and class_of(call.name) not in _names():
+            continue
         for entry in _table():
             if not _is_meant(entry, call) or _is_there(entry, target):
                 continue
