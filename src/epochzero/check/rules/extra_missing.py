@@ -8,8 +8,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from packaging.utils import canonicalize_name
-
 from epochzero.check.api import class_of
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.events import Called
@@ -20,6 +18,7 @@ from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.distributions import providers
 from epochzero.check.rules.situation import finding_at, guarded
 from epochzero.check.target.model import Target
+from epochzero.check.target.packages import normalized
 
 __all__ = ["RULE"]
 
@@ -75,7 +74,7 @@ def _is_meant(entry: Mapping[str, Any], call: Called) -> bool:
 
 def _is_there(entry: Mapping[str, Any], target: Target) -> bool:
     """Whether the target brings what is needed, or lacks the library itself."""
-    here = {str(canonicalize_name(name)): one for name, one in (target.distributions or {}).items()}
+    here = {normalized(name): one for name, one in (target.distributions or {}).items()}
     library = entry["names"][0].partition(".")[0]
     if not providers(library, here):
         return True  # told by the rule of missing modules
