@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 from pathlib import Path
 
@@ -106,6 +107,28 @@ def test_a_program_that_is_not_there_or_fails_is_unknown_with_the_reason(
         told = {one.what: one.reason for one in found.unknowns}
         assert reason in told["undefined-name"]
         assert told.keys() == {"undefined-name", "format-arguments", "syntax-error"}
+
+
+def test_it_is_ended_where_nobody_asks_for_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(ruff, "find_ruff_bin", lambda: str(slow))
+    monkeypatch.setattr(ruff.tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "train.py").write_text("print(1)\n")
+    monkeypatch.setattr(importlib.import_module("epochzero.check"), "RULES_S", 0.0)
+    found = check(
+        ["python", "train.py"], Target("a platform"), folder=tmp_path, select=["undefined-name"]
+    )
+    assert [one.what for one in found.unknowns] == ["undefined-name"]
+    assert not list(tmp_path.glob("epochzero-*"))
+
+
+def test_its_answer_may_be_asked_for_again() -> None:
+    asked = ruff.Asked([_module("print(missing)\n")], (3, 12))
+    assert asked.messages() == asked.messages() != []
 
 
 def test_words_that_are_not_known_are_not_guessed() -> None:

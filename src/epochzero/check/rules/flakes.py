@@ -178,9 +178,7 @@ class _Gate:
 
 def _gates(body: _Body, line: int, entry: bool) -> Iterator[_Gate]:
     """The gates around a line, the outermost first."""
-    for statement in body:
-        if not _within([statement], line):
-            continue
+    for statement in _at(body, line):
         for number, inner in enumerate(_bodies(statement)):
             if _within(inner, line):
                 function = (
@@ -195,6 +193,15 @@ def _gates(body: _Body, line: int, entry: bool) -> Iterator[_Gate]:
                 if caught or not through:
                     yield _Gate(function, inner, caught)
                 yield from _gates(inner, line, entry)
+
+
+def _at(body: _Body, line: int) -> _Body:
+    """The statements of a body that have a line; found by bisection, for a body may be long."""
+    end = bisect_right(body, line, key=lambda statement: statement.lineno)
+    start = end
+    while start and _within([body[start - 1]], line):
+        start -= 1
+    return body[start:end]
 
 
 def _bodies(statement: ast.stmt) -> Iterator[_Body]:
