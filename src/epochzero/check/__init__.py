@@ -10,7 +10,7 @@ import gc
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -265,14 +265,17 @@ def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[
     # What is wrong with a script does not depend on whether and how it runs this program.
     own = {problem.place for problem in program.job.problems}
     end = time.process_time() + RULES_S
-    for rule in rules:
-        seconds = min(RULE_S, end - time.process_time())
-        if seconds <= 0:
-            reason = f"not asked: the rules before it took {RULES_S:g} s"
-            yield Unknown(rule.id, reason, Place("<command>"))
-            continue
-        for answer in _answers(rule, program, target, seconds):
-            yield answer if sure or answer.place in own else _softened(answer)
+    with ExitStack() as running:
+        for beside in dict.fromkeys(rule.beside for rule in rules if rule.beside is not None):
+            running.enter_context(beside(program, target))
+        for rule in rules:
+            seconds = min(RULE_S, end - time.process_time())
+            if seconds <= 0:
+                reason = f"not asked: the rules before it took {RULES_S:g} s"
+                yield Unknown(rule.id, reason, Place("<command>"))
+                continue
+            for answer in _answers(rule, program, target, seconds):
+                yield answer if sure or answer.place in own else _softened(answer)
 
 
 def _answers(

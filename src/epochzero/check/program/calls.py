@@ -128,8 +128,9 @@ class Calls(Core):
         if key is not None and key in self._results:
             return self._results[key]
         events, mark = self.event_count, self.journal.mark()
-        own = None if isinstance(function.node, ast.Lambda) else own_names(function.node)
-        scope = Scope({}, function.scope.module, function.scope, own=own or frozenset())
+        module, code = function.scope.module, function.node
+        own = None if isinstance(code, ast.Lambda) else own_names(module, code)
+        scope = Scope({}, module, function.scope, own=own or frozenset())
         with self._inside(function, scope, node, receiver):
             self._bind(function, given, scope.names)
             result = self._body(function)

@@ -342,7 +342,8 @@ class Statements(Core):
         if (inner := self.open(f"{opened.name}.{name}", node)) is not None:
             return inner
         module = opened.module
-        bound = own_names(module.tree) if module is not None and module.tree is not None else None
+        tree = None if module is None else module.tree
+        bound = None if module is None or tree is None else own_names(module, tree)
         if opened.name in self.importing and name in (bound or ()):
             said = (
                 f"cannot import name '{name}' from partially initialized module '{opened.name}' "
@@ -391,7 +392,7 @@ class Statements(Core):
             return
         outer = getattr(self, "frame", None)
         before, self.loops = self.loops, 0
-        own = own_names(module.tree)
+        own = own_names(module, module.tree)
         opened.is_closed = own is not None and "__getattr__" not in own
         self.frame = Frame(Scope(names, module, own=own or frozenset()), "", tuple(via))  # type: ignore[arg-type]
         self.importing.append(opened.name)

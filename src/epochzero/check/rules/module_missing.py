@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-from packaging.utils import canonicalize_name
-
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Imported, Situation
@@ -27,7 +25,7 @@ from epochzero.check.rules.distributions import (
 from epochzero.check.rules.situation import finding_at, guarded
 from epochzero.check.rules.standard import standard_modules
 from epochzero.check.target.model import Target
-from epochzero.check.target.packages import likely_modules
+from epochzero.check.target.packages import likely_modules, normalized
 
 __all__ = ["RULE"]
 
@@ -95,8 +93,8 @@ def _asked_for(program: Program) -> set[str]:
 def _installed_by_job(program: Program, top: str) -> bool:
     """Whether the job installs a distribution that brings the module before it runs the program."""
     text = " ".join(one.text for one in program.job.installs)
-    named = {canonicalize_name(name) for name in _NAMED.findall(text)}
-    return any(canonicalize_name(name) in named for name in (*distributions_of(top), top))
+    named = {normalized(name) for name in _NAMED.findall(text)}
+    return any(normalized(name) in named for name in (*distributions_of(top), top))
 
 
 def _doubt(program: Program, target: Target) -> str:
@@ -184,10 +182,10 @@ def _near(top: str, installed: Installed) -> str:
 
 def _by_extra(top: str, target: Target, installed: Installed) -> str:
     """How an extra of an installed distribution would bring it."""
-    wanted = {canonicalize_name(name) for name in distributions_of(top) or (top,)}
+    wanted = {normalized(name) for name in distributions_of(top) or (top,)}
     for one in installed.values():
         for requirement in requirements(one):
-            if canonicalize_name(requirement.name) in wanted and not applies(requirement, target):
+            if normalized(requirement.name) in wanted and not applies(requirement, target):
                 for extra in one.extras:
                     if applies(requirement, target, extra):
                         return f", as `pip install '{one.name}[{extra}]'` does"

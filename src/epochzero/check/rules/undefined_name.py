@@ -13,7 +13,7 @@ from epochzero.check.code import Code, Function, code_of
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Module, Program
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.flakes import Flake, flakes
+from epochzero.check.rules.flakes import Flake, flakes, reading
 from epochzero.check.rules.situation import failure, failures
 from epochzero.check.target.model import Target
 
@@ -89,14 +89,17 @@ def _names(module: Module) -> frozenset[str]:
 
 def _is_evaluated(flake: Flake, name: str, lazy: bool) -> bool:
     """Whether the name is looked up when the code runs: not in a text, nor in a lazy annotation."""
-    if _IN_MODULE.search(flake.module.text):
-        return False
     return (flake.place.line, flake.column, name) in _evaluated(flake.module, lazy)
 
 
 @lru_cache(maxsize=1)
 def _evaluated(module: Module, lazy: bool) -> frozenset[tuple[int, int, str]]:
-    """Lines, columns and names that are looked up when the module's code runs."""
+    """Lines, columns and names that are looked up when the module's code runs.
+
+    None of a module to which names may come from elsewhere.
+    """
+    if _IN_MODULE.search(module.text):
+        return frozenset()
     code = code_of(module)
     lazy = lazy or any(
         taken.module == "__future__" and any(alias.name == "annotations" for alias in taken.names)
@@ -135,6 +138,7 @@ RULE = Rule(
     fix="Define or import the name before it is used.",
     source="Zhang et al., ICSE 2020, Table 1: Undefined Variable, 59 of 4,960 failures",
     check=_check,
+    beside=reading,
     catches=(
         Case({"train.py": "import os\n\nepochs = 3\nprint(epoch)\nos.getcwd()\n"}, line=4),
         Case(
