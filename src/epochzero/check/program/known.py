@@ -144,7 +144,9 @@ def _range(machine: Calls, given: Arguments) -> V | None:
     except (TypeError, ValueError):
         return None
     shown = numbered[:_LONGEST_RANGE]
-    return Box.of("tuple", (Constant(n) for n in shown), complete=len(shown) == len(numbered))
+    box = Box.of("tuple", (Constant(n) for n in shown), complete=len(shown) == len(numbered))
+    box.numbers = numbered
+    return box
 
 
 def _container(kind: str) -> _Known:
