@@ -133,3 +133,19 @@ def test_a_property_is_set_by_its_setter(read: Read) -> None:
         """
     )
     assert not program.failures
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ("globals()['test']('m')", "arguments"),
+        ("globals()['te' + 'st']()", ""),
+        ("globals()['added']()", ""),
+        ("getattr(Kind, 'B')", "attribute"),
+        ("getattr(Kind, 'A')", ""),
+        ("getattr(Kind, 'B', None)", ""),
+    ],
+)
+def test_what_is_asked_for_by_its_name_is_known(read: Read, call: str, kind: str) -> None:
+    head = "import enum\n\nclass Kind(enum.Enum):\n    A = 1\n\ndef test():\n    return 1\n\n"
+    assert [one.kind for one in read(f"{head}{call}\n").failures] == ([kind] if kind else [])

@@ -252,7 +252,9 @@ class Core(ABC):
         """What ``absl.app.run`` does first."""
 
     @abstractmethod
-    def callbacks(self, given: Arguments, node: ast.expr) -> None:
+    def callbacks(
+        self, given: Arguments, node: ast.expr, each: Mapping[int | str, int] | None = None
+    ) -> None:
         """Functions of the job that are given to a library: it may call them."""
 
     @abstractmethod
