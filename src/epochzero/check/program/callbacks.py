@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from epochzero.check.program.heap import V
 
 __all__ = ["counts"]
 
-_ONE_KEY = {"key": 1}
-_SCHEDULE = {1: 1, "lr_lambda": 1}
-_GIVEN: Mapping[str, Mapping[int | str, int]] = {
+_Counts: TypeAlias = Mapping[int | str, int]
+
+_ONE_KEY: _Counts = {"key": 1}
+_SCHEDULE: _Counts = {1: 1, "lr_lambda": 1}
+_GIVEN: Mapping[str, _Counts] = {
     "builtins.sorted": _ONE_KEY,
     "builtins.min": _ONE_KEY,
     "builtins.max": _ONE_KEY,
@@ -37,9 +40,7 @@ _POOLS = ("Pool().map", "ThreadPool().map")
 """What raises in the job itself; an executor keeps the exception until it is asked for the result."""
 
 
-def counts(
-    name: str, positional: Sequence[V], keywords: Mapping[str, V]
-) -> Mapping[int | str, int]:
+def counts(name: str, positional: Sequence[V], keywords: Mapping[str, V]) -> _Counts:
     """How many arguments each of the functions gets that a call gives to a library.
 
     Args:

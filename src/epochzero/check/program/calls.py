@@ -486,7 +486,9 @@ class Calls(Core):
             node: the call.
             each: with how many arguments, by position or keyword, where that is known.
         """
-        for place, one in (*enumerate(given.positional), *given.keywords.items()):
+        places: list[int | str] = [*range(len(given.positional)), *given.keywords]
+        values = (*given.positional, *given.keywords.values())
+        for place, one in zip(places, values, strict=True):
             held = one.arguments[0] if isinstance(one, Made) and _is_partial(one) else one
             function = held.function if isinstance(held, Bound) else held
             if isinstance(function, Function):
