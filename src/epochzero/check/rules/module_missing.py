@@ -88,8 +88,10 @@ def _fallbacks(program: Program, target: Target, installed: Installed) -> Mappin
                 continue
             is_absent = _is_absent(first.module.partition(".")[0], installed)
             if is_absent or (len(one.body) == 1 and not first.names and _has(first.module, target)):
-                for inner in one.handlers[0].body:
-                    found[_line(module.place(inner))] = is_absent
+                handler = one.handlers[0].body
+                # What else stands there may install the module.
+                if all(isinstance(inner, ast.Import | ast.ImportFrom) for inner in handler):
+                    found |= {_line(module.place(inner)): is_absent for inner in handler}
     return found
 
 
