@@ -267,7 +267,9 @@ class World:
                 self._not_known(access)
                 self._opened_some(access, place)
             return
-        if not at.certain and (self._guarded(place) or self._written_later(place, sure=False)):
+        if (at.later or not at.certain) and (
+            self._guarded(place) or self._written_later(place, sure=False)
+        ):
             return
         certain = at.certain and not (self._loose or self._any_file or access.use.quiet)
         severity: Severity = "error" if certain and not self._only_there(place) else "warning"

@@ -40,7 +40,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     for flake in flakes(program, target, ("F821", "F823")):
         name = flake.values[0]
         if flake.code == "F821":
-            if name not in given and _is_evaluated(flake, name, lazy):
+            if name in given or _is_bound_in_loop(flake, name):
+                continue
+            if _is_evaluated(flake, name, lazy):
                 yield _undefined(flake, name)
         else:
             yield _unbound(flake, name)
@@ -55,6 +57,23 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 message=f"Nothing has given {name} a value when the job comes here.",
                 fix=f"Give {name} a value on every way that leads here.",
             )
+
+
+def _is_bound_in_loop(flake: Flake, name: str) -> bool:
+    """Whether an earlier round of a loop around may have bound the name."""
+    code = code_of(flake.module)
+    around = [
+        loop
+        for loop in (*code.of(ast.For), *code.of(ast.While))
+        if loop.lineno <= flake.place.line <= (loop.end_lineno or 0)
+    ]
+    return bool(around) and any(
+        one.id == name
+        and isinstance(one.ctx, ast.Store)
+        and loop.lineno <= one.lineno <= (loop.end_lineno or 0)
+        for one in code.of(ast.Name)
+        for loop in around
+    )
 
 
 def _undefined(flake: Flake, name: str) -> Finding:
@@ -165,6 +184,7 @@ RULE = Rule(
     ),
     leaves=(
         Case({"train.py": f"{_BRANCH}print(optimizer)\n"}, ("--name", "adam")),
+        Case({"train.py": "for epoch in range(9):\n    if epoch > 0:\n        print(last)\n    last = epoch\n"}),
         Case({"train.py": "def last(items):\n    for item in items:\n        found = item\n"
               "    return found\n\n\nlast(open('d.txt'))\n", "d.txt": "a"}),
         Case({"train.py": "def main():\n    helper()\n\n\ndef helper():\n    print(rate)\n\n\n"
