@@ -16,6 +16,7 @@ import struct
 import tarfile
 import time
 import tomllib
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -52,7 +53,7 @@ class Fault:
     """What is wrong with a file.
 
     Attributes:
-        kind: ``empty``, ``not-parsable``, ``encoding`` or ``truncated``.
+        kind: ``empty``, ``incomplete``, ``not-parsable``, ``encoding`` or ``truncated``.
         what: for people; the file's name is put before it.
         error: that reading it would end with.
         sure: whether reading it surely fails.
@@ -397,9 +398,12 @@ def _pickle(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault |
     file.seek(0)
     end = time.monotonic() + MOST_S
     try:
-        for _ in pickletools.genops(io.BytesIO(file.read())):
-            if time.monotonic() > end:
-                return None
+        with warnings.catch_warnings():
+            # Of texts with wrong escapes, which it decodes.
+            warnings.simplefilter("ignore")
+            for _ in pickletools.genops(io.BytesIO(file.read())):
+                if time.monotonic() > end:
+                    return None
     except ValueError as error:
         if head[:1] == b"\x80":
             return _cut("ends in the middle", "EOFError / _pickle.UnpicklingError: truncated")

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from epochzero.check.findings import Finding
 from epochzero.check.paths.accesses import Access, argument
 from epochzero.check.paths.contents import Fault, Reading, format_of, inspect
+from epochzero.check.paths.pretrained import inspect_pretrained
 from epochzero.check.paths.world import Opened, World, world_of
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Program
@@ -85,13 +86,14 @@ def is_plain(access: Access) -> bool:
 
 
 def _faults(world: World) -> Iterator[Faulty]:
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str, str]] = set()
     left = MOST_FILES
     for opened in world.opened:
         at = (opened.access.parsed or opened.access.call).at
-        if (opened.local, opened.access.format) in seen or opened.access.call.at.handled:
+        read = opened.local, opened.access.format, opened.access.function
+        if read in seen or opened.access.call.at.handled:
             continue
-        seen.add((opened.local, opened.access.format))
+        seen.add(read)
         for local, fault in _look(opened, left):
             left -= 1
             if fault and not at.handled:
@@ -112,6 +114,8 @@ def _look(opened: Opened, most: int) -> Iterator[tuple[str, Fault | None]]:
     elif os.path.isdir(local):
         if access.format == "classes":
             yield from islice(_classes(local), most)
+        elif access.format == "pretrained":
+            yield from islice(inspect_pretrained(access.call, local), most)
     else:
         yield local, inspect(local, _reading(access, local))
 
