@@ -17,7 +17,10 @@ from epochzero.check.program.values import Constant, Instance, Items, Value
 __all__ = ["Access", "Parsers", "accesses_of", "argument", "is_true", "parsers_of"]
 
 _OF_FILES = frozenset(
-    "csv excel gzip image json jsonl npy pickle safetensors tar text torch tsv yaml zip".split()
+    [
+        *("csv", "excel", "gzip", "image", "json", "jsonl", "npy", "pickle"),
+        *("safetensors", "tar", "text", "torch", "tsv", "yaml", "zip"),
+    ]
 )
 """Formats of which no reader or writer takes a folder."""
 
