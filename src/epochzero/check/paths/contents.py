@@ -53,7 +53,8 @@ class Fault:
     """What is wrong with a file.
 
     Attributes:
-        kind: ``empty``, ``incomplete``, ``not-parsable``, ``encoding`` or ``truncated``.
+        kind: ``empty``, ``no-item`` (of a list of files), ``incomplete``, ``not-parsable``,
+            ``encoding`` or ``truncated``.
         what: for people; the file's name is put before it.
         error: that reading it would end with.
         sure: whether reading it surely fails.

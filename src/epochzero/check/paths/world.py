@@ -337,7 +337,17 @@ class World:
         if self.there(folder) is False and not self._guarded(folder):
             self._absent(access, folder, "warning")
         elif local is not None and not any(beneath(one, folder) for one in self._made):
-            self.opened.append(Opened(access, self.platform.absolute(known), local))
+            sure = not (self._patterns or self._may_fill(folder))
+            self.opened.append(Opened(access, self.platform.absolute(known), local, sure))
+
+    def _may_fill(self, folder: str) -> bool:
+        """Whether more may lie in a folder than is seen here."""
+        return (
+            self._loose
+            or self._any_file
+            or self._only_there(folder)
+            or any(beneath(folder, one) for one in self._filled)
+        )
 
     def _wrong_kind(self, access: Access, path: str) -> bool:
         """Whether a folder is there in the place of a file, or a file in that of a folder."""

@@ -35,6 +35,7 @@ RULE = Rule(
         Case({"train.py": _GLOB, "data/0/a.jpg": "x"}, line=2),
         Case({"train.py": "import torch\ntorch.load('last.pt')\n", "last.pt": ""}, line=2),
         Case({"train.py": _FOLDER, "images/readme.txt": "x"}, line=2),
+        Case({"train.py": f"{_GLOB}last = files[-1]\n", "data/0/a.jpg": "x"}, line=3),
     ),
     leaves=(
         Case({"train.py": "import pandas as pd\npd.read_csv('a.csv')\n", "a.csv": "a,b\n1,2\n"}),
