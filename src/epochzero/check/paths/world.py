@@ -303,9 +303,14 @@ class World:
         elif beside := self._beside_script(access.text):
             self._add("path-relative", access, path, severity, beside)
         else:
-            near = self.platform.near(path)
+            near = self._with_slashes(path) or self.platform.near(path)
             detail = self.platform.shown(near) if near else ""
             self._add("path-not-found", access, path, severity, detail)
+
+    def _with_slashes(self, path: str) -> str | None:
+        r"""The path that is there when ``\`` is read as Windows does; None when there is none."""
+        other = posixpath.normpath(path.replace("\\", "/"))
+        return other if "\\" in path and self.platform.there(other) else None
 
     def _enter(self, access: Access) -> None:
         """The program changes its current folder."""
@@ -336,9 +341,16 @@ class World:
         local = self.platform.local(folder)
         if self.there(folder) is False and not self._guarded(folder):
             self._absent(access, folder, "warning")
-        elif local is not None and not any(beneath(one, folder) for one in self._made):
+        elif local is not None and not self._written_into(folder):
             sure = not (self._patterns or self._may_fill(folder))
             self.opened.append(Opened(access, self.platform.absolute(known), local, sure))
+
+    def _written_into(self, folder: str) -> bool:
+        """Whether the program has written something into the folder."""
+        inside = re.escape(folder.rstrip("/") + "/")
+        return any(beneath(one, folder) for one in self._made) or any(
+            pattern.pattern.startswith(inside) for pattern in self._patterns
+        )
 
     def _may_fill(self, folder: str) -> bool:
         """Whether more may lie in a folder than is seen here."""
