@@ -125,12 +125,11 @@ def _inspect(file: BinaryIO, size: int, reading: Reading) -> Fault | None:
     kind = reading.format
     look = _LOOKS.get(kind)
     head = file.read(SAMPLE_BYTES)
-    if head.startswith(_LFS) and kind not in ("", "text"):
-        return Fault(
-            "not-parsable",
-            "is a pointer of Git LFS, not the file itself",
-            _ERRORS.get(kind, "an error of the reader"),
-        )
+    if head.startswith(_LFS):
+        what = "is a pointer of Git LFS, not the file itself"
+        if kind in ("", "text"):
+            return Fault("not-parsable", what, "three lines of text are read as data", sure=False)
+        return Fault("not-parsable", what, _ERRORS.get(kind, "an error of the reader"))
     if look is None:
         return None
     if size == 0:
