@@ -252,7 +252,7 @@ class _Composing:
             message = f"Primary config directory not found: {folder}"
             return ArgumentProblem("absent", group, name, message, named_at)
         message = f"Could not find '{shown}'."
-        if not group:
+        if named_at == self.spec.place:
             message = (
                 f"Cannot find primary config '{name}'. Check that it's in your config search path."
             )
