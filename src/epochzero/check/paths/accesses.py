@@ -16,6 +16,14 @@ from epochzero.check.program.values import Constant, Instance, Items, Value
 
 __all__ = ["Access", "Parsers", "accesses_of", "argument", "is_true", "parsers_of"]
 
+_OF_FILES = frozenset(
+    [
+        *("csv", "excel", "gzip", "image", "json", "jsonl", "npy", "pickle"),
+        *("safetensors", "tar", "text", "torch", "tsv", "yaml", "zip"),
+    ]
+)
+"""Formats of which no reader or writer takes a folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -44,6 +52,20 @@ class Access:
         name = self.call.name.removeprefix("builtins.")
         owner, dot, method = name.rpartition("().")
         return f"{owner.rpartition('.')[2]}.{method}" if dot else name
+
+    @property
+    def wants(self) -> str:
+        """What must be at the path when anything is: ``file`` or ``folder``; empty for either."""
+        # Checkpoints of other libraries may be both; some writers add an ending, or make a folder.
+        own = self.call.name.startswith(("torch.", "safetensors."))
+        if self.use.folder or self.use.among or self.use.quiet or (self.use.checkpoint and not own):
+            return ""
+        if self.does in ("lists", "makes"):
+            return "folder"
+        writes = self.does != "reads"
+        if writes and (self.use.format == "npy" or self.call.name.startswith("?")):
+            return ""
+        return "file" if self.use.format in _OF_FILES else ""
 
 
 def argument(call: Called, at: int | None, name: str) -> Value | None:

@@ -345,8 +345,8 @@ class Expressions(Core):
             self.looked(owner, str(key.value), node, item=True, found=there, stored=False)
             if isinstance(key.value, str) and found:
                 return owner.attributes[key.value]
-        elif isinstance(owner, Made) and isinstance(key, Constant) and isinstance(key.value, str):
-            self.looked(owner, key.value, node, item=True, found=None, stored=False)
+        elif isinstance(owner, Made) and isinstance(key, Constant):
+            self.looked(owner, str(key.value), node, item=True, found=None, stored=False)
         if isinstance(owner, (Made, Member)):
             return Member(owner, f"[{_key_text(key)}]")
         if isinstance(owner, (External, Class)):
