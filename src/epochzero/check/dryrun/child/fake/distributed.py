@@ -1,0 +1,189 @@
+"""One process stands for all ranks: a group whose other members are imagined.
+
+Collectives keep shapes, so each is done at once and changes nothing but its outputs' shapes. The buckets
+of `DistributedDataParallel` are made as its reducer does it, 1 MiB first and 25 MiB from then on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, Callable
+
+import torch
+import torch.distributed as dist
+
+from epochzero.check.dryrun.child.fake.replace import replaced
+
+__all__ = ["imagined"]
+
+FIRST_BUCKET_BYTES = 1 << 20  # torch/distributed: _DEFAULT_FIRST_BUCKET_BYTES
+
+
+class Work:
+    """A collective that is done."""
+
+    def wait(self, *arguments: Any) -> bool:
+        """Done already."""
+        return True
+
+    def is_completed(self) -> bool:
+        """Done already."""
+        return True
+
+    def get_future(self) -> Any:
+        """A future with its result."""
+        future: Any = torch.futures.Future()
+        future.set_result([])
+        return future
+
+
+def _done(*arguments: Any, async_op: bool = False, **options: Any) -> Any:
+    return Work() if async_op else None
+
+
+def _spread_object(objects: list[Any], own: Any, *arguments: Any, **options: Any) -> None:
+    objects[:] = [own] * len(objects)
+
+
+def _gather_object(own: Any, objects: Any = None, *arguments: Any, **options: Any) -> None:
+    if objects is not None:
+        _spread_object(objects, own)
+
+
+def _first_object(result: list[Any], objects: list[Any], *arguments: Any, **options: Any) -> None:
+    result[0] = objects[0]
+
+
+_COLLECTIVES: dict[str, Any] = {
+    **dict.fromkeys(
+        (
+            "all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "gather",
+            "scatter", "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single",
+            "barrier", "send", "recv", "monitored_barrier", "all_reduce_coalesced",
+        ),
+        _done,
+    ),
+    **dict.fromkeys(("isend", "irecv"), lambda *a, **k: Work()),
+    "broadcast_object_list": _done,
+    "all_gather_object": _spread_object,
+    "gather_object": _gather_object,
+    "scatter_object_list": _first_object,
+}  # fmt: skip
+
+
+@contextmanager
+def imagined(world: Mapping[str, int], assume: Callable[[str], None]) -> Iterator[None]:
+    """`torch.distributed` works as rank ``rank`` of ``size`` processes, without any other.
+
+    Parameters
+    ----------
+    world
+        ``size``, ``rank`` and ``local_size``.
+    assume
+        Called with what is assumed.
+    """
+    if not dist.is_available():
+        yield
+        return
+    size, rank = world["size"], world["rank"]
+    start = dist.init_process_group
+
+    def init_process_group(*arguments: Any, **options: Any) -> None:
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        assume(f"the other {size - 1} of {size} processes answer at once")
+        start("fake", rank=rank, world_size=size, store=FakeStore())
+
+    variables = {
+        "RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank % world["local_size"],
+        "LOCAL_WORLD_SIZE": world["local_size"], "MASTER_ADDR": "localhost", "MASTER_PORT": 29500,
+    }  # fmt: skip
+    functions = {"init_process_group": init_process_group, **_COLLECTIVES}
+    functions = {name: value for name, value in functions.items() if hasattr(dist, name)}
+    parallel = torch.nn.parallel.DistributedDataParallel
+    methods = {"__init__": _parallel_init, "forward": _parallel_forward, "no_sync": _no_sync}
+    with ExitStack() as stack:
+        if size > 1:
+            stack.enter_context(_environment(variables))
+        stack.enter_context(replaced(dist, functions))
+        stack.enter_context(replaced(dist.distributed_c10d, functions))
+        stack.enter_context(replaced(parallel, methods))
+        try:
+            yield
+        finally:
+            if dist.is_initialized():
+                dist.destroy_process_group()
+
+
+@contextmanager
+def _environment(variables: Mapping[str, Any]) -> Iterator[None]:
+    added = {name: str(value) for name, value in variables.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+def _parallel_init(
+    self: Any,
+    module: torch.nn.Module,
+    device_ids: Any = None,
+    output_device: Any = None,
+    dim: int = 0,
+    broadcast_buffers: bool = True,
+    init_sync: bool = True,
+    process_group: Any = None,
+    bucket_cap_mb: Any = None,
+    *arguments: Any,
+    gradient_as_bucket_view: bool = False,
+    **options: Any,
+) -> None:
+    torch.nn.Module.__init__(self)
+    if not dist.is_initialized():
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group."
+        )
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    if not trained:
+        raise RuntimeError(
+            "DistributedDataParallel is not needed when a module doesn't have any parameters that "
+            "require a gradient."
+        )
+    if device_ids and trained[0].device.type == "cpu":
+        raise ValueError(
+            "DistributedDataParallel device_ids and output_device arguments only work with "
+            "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
+            f"{device_ids}, output_device {output_device}, and module parameters {{'cpu'}}."
+        )
+    self.module = module
+    self.device_ids, self.device = device_ids, trained[0].device
+    self.static_graph = False
+    self.require_backward_grad_sync = True
+    self._buckets = [] if gradient_as_bucket_view else _buckets(trained, bucket_cap_mb or 25)
+
+
+def _buckets(parameters: list[Any], megabytes: float) -> list[torch.Tensor]:
+    """The reducer's copies of the gradients, from the last parameter to the first."""
+    sizes: list[int] = [0]
+    limit = FIRST_BUCKET_BYTES
+    for parameter in reversed(parameters):
+        sizes[-1] += parameter.numel() * parameter.element_size()
+        if sizes[-1] >= limit:
+            sizes.append(0)
+            limit = int(megabytes * (1 << 20))
+    device = parameters[0].device
+    return [torch.empty(size, dtype=torch.uint8, device=device) for size in sizes if size]
+
+
+def _parallel_forward(self: Any, *inputs: Any, **options: Any) -> Any:
+    return self.module(*inputs, **options)
+
+
+@contextmanager
+def _no_sync(self: Any) -> Iterator[None]:
+    yield

@@ -1,0 +1,193 @@
+"""What a GPU would be asked to allocate and free, in order: one event a storage.
+
+Kinds are decided afterwards, by what holds a storage: parameters and gradients are those of the
+optimizers and modules, activations are what lives when backward starts, the rest is temporary.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import sysconfig
+import weakref
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Optional
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from epochzero.check.dryrun.child import layers
+from epochzero.check.dryrun.child.identity import ByIdentity
+
+__all__ = ["Trace", "user_place"]
+
+_LIBRARIES = tuple(
+    {
+        os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+        sysconfig.get_path("stdlib") + os.sep,
+        sysconfig.get_path("purelib") + os.sep,
+        sysconfig.get_path("platlib") + os.sep,
+        os.path.dirname(torch.__file__) + os.sep,
+        "<frozen",
+    }
+)
+# Whether the code at a path is the user's.
+_users: dict[str, bool] = {}
+
+
+def user_place() -> tuple[str, int]:
+    """Path and line of the innermost frame of the user's own code; empty where there is none."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        users = _users.get(path)
+        if users is None:
+            users = _users[path] = not path.startswith(_LIBRARIES)
+        if users:
+            return path, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
+
+
+class Trace:
+    """The events, while the program runs.
+
+    Attributes
+    ----------
+    events
+        Dictionaries as written: ``a`` allocates storage ``a`` of ``n`` bytes at place ``w``, ``f`` frees
+        one, ``m`` names a moment.
+    where
+        The places: path, line, module path.
+    kinds
+        Storage -> ``parameter``, ``gradient``, ``optimizer``, ``activation``, ``input``, ``buffer``; what
+        is not named is ``temporary``.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.where: list[tuple[str, int, str]] = []
+        self.kinds: dict[int, str] = {}
+        self._places: dict[tuple[str, int, str], int] = {}
+        self._numbers: dict[int, int] = {}
+        self._living: dict[int, Any] = {}
+        self._sizes: dict[int, int] = {}
+        self._next = self._steps = self._now = self._peak = 0
+        self._roots: ByIdentity[bool] = ByIdentity()
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes that are allocated now, and the most that were."""
+        return self._now, self._peak
+
+    def made(self, result: Any, moved: bool) -> None:
+        """Note the storages of an operation's result that are new; an input is moved from the CPU."""
+        if isinstance(result, FakeTensor):
+            self._see(result, moved)
+        elif isinstance(result, (list, tuple)):
+            for item in result:
+                if isinstance(item, FakeTensor):
+                    self._see(item, moved)
+
+    def mark(self, name: str) -> None:
+        """Name the moment."""
+        self.events.append({"m": name})
+
+    def write(self, path: str) -> None:
+        """Write all as JSON lines."""
+        with open(path, "w", encoding="utf-8") as file:
+            for event in self.events:
+                file.write(json.dumps(event) + "\n")
+            file.write(json.dumps({"kinds": self.kinds}) + "\n")
+            file.write(json.dumps({"where": self.where}) + "\n")
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Learn kinds and moments from optimizers, backward and modules."""
+        backward = torch.autograd.backward
+
+        def run_backward(*arguments: Any, **options: Any) -> None:
+            self.mark("backward")
+            for number in self._living:
+                self.kinds.setdefault(number, "activation")
+            backward(*arguments, **options)
+            self.mark("backward done")
+
+        with ExitStack() as stack:
+            for hook in (
+                register_optimizer_step_pre_hook(self._before_step),
+                register_optimizer_step_post_hook(self._after_step),
+                torch.nn.modules.module.register_module_forward_pre_hook(self._before_forward),
+            ):
+                stack.callback(hook.remove)
+            torch.autograd.backward = run_backward
+            stack.callback(setattr, torch.autograd, "backward", backward)
+            yield
+
+    def _see(self, tensor: FakeTensor, moved: bool) -> None:
+        if tensor.fake_device.type != "cuda":
+            return
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        if key in self._numbers:
+            return
+        number, size = self._next, storage.nbytes()
+        self._next += 1
+        self._numbers[key] = number
+        self._sizes[number] = size
+        self._now += size
+        self._peak = max(self._peak, self._now)
+        self.events.append({"a": number, "n": size, "w": self._place()})
+        self._living[number] = weakref.ref(storage, lambda _: self._gone(key, number))
+        if moved:
+            self.kinds[number] = "input"
+
+    def _gone(self, key: int, number: int) -> None:
+        self.events.append({"f": number})
+        self._now -= self._sizes.pop(number)
+        self._living.pop(number, None)
+        if self._numbers.get(key) == number:
+            del self._numbers[key]
+
+    def _place(self) -> int:
+        place = (*user_place(), layers.path())
+        number = self._places.get(place)
+        if number is None:
+            number = self._places[place] = len(self.where)
+            self.where.append(place)
+        return number
+
+    def _name(self, tensor: Optional[Any], kind: str) -> None:
+        tensor = getattr(tensor, "_local_tensor", tensor)  # of a DTensor
+        if isinstance(tensor, FakeTensor):
+            number = self._numbers.get(tensor.untyped_storage()._cdata)
+            if number is not None:
+                self.kinds[number] = kind
+
+    def _before_forward(self, module: torch.nn.Module, inputs: Any) -> None:
+        if self._roots.get(module) or layers.depth() > 1:
+            return
+        self._roots.set(module, True)
+        for parameter in module.parameters():
+            self._name(parameter, "parameter")
+        for buffer in module.buffers():
+            self._name(buffer, "buffer")
+
+    def _before_step(self, optimizer: Any, arguments: Any, options: Any) -> None:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                self._name(parameter, "parameter")
+                self._name(parameter.grad, "gradient")
+        self.mark("optimizer")
+
+    def _after_step(self, optimizer: Any, arguments: Any, options: Any) -> None:
+        for state in optimizer.state.values():
+            for value in state.values():
+                self._name(value, "optimizer")
+        self._steps += 1
+        self.mark(f"step {self._steps}")
