@@ -194,6 +194,15 @@ assert y[y != 0].shape == (3,) and torch.equal(y, y.clone()) and y.float().mean(
 y.add_(1); assert y.tolist() == [2, 3, 4, 1]; assert len(torch.arange(5, device="cuda").unique()) == 5
 for i, t in enumerate(y): assert t.item() == [2, 3, 4, 1][i]
 """,
+    "a loop that ends by length": """
+done = torch.zeros(4, dtype=torch.bool, device="cuda"); left = torch.ones(4, dtype=torch.long, device="cuda")
+for step in range(50):
+    done = torch.full((4,), step == 5, dtype=torch.bool, device="cuda") | (model(x)[:, 0] > 0)
+    left = left & ~done
+    if left.max() == 0: break
+assert step == 5
+""",
+    "storages are told apart": "a, b = nn.Linear(8, 8).cuda().parameters(); assert a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr() == b.view(-1).untyped_storage().data_ptr()",
     "no gpu for labels": "t = torch.zeros(4, dtype=torch.long); w = torch.tensor([1.0] * 8).cuda(); F.cross_entropy(model(x), t.to(x.device), weight=w, label_smoothing=.1, ignore_index=-100)",
 }
 # Name -> the program, and what it raises.

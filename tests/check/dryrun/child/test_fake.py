@@ -41,3 +41,30 @@ def test_a_mistake_fails_as_on_the_gpu(name: str, ended: dict[str, tuple[int, st
     status, text = ended[name]
     assert status == 0
     assert FAIL[name][1] in text
+
+
+RESTORED = """
+import torch
+from epochzero.check.dryrun.child import fake
+owners = (torch, torch.cuda, torch.Tensor, torch.nn.Module, torch.nn.functional, torch.distributed,
+          torch.nn.Parameter, torch.optim.Optimizer, torch.UntypedStorage, torch.autograd)
+before = [dict(vars(owner)) for owner in owners]
+gpu = {"model": "NVIDIA A100", "memory_bytes": 80 << 30, "capability": [8, 0]}
+with fake.enter([gpu], {"size": 1, "rank": 0, "local_size": 1}):
+    assert torch.cuda.is_available()
+    torch.nn.Linear(2, 2).cuda()
+assert not torch.cuda.is_available()
+for owner, old in zip(owners, before):
+    assert set(old) <= set(vars(owner))
+    ours = [name for name, value in vars(owner).items()
+            if "epochzero" in str(getattr(value, "__module__", ""))]
+    assert not ours, (owner, ours)
+assert type(torch.nn.Linear(2, 2).weight) is torch.nn.Parameter
+"""
+
+
+def test_torch_is_as_before_in_the_end() -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", RESTORED], capture_output=True, text=True, timeout=300
+    )
+    assert process.returncode == 0, process.stderr[-2000:]

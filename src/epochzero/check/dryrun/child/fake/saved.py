@@ -6,6 +6,7 @@ a true one: its header, and data that are a hole in the file.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import struct
@@ -106,8 +107,7 @@ def by_shape() -> Iterator[None]:
         stack.enter_context(replaced(FakeTensor, {"__reduce_ex__": _reduce}))
         stack.enter_context(replaced(torch, {"load": load_to}))
         if importlib.util.find_spec("safetensors"):
-            from safetensors import torch as safe
-
+            safe = importlib.import_module("safetensors.torch")
             save = safe.save_file
 
             def save_file(tensors: Any, filename: Any, metadata: Any = None) -> None:
