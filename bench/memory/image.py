@@ -4,6 +4,7 @@ import argparse
 
 import torch
 from torch import nn
+from warm import warm_up
 
 
 class Bottleneck(nn.Module):
@@ -65,7 +66,10 @@ def main() -> None:
     parser.add_argument("--single", action="store_true", help="the optimizer's loop form")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--warm", action="store_true", help="after what `warm.py` describes")
     options = parser.parse_args()
+    if options.warm:
+        warm_up()
 
     model = ResNet50().cuda().train()
     images = torch.randn(options.batch, 3, options.size, options.size, device="cuda")

@@ -4,6 +4,7 @@ import argparse
 
 import torch
 import transformers
+from warm import warm_up
 
 MODELS = {
     "gpt2": (transformers.GPT2LMHeadModel, transformers.GPT2Config),
@@ -25,7 +26,10 @@ def main() -> None:
     parser.add_argument("--optimizer", choices=["adamw", "sgd"], default="adamw")
     parser.add_argument("--single", action="store_true", help="the optimizer's loop form")
     parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--warm", action="store_true", help="after what `warm.py` describes")
     options = parser.parse_args()
+    if options.warm:
+        warm_up()
 
     build, configure = MODELS[options.model]
     torch.set_default_dtype(TYPES[options.dtype])

@@ -79,6 +79,7 @@ class Trace:
         self._living: dict[int, Any] = {}
         self._sizes: dict[int, int] = {}
         self._next = self._steps = self._now = self._peak = 0
+        self._handles: set[str] = set()
         self._roots: ByIdentity[bool] = ByIdentity()
 
     def memory(self) -> tuple[int, int]:
@@ -97,6 +98,16 @@ class Trace:
     def mark(self, name: str) -> None:
         """Name the moment."""
         self.events.append({"m": name})
+
+    def multiplied(self) -> None:
+        """Note the first product of a thread: its cuBLAS handle takes a workspace then.
+
+        Backward runs in a thread of its own on a GPU, here in the program's.
+        """
+        name = "cublas" if torch._C._current_graph_task_id() == -1 else "cublas backward"
+        if name not in self._handles:
+            self._handles.add(name)
+            self.mark(name)
 
     def write(self, path: str) -> None:
         """Write all as JSON lines."""

@@ -11,8 +11,8 @@ from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Mark, Trace
 
 __all__ = ["Peak", "replay", "with_workspaces"]
 
-FORWARD_WORKSPACE, BACKWARD_WORKSPACE = -1, -2
-"""Storages of the cuBLAS workspaces: of the program's thread, and of autograd's."""
+WORKSPACES = {"cublas": -1, "cublas backward": -2}
+"""The moments at which a thread's cuBLAS handle takes its workspace -> the storage that it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +71,11 @@ def replay(
 
 
 def with_workspaces(trace: Trace, workspace: int) -> Iterator[Event]:
-    """The events, with the cuBLAS workspaces where the first layer and the first backward begin."""
-    forward = backward = workspace > 0
+    """The events, with the workspaces of cuBLAS at the first product of each thread."""
     for event in trace.events:
-        if forward and isinstance(event, Alloc) and trace.sites[event.site].layer:
-            forward = False
-            yield Alloc(FORWARD_WORKSPACE, workspace, event.site)
         yield event
-        if backward and isinstance(event, Mark) and event.name == "backward":
-            backward = False
-            yield Alloc(BACKWARD_WORKSPACE, workspace, 0)
+        if isinstance(event, Mark) and event.name in WORKSPACES:
+            yield Alloc(WORKSPACES[event.name], workspace, -1)
 
 
 def _alive(trace: Trace, workspace: int, at: int) -> dict[int, Alloc]:
