@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from epochzero.check.dryrun.memory.options import AllocatorOptions
 
-__all__ = ["CachingAllocator", "OutOfMemory"]
+__all__ = ["CachingAllocator", "OutOfMemoryError"]
 
 _MIB = 1 << 20
 MIN_BLOCK = 512
@@ -30,7 +30,7 @@ ADDRESS_SPACE = LARGE_SEGMENT << 20
 """Of a segment that grows: more than any GPU has, in whole pages."""
 
 
-class OutOfMemory(Exception):
+class OutOfMemoryError(Exception):
     """The GPU has no room left.
 
     Attributes:
@@ -106,7 +106,7 @@ class CachingAllocator:
         """Allocate `size` bytes under a name.
 
         Raises:
-            OutOfMemory: there is no room, also after all that is cached was given back.
+            OutOfMemoryError: there is no room, also after all that is cached was given back.
         """
         if size == 0:
             return
@@ -118,7 +118,7 @@ class CachingAllocator:
             self.empty_cache()
             block = self._new(pool, rounded)
         if block is None:
-            raise OutOfMemory(size)
+            raise OutOfMemoryError(size)
         self._split(block, rounded)
         self._used[identity] = block
         self.allocated += block.size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from epochzero.check.dryrun.memory.allocator import CachingAllocator, OutOfMemory
+from epochzero.check.dryrun.memory.allocator import CachingAllocator, OutOfMemoryError
 from epochzero.check.dryrun.memory.options import AllocatorOptions
 from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Mark, Trace
 
@@ -56,7 +56,7 @@ def replay(
         if isinstance(event, Alloc):
             try:
                 allocator.malloc(event.storage, event.size)
-            except OutOfMemory as error:
+            except OutOfMemoryError as error:
                 failed, at = error.size, number
                 break
             if allocator.allocated > allocated:

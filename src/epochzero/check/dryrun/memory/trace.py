@@ -92,7 +92,9 @@ def _trace(records: Iterable[Any]) -> Trace:
         if "kinds" in record:
             kinds = {int(key): kind for key, kind in record["kinds"].items() if kind in KINDS}
         elif "where" in record:
-            sites = [Site(str(path), int(line), str(layer)) for path, line, layer in record["where"]]
+            sites = [
+                Site(str(path), int(line), str(layer)) for path, line, layer in record["where"]
+            ]
         else:
             events.append(_event(record))
         if len(events) > MOST_EVENTS:
