@@ -12,19 +12,19 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 
 from epochzero.check.dryrun.memory.options import AllocatorOptions
+from epochzero.check.dryrun.memory.units import MIB
 
 __all__ = ["CachingAllocator", "OutOfMemoryError"]
 
-_MIB = 1 << 20
 MIN_BLOCK = 512
-SMALL = 1 * _MIB
+SMALL = 1 * MIB
 """Up to this size a block comes from the pool of small ones."""
-SMALL_SEGMENT = 2 * _MIB
-LARGE_SEGMENT = 20 * _MIB
-MIN_LARGE = 10 * _MIB
+SMALL_SEGMENT = 2 * MIB
+LARGE_SEGMENT = 20 * MIB
+MIN_LARGE = 10 * MIB
 """From this size on a segment is made for one block."""
-ROUND_LARGE = 2 * _MIB
-ROUND_UNSPLIT = 20 * _MIB
+ROUND_LARGE = 2 * MIB
+ROUND_UNSPLIT = 20 * MIB
 """How much larger an unsplit block may be than what it is taken for."""
 ADDRESS_SPACE = LARGE_SEGMENT << 20
 """Of a segment that grows: more than any GPU has, in whole pages."""

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from epochzero.check.dryrun.memory.options import AllocatorOptions, cublas_workspace_bytes
-from epochzero.check.dryrun.memory.replay import WORKSPACES, Peak, replay, with_workspaces
+from epochzero.check.dryrun.memory.replay import WORKSPACES, Peak, kind_of, replay, with_workspaces
 from epochzero.check.dryrun.memory.surroundings import Range, Surrounding, surroundings, total
 from epochzero.check.dryrun.memory.trace import Alloc, Mark, Site, Trace
+from epochzero.check.dryrun.memory.units import MIB
 from epochzero.check.target.model import GPU
 
-__all__ = ["Fit", "Holder", "Memory", "estimate", "fit"]
+__all__ = ["Fit", "Holder", "Memory", "estimate", "fit", "room_of"]
 
 ALLOCATED_ERROR = 0.03
 RESERVED_ERROR = 0.08
 """By how much an estimate may be off: more than in any run of ``bench/memory.py``."""
 MOST_HOLDERS = 10
-OLDEST_CAPABILITY = (8, 0)
-"""Taken where a GPU's is not known."""
+
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)|^\d+(?=\.|$)")
 
 Fits = Literal["fits", "may not fit", "does not fit"]
 
@@ -30,7 +32,7 @@ class Holder:
     """What holds memory at the peak.
 
     Attributes:
-        site: line and layer that allocated it.
+        site: line and layer that allocated it; ``*`` stands for the numbers of like layers.
         kind: what for, one of `trace.KINDS`, or ``workspace``.
         size: bytes.
         count: of storages.
@@ -97,7 +99,7 @@ def estimate(
     """
     environment = environment or {}
     options = AllocatorOptions.read(environment)
-    workspace = cublas_workspace_bytes(gpu.capability or OLDEST_CAPABILITY, environment)
+    workspace = cublas_workspace_bytes(gpu.capability, environment)
     peak = replay(trace, options, workspace)
     return Memory(
         allocated=_around(peak.allocated, ALLOCATED_ERROR),
@@ -120,27 +122,31 @@ def fit(
     """
     environment = environment or {}
     options = AllocatorOptions.read(environment)
-    workspace = cublas_workspace_bytes(gpu.capability or OLDEST_CAPABILITY, environment)
+    workspace = cublas_workspace_bytes(gpu.capability, environment)
     parts = surroundings(gpu, processes)
-    beside = total(parts)
-    least = (gpu.memory_bytes - beside.high) / (1 + ALLOCATED_ERROR)
-    most = (gpu.memory_bytes - beside.low) / (1 - ALLOCATED_ERROR)
+    room = room_of(gpu, processes)
     answer: Fits = "fits"
-    failed = replay(trace, options, workspace, max(int(least), 0))
+    failed = replay(trace, options, workspace, room.low)
     if failed.out_of_memory is not None:
-        beyond = replay(trace, options, workspace, max(int(most), 0))
+        beyond = replay(trace, options, workspace, room.high)
         answer = "may not fit" if beyond.out_of_memory is None else "does not fit"
         failed = failed if beyond.out_of_memory is None else beyond
     wanted = failed.out_of_memory or 0
     return Fit(gpu, answer, _failing(trace, workspace, failed) if wanted else None, wanted, parts)
 
 
+def room_of(gpu: GPU, processes: int = 1) -> Range:
+    """Bytes that a replay may reserve on a GPU, so that the job surely, likely, or just may fit."""
+    beside = total(surroundings(gpu, processes))
+    return Range(
+        max(int((gpu.memory_bytes - beside.high) / (1 + ALLOCATED_ERROR)), 0),
+        max(gpu.memory_bytes - beside.likely, 0),
+        max(int((gpu.memory_bytes - beside.low) / (1 - ALLOCATED_ERROR)), 0),
+    )
+
+
 def _around(size: int, error: float) -> Range:
     return Range(int(size * (1 - error)), size, int(size * (1 + error)))
-
-
-def _kind(trace: Trace, storage: int) -> str:
-    return "workspace" if storage in WORKSPACES.values() else trace.kind(storage)
 
 
 def _site(trace: Trace, number: int) -> Site:
@@ -150,14 +156,17 @@ def _site(trace: Trace, number: int) -> Site:
 def _by_kind(peak: Peak, trace: Trace) -> Mapping[str, int]:
     sizes: dict[str, int] = defaultdict(int)
     for storage, event in peak.alive.items():
-        sizes[_kind(trace, storage)] += event.size
+        sizes[kind_of(trace, storage)] += event.size
     return dict(sorted(sizes.items(), key=lambda item: -item[1]))
 
 
 def _holders(peak: Peak, trace: Trace) -> tuple[Holder, ...]:
+    """Like layers of a stack are one holder: ``h.*.mlp``."""
     held: dict[tuple[Site, str], list[int]] = defaultdict(list)
     for storage, event in peak.alive.items():
-        held[_site(trace, event.site), _kind(trace, storage)].append(event.size)
+        site = _site(trace, event.site)
+        alike = replace(site, layer=_NUMBER.sub("*", site.layer))
+        held[alike, kind_of(trace, storage)].append(event.size)
     holders = [Holder(site, kind, sum(sizes), len(sizes)) for (site, kind), sizes in held.items()]
     return tuple(sorted(holders, key=lambda holder: -holder.size)[:MOST_HOLDERS])
 
@@ -195,7 +204,7 @@ def _assumptions(
         "the batches that the dry run saw are the largest",
     ]
     if handles:
-        told.append(f"{handles} cuBLAS workspaces of {workspace / (1 << 20):g} MiB")
+        told.append(f"{handles} cuBLAS workspaces of {workspace / MIB:g} MiB")
     if not any(name.startswith("step ") for name in names):
         told.append("no optimizer's step was seen: its states are missing")
     elif "step 2" not in names:

@@ -6,9 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from epochzero.check.dryrun.memory.units import MIB
+
 __all__ = ["AllocatorOptions", "cublas_workspace_bytes"]
 
-_MIB = 1 << 20
+UNKNOWN_CAPABILITY = (8, 0)
+"""Taken where a GPU's compute capability is not known."""
 _VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 _WORKSPACE = re.compile(r":(\d{1,9}):(\d{1,6})")
 
@@ -46,7 +49,7 @@ roundup_power2_divisions=(), not_modelled=())
         size = found.pop("max_split_size_mb", "")
         return cls(
             expandable_segments=found.pop("expandable_segments", "").lower() == "true",
-            max_split_size=int(size) * _MIB if size.isdigit() else None,
+            max_split_size=int(size) * MIB if size.isdigit() else None,
             roundup_power2_divisions=_divisions(found.pop("roundup_power2_divisions", "")),
             not_modelled=tuple(sorted(found)),
         )
@@ -54,7 +57,7 @@ roundup_power2_divisions=(), not_modelled=())
     def divisions(self, size: int) -> int:
         """Into how many steps the power of two below a size is divided; 1 where it is not."""
         for limit, number in self.roundup_power2_divisions:
-            if limit == 0 or size <= limit * _MIB:
+            if limit == 0 or size <= limit * MIB:
                 return number
         return 1
 
@@ -67,7 +70,9 @@ def _divisions(text: str) -> tuple[tuple[int, int], ...]:
     return tuple((0 if limit == ">" else int(limit), int(number)) for limit, number in pairs)
 
 
-def cublas_workspace_bytes(capability: tuple[int, int], environment: Mapping[str, str]) -> int:
+def cublas_workspace_bytes(
+    capability: tuple[int, int] | None, environment: Mapping[str, str]
+) -> int:
     """The workspace of a cuBLAS handle on a stream, which cuBLASLt shares.
 
     Source: ``parseChosenWorkspaceSize`` of ``aten/src/ATen/cuda/CublasHandlePool.cpp`` (torch 2.11):
@@ -79,4 +84,5 @@ def cublas_workspace_bytes(capability: tuple[int, int], environment: Mapping[str
     pairs = _WORKSPACE.findall(environment.get("CUBLAS_WORKSPACE_CONFIG", ""))
     if pairs:
         return sum(int(size) * int(count) for size, count in pairs) << 10
-    return 32 * _MIB if capability[0] in (9, 10, 12) else (2 * 4096 + 8 * 16) << 10
+    major, _ = capability or UNKNOWN_CAPABILITY
+    return 32 * MIB if major in (9, 10, 12) else (2 * 4096 + 8 * 16) << 10

@@ -9,7 +9,7 @@ from epochzero.check.dryrun.memory.allocator import CachingAllocator, OutOfMemor
 from epochzero.check.dryrun.memory.options import AllocatorOptions
 from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Mark, Trace
 
-__all__ = ["Peak", "replay", "with_workspaces"]
+__all__ = ["WORKSPACES", "Peak", "kind_of", "replay", "with_workspaces"]
 
 WORKSPACES = {"cublas": -1, "cublas backward": -2}
 """The moments at which a thread's cuBLAS handle takes its workspace -> the storage that it is."""
@@ -76,6 +76,11 @@ def with_workspaces(trace: Trace, workspace: int) -> Iterator[Event]:
         yield event
         if isinstance(event, Mark) and event.name in WORKSPACES:
             yield Alloc(WORKSPACES[event.name], workspace, -1)
+
+
+def kind_of(trace: Trace, storage: int) -> str:
+    """What a storage is for: one of `trace.KINDS`, or ``workspace``."""
+    return "workspace" if storage in WORKSPACES.values() else trace.kind(storage)
 
 
 def _alive(trace: Trace, workspace: int, at: int) -> dict[int, Alloc]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from epochzero.check.dryrun.memory.units import MIB
 from epochzero.check.target.model import GPU
 
 __all__ = ["Range", "Surrounding", "surroundings", "total"]
-
-_MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Surrounding:
 
 _CONTEXT = Surrounding(
     "CUDA context",
-    Range(105 * _MIB, 300 * _MIB, 1000 * _MIB),
+    Range(105 * MIB, 300 * MIB, 1000 * MIB),
     "105 to 135 MiB on a T4 with CUDA 12.8 (torch-preflight 0.5.0, measured); about 300 MiB with"
     " lazy loading, more than 1000 MiB before CUDA 11.7 (pytorch/pytorch#107667)",
 )
@@ -50,7 +49,7 @@ _DRIVER = (0.005, 0.015, 0.03)
 them, an A100 of 81920 MiB 79.15 GiB, by the "total capacity" of out-of-memory messages."""
 _NCCL = Surrounding(
     "NCCL buffers",
-    Range(32 * _MIB, 250 * _MIB, 1000 * _MIB),
+    Range(32 * MIB, 250 * MIB, 1000 * MIB),
     "NCCL_BUFFSIZE is 4 MiB a channel and peer (NCCL's documentation of its environment); their"
     " number depends on the links between GPUs",
 )

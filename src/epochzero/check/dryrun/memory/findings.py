@@ -1,0 +1,65 @@
+"""An estimate, in the words of a check: a finding where the job does not fit its GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from epochzero.check.dryrun.memory.advice import Advice
+from epochzero.check.dryrun.memory.estimate import Memory
+from epochzero.check.dryrun.memory.units import size_text
+from epochzero.check.findings import Finding, Place
+
+__all__ = ["RULE", "finding"]
+
+RULE = "gpu-memory"
+MOST_ADVICE = 3
+
+
+def finding(
+    memory: Memory, job: Place, advice: Sequence[Advice] = (), phase: str = "training"
+) -> Finding | None:
+    """What to tell of a job's memory; None where it surely fits.
+
+    An error only where the least of the estimate does not fit; a warning where it may not.
+
+    Args:
+        memory: of the job.
+        job: its place, where no line of its own asks for what there is no room for.
+        advice: what saves memory, the best first.
+        phase: that the job is in at the peak, by the taxonomy.
+    """
+    fit = memory.fit
+    if fit.answer == "fits":
+        return None
+    failing = fit.failing
+    place = Place(failing.path, failing.line) if failing and failing.path else job
+    layer = f" in {failing.layer}" if failing and failing.layer else ""
+    likely, room = memory.allocated.likely, fit.gpu.memory_bytes
+    certain = fit.answer == "does not fit"
+    return Finding(
+        rule=RULE,
+        severity="error" if certain else "warning",
+        category="gpu_out_of_memory",
+        phase=phase,
+        place=place,
+        message=(
+            f"the job takes about {size_text(likely)} ({_range(memory)}) beside the CUDA context,"
+            f" {memory.moment}; {fit.gpu.model} has {size_text(room)}"
+        ),
+        consequence=(
+            f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate"
+            f" {size_text(fit.wanted)}{layer}"
+        ),
+        fix="; or ".join(_said(one) for one in advice[:MOST_ADVICE])
+        or "take a smaller batch, or a GPU with more memory",
+    )
+
+
+def _range(memory: Memory) -> str:
+    return f"{size_text(memory.allocated.low)} to {size_text(memory.allocated.high)}"
+
+
+def _said(advice: Advice) -> str:
+    about = "" if advice.change.exact else "about "
+    saved = size_text(max(advice.allocated, advice.reserved))
+    return f"{advice.change.name}: {advice.change.fix} (saves {about}{saved})"
