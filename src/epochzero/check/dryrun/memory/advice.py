@@ -195,7 +195,7 @@ def _checkpointed(trace: Trace) -> Trace:
     blocks: dict[str, list[Alloc]] = {}
     for event in trace.events:
         if isinstance(event, Alloc) and trace.kind(event.storage) == "activation":
-            found = _BLOCK.match(trace.sites[event.site].layer)
+            found = _BLOCK.match(trace.site(event).layer)
             if found:
                 blocks.setdefault(found[0], []).append(event)
     last: dict[str, str] = {}

@@ -149,10 +149,6 @@ def _around(size: int, error: float) -> Range:
     return Range(int(size * (1 - error)), size, int(size * (1 + error)))
 
 
-def _site(trace: Trace, number: int) -> Site:
-    return trace.sites[number] if 0 <= number < len(trace.sites) else Site("", 0, "")
-
-
 def _by_kind(peak: Peak, trace: Trace) -> Mapping[str, int]:
     sizes: dict[str, int] = defaultdict(int)
     for storage, event in peak.alive.items():
@@ -164,7 +160,7 @@ def _holders(peak: Peak, trace: Trace) -> tuple[Holder, ...]:
     """Like layers of a stack are one holder: ``h.*.mlp``."""
     held: dict[tuple[Site, str], list[int]] = defaultdict(list)
     for storage, event in peak.alive.items():
-        site = _site(trace, event.site)
+        site = trace.site(event)
         alike = replace(site, layer=_NUMBER.sub("*", site.layer))
         held[alike, kind_of(trace, storage)].append(event.size)
     holders = [Holder(site, kind, sum(sizes), len(sizes)) for (site, kind), sizes in held.items()]
@@ -189,7 +185,7 @@ def _moment(trace: Trace, workspace: int, at: int) -> str:
 def _failing(trace: Trace, workspace: int, peak: Peak) -> Site:
     for number, event in enumerate(with_workspaces(trace, workspace)):
         if number == peak.event and isinstance(event, Alloc):
-            return _site(trace, event.site)
+            return trace.site(event)
     return Site("", 0, "")
 
 

@@ -70,6 +70,11 @@ class Trace:
         """What a storage is for."""
         return self.kinds.get(storage, "temporary")
 
+    def site(self, event: Alloc) -> Site:
+        """What made an allocation; an empty place where that is not told."""
+        known = 0 <= event.site < len(self.sites)
+        return self.sites[event.site] if known else Site("", 0, "")
+
 
 def read(path: Path) -> Trace:
     """A trace from its JSON lines.
