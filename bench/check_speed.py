@@ -2,7 +2,8 @@
 
 Each run is a process of its own, from its start to its end, the page cache warm; beside it the start
 of Python alone, and pyflakes over the same files where it is installed. Runs are interleaved and the
-medians kept. Then how long ``epochzero target capture`` takes on this machine.
+medians kept. Then projects that are hard to read (`check_strange.py`), and how long ``epochzero target
+capture`` takes on this machine. The bytecode of what is installed is there, as after ``pip install``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -23,11 +23,13 @@ from typing import Any
 
 from check_jobs import TARGETS
 from check_project import write_project
+from check_strange import STRANGE, write_strange
 from common import SEED, save
 
 LINES = 20_000
 SECONDS, MEGABYTES, CAPTURE_SECONDS = 1.0, 300, 10.0
 """What is wanted."""
+STRANGE_REPEATS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,17 @@ def main() -> None:
         lines = write_project(project, options.lines, SEED)
         files = sorted(path.relative_to(project).as_posix() for path in project.rglob("*.py"))
         commands = _commands(files, options.rivals)
+        os.environ |= {
+            "PYTHONDONTWRITEBYTECODE": "",
+            "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
+        }
         runs = _interleaved(commands, project, options.repeats)
         numbers: dict[str, Any] = {"lines": lines, "files": len(files)}
         numbers |= {name: _medians(taken) for name, taken in runs.items()}
+        numbers |= {
+            name: _medians(_strange(folder / str(number), name, commands["epochzero_check"]))
+            for number, name in enumerate(STRANGE)
+        }
         capture = [sys.executable, "-m", "epochzero", "target", "capture", "-o"]
         output = folder / "captured.toml"
         taken = [_run([*capture, str(output)], folder) for _ in range(3)]
@@ -89,13 +99,15 @@ def _interleaved(
     runs: dict[str, list[Taken]] = {name: [] for name in commands}
     for number in range(repeats + 1):
         for name, command in commands.items():
-            # What the source files compile to, or what a tool keeps beside them, is not to help.
-            for kept in folder.rglob("__pycache__"):
-                shutil.rmtree(kept)
             taken = _run(command, folder)
             if number:
                 runs[name].append(taken)
     return runs
+
+
+def _strange(folder: Path, name: str, command: Sequence[str]) -> list[Taken]:
+    write_strange(folder, name)
+    return [_run(command, folder) for _ in range(STRANGE_REPEATS)]
 
 
 def _run(command: Sequence[str], folder: Path) -> Taken:

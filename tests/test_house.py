@@ -20,7 +20,8 @@ ROOMS = {
     "code": {"errors", "taxonomy"},
     "locate": {"errors", "taxonomy", "logs", "diagnose", "code"},
     "data": {"errors"},
-    "check": {"errors", "taxonomy", "data"},
+    # What ends a dry run is diagnosed as what ends a job.
+    "check": {"errors", "taxonomy", "logs", "diagnose", "data"},
     "cli": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "data", "check", ""},
     "__main__": {"cli"},
 }  # type: dict[str, set[str]]
@@ -69,6 +70,8 @@ def test_a_room_knows_only_the_rooms_above_it(module: str) -> None:
     room = room_of(module)
     assert room in ROOMS, "a room that this test does not know: add it and what it may know"
     known = {name.split(".")[1] for name in imported(module) if name.startswith("epochzero.")}
+    if room == "check" and not module.startswith("check/dryrun/"):
+        assert not known & {"logs", "diagnose"}, "only a dry run has something to diagnose"
     attributes = {"__version__"}
     others = {name for name in known - attributes if (SOURCE / name).is_dir() or
               (SOURCE / f"{name}.py").is_file()} - {room}  # fmt: skip

@@ -252,6 +252,42 @@ def test_the_settings_in_the_guide(run: Command, guide_folder: Path) -> None:
     assert "on cluster" in ran.out
 
 
+# -- Run dry -----------------------------------------------------------------------------------
+
+DRY_SCRIPT = """\
+import argparse
+
+options = argparse.ArgumentParser().parse_args()
+if options is None:
+    model.load_state_dict({})
+names = {"a": 1}
+names["".join(["b"])]
+"""
+
+
+def test_a_dry_run_tells_how_far_it_came(run: Command, job: Path) -> None:
+    (job / "train.py").write_text(DRY_SCRIPT)
+    ran = run("check", "--dry", "--dry-time", "10", "--select", "dry-run-failed", "--", "python",
+              "train.py")  # fmt: skip
+    assert ran.code == 1
+    assert "train.py:7:1  error  dry-run-failed  Key Not Found, in Initialization" in ran.out
+    assert "Would       KeyError: 'b'" in ran.out
+    assert "DRY RUN  python train.py: failed" in ran.out
+    assert "Reached     arguments\n" in ran.out
+    assert "Not         load: train.py:5, under if options is None" in ran.out
+
+
+def test_a_dry_run_in_json(run: Command, job: Path) -> None:
+    (job / "train.py").write_text(DRY_SCRIPT)
+    ran = run("check", "--dry", "--format", "json", "--", "python", "train.py")
+    (dry,) = json.loads(ran.out)["dry"]
+    assert (dry["mode"], dry["ended"]) == ("real", "failed")
+    assert [(part["name"], part["reached"]) for part in dry["parts"]] == [
+        ("arguments", True),
+        ("load", False),
+    ]
+
+
 # -- Hostile text ------------------------------------------------------------------------------
 
 EVIL = "a\x1b[31m\r\n::error::x %0A `] {0} <b> @team | \x07"

@@ -1,4 +1,4 @@
-"""A job against its platform, before it costs GPU time: read, never run.
+"""A job against its platform, before it costs GPU time: read, and run dry where that is asked for.
 
 `check` takes what a person submits, a command line, and a `Target`, and answers with `Findings`:
 what will go wrong, where and in which phase.
@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from epochzero import taxonomy
+from epochzero.check.budget import Stopped, at_most
+from epochzero.check.dryrun.contain.model import Limits
+from epochzero.check.dryrun.model import DryRun
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
 from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
 from epochzero.check.program import read_program
 from epochzero.check.program.model import Program
-from epochzero.check.rules import Case, Rule, choose
+from epochzero.check.rules import DRY_RUN, Case, Rule, choose
+from epochzero.check.rules.base import CannotTell
 from epochzero.check.settings import read_settings
 from epochzero.check.suppress import Suppression, apply, suppressions
 from epochzero.check.target import (
@@ -36,7 +41,9 @@ from epochzero.errors import InputError
 __all__ = [
     "Case",
     "Checked",
+    "DryRun",
     "Finding",
+    "Limits",
     "Place",
     "Rule",
     "Severity",
@@ -46,6 +53,8 @@ __all__ = [
 ]
 
 LARGEST_OTHER_BYTES = 1 << 20
+RULE_S, RULES_S = 10.0, 30.0
+"""Seconds of processor time that one rule may take, and all of them for one program."""
 
 
 def check(
@@ -56,6 +65,7 @@ def check(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
+    dry: Limits | None = None,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
 
@@ -67,13 +77,14 @@ def check(
         select: ids of the rules to ask; when empty those of the settings, else all.
         ignore: ids of rules not to ask, besides those of the settings.
         environment: variables that are set where the command would be given.
+        dry: run the job dry too, within these limits.
 
     Raises:
         InputError: the command runs no Python that can be read, or the folder, the settings, the
             target or a rule's name is wrong.
     """
     with _without_collector():
-        return _check(arguments, target, folder, select, ignore, environment)
+        return _check(arguments, target, folder, select, ignore, environment, dry)
 
 
 def _check(
@@ -83,12 +94,14 @@ def _check(
     select: Iterable[str],
     ignore: Iterable[str],
     environment: Mapping[str, str] | None,
+    dry: Limits | None,
 ) -> Checked:
     base = Path(folder).absolute()
     if not base.is_dir():
         raise InputError(f"{folder}: no such folder")
     settings = read_settings(base)
-    rules = choose(tuple(select) or settings.select, (*ignore, *settings.ignore))
+    select, ignore = tuple(select) or settings.select, (*ignore, *settings.ignore)
+    rules = choose(select, ignore)
     named = _named(settings.target if target is None else target)
     read = read_job(tuple(arguments), base, environment)
     platforms = [named] * len(read.jobs) if named else _machines(read.jobs, environment)
@@ -102,11 +115,17 @@ def _check(
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
     unknown += _without_packages(read.jobs, platforms) if named is None else ()
+    runs = () if dry is None else _run_dry(read.jobs, platforms, dry, environment or {})
+    asked = [
+        name for name in DRY_RUN if runs and name in (select or DRY_RUN) and name not in ignore
+    ]
+    found += _not_yet_told(found, (f for run in runs for f in run.findings if f.rule in asked))
+    unknown += [one for run in runs for one in run.unknowns]
     kept, suppressed = apply(
         found,
         _suppressions(programs, found, base),
         settings,
-        [rule.id for rule in rules],
+        [*asked, *(rule.id for rule in rules)],
     )
     return Checked(
         jobs=tuple(_command(job) for job in read.jobs),
@@ -115,7 +134,8 @@ def _check(
         unknowns=tuple(sorted(set(unknown), key=lambda one: (one.place, one.what, one.reason))),
         suppressed=tuple(suppressed),
         files=len({module.file for program in programs for module in program.modules.values()}),
-        rules=tuple(rule.id for rule in rules),
+        rules=(*asked, *(rule.id for rule in rules)),
+        dry=runs,
     )
 
 
@@ -128,6 +148,10 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():
+                # All that was made counts as old, or the next look at what is young goes through it.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
@@ -190,6 +214,38 @@ def _program(job: Job, target: Target) -> Program:
         return Program(job, {}, (), unknowns=(Unknown(what, str(error), job.at),))
 
 
+def _run_dry(
+    jobs: Sequence[Job],
+    platforms: Sequence[Target],
+    limits: Limits,
+    environment: Mapping[str, str],
+) -> tuple[DryRun, ...]:
+    """Each job whose script or module, and whose arguments, are known."""
+    # It knows diagnose, whose patterns take long to load.
+    from epochzero.check.dryrun.run import dry_run
+
+    return tuple(
+        dry_run(job, platform, limits, environment=environment, first=job is jobs[0])
+        for job, platform in zip(jobs, platforms, strict=True)
+        if not (job.fault or job.unsure) and job.complete
+    )
+
+
+def _not_yet_told(known: Sequence[Finding], dry: Iterable[Finding]) -> list[Finding]:
+    """What a dry run found and reading did not: the same category within a line is the same."""
+    return [
+        one
+        for one in dry
+        if not any(
+            other.severity == "error"
+            and other.category == one.category
+            and other.place.path == one.place.path
+            and abs(other.place.line - one.place.line) <= 1
+            for other in known
+        )
+    ]
+
+
 def _in_order(programs: Iterable[Program]) -> list[Program]:
     """The programs, each with the one before it: what that has written is there."""
     found: list[Program] = []
@@ -204,17 +260,38 @@ def _command(job: Job) -> str:
 
 
 def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[Finding | Unknown]:
-    """The answers of all rules; one that fails does not take the others along."""
+    """The answers of all rules; one that fails or runs away does not take the others along."""
     sure = program.job.certain and program.job.complete
     # What is wrong with a script does not depend on whether and how it runs this program.
     own = {problem.place for problem in program.job.problems}
+    end = time.process_time() + RULES_S
     for rule in rules:
-        try:
-            for answer in rule.check(program, target):
-                yield answer if sure or answer.place in own else _softened(answer)
-        except Exception as error:
-            reason = f"the rule itself failed: {type(error).__name__}: {error}"
+        seconds = min(RULE_S, end - time.process_time())
+        if seconds <= 0:
+            reason = f"not asked: the rules before it took {RULES_S:g} s"
             yield Unknown(rule.id, reason, Place("<command>"))
+            continue
+        for answer in _answers(rule, program, target, seconds):
+            yield answer if sure or answer.place in own else _softened(answer)
+
+
+def _answers(
+    rule: Rule, program: Program, target: Target, seconds: float
+) -> list[Finding | Unknown]:
+    """What a rule says within so many seconds, and why it says no more."""
+    said: list[Finding | Unknown] = []
+    try:
+        with at_most(seconds):
+            for answer in rule.check(program, target):
+                said.append(answer)
+        return said
+    except Stopped:
+        reason = f"stopped after {seconds:.3g} s"
+    except CannotTell as error:
+        reason = str(error)
+    except Exception as error:
+        reason = f"the rule itself failed: {type(error).__name__}: {error}"
+    return [*said, Unknown(rule.id, reason, Place("<command>"))]
 
 
 def _softened(answer: Finding | Unknown) -> Finding | Unknown:

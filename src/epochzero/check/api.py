@@ -21,6 +21,7 @@ from epochzero.check.program.events import Called, Imported, Looked, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import External, Instance
 from epochzero.check.reach import Reach
+from epochzero.check.target.api import is_public
 from epochzero.check.target.history import Api, api_of, history_of, libraries
 from epochzero.check.target.model import Signature, Target
 
@@ -32,6 +33,7 @@ __all__ = [
     "class_of",
     "elsewhere",
     "installed",
+    "is_gone",
     "member",
     "uses",
     "version",
@@ -100,6 +102,14 @@ def installed(target: Target, distribution: str) -> str:
     """The version of a distribution on the target; empty when it is not known."""
     found = (target.distributions or {}).get(distribution)
     return found.version if found is not None and version(found.version) else ""
+
+
+def is_gone(change: Change, target: Target) -> bool:
+    """Whether the target's version surely is without what has changed."""
+    have = installed(target, change.distribution)
+    if not have or not change.removed or not reached(have, change.removed):
+        return False
+    return not change.back or not reached(have, change.back)
 
 
 @cache
@@ -180,7 +190,7 @@ def _in_events(program: Program) -> Iterator[Use]:
         elif isinstance(event, Looked):
             if not event.item and not event.stored and (name := _looked(event)):
                 yield from (Use(one, event.at, "attribute") for one in _named(name))
-        else:
+        elif isinstance(event, Called):
             yield from _in_call(event)
 
 
@@ -296,15 +306,13 @@ def _among(
     written = ".".join(rest)
     if written in names:
         return True, names[written], ()
-    if len(rest) > 1 and rest[0] not in names:
-        return _among(api, module, names, rest[:1])
     prefix = ".".join([*rest[:-1], ""]) if len(rest) > 1 else ""
     beside = tuple(
         name[len(prefix) :]
         for name in names
         if name.startswith(prefix) and "." not in name[len(prefix) :]
     )
-    is_open = f"{prefix}*" in names or "__getattr__" in names or rest[-1].startswith("_")
+    is_open = f"{prefix}*" in names or "__getattr__" in names or not is_public(rest[-1])
     # Of a class without members nothing is known, and a constant's attributes are not captured.
     if is_open or not beside or len(rest) > 2:
         return None, None, beside

@@ -1,21 +1,30 @@
-"""Whether the arguments of a call fit what is called."""
+"""What a call in the source calls, and what that takes and gives."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
 
-from epochzero.check.code import Definition, Function, code_of, dotted, made_class, resolve
+from epochzero.check.code import (
+    Definition,
+    Function,
+    code_of,
+    dotted,
+    made_class,
+    method_counts,
+    resolve,
+    stored_attributes,
+)
+from epochzero.check.fit import signature
 from epochzero.check.program.model import Module, Program
 from epochzero.check.target.model import Signature
 
 __all__ = [
     "called_function",
+    "called_method",
     "constructor",
     "given",
     "gives_nothing",
     "method_of",
-    "misfit",
     "own_bases",
     "parameters",
 ]
@@ -45,6 +54,7 @@ _PLAIN_BASES = frozenset(
         "torch.nn.modules.Module",
         "torch.utils.data.Dataset",
         "torch.utils.data.dataset.Dataset",
+        "torch.utils.data.IterableDataset",
         "torch.autograd.Function",
         "pytorch_lightning.LightningModule",
         "lightning.LightningModule",
@@ -64,25 +74,7 @@ def parameters(function: Function, bound: bool) -> Signature | None:
     """
     if any(_name(one) not in _HARMLESS for one in function.decorator_list):
         return None
-    said = function.args
-    positional = [*said.posonlyargs, *said.args]
-    skipped = int(bound and not _is_static(function) and bool(positional))
-    names = tuple(arg.arg for arg in positional[skipped:])
-    only = [arg.arg for arg in said.posonlyargs]
-    keyword_only = [arg.arg for arg in said.kwonlyargs]
-    required = [
-        arg.arg
-        for arg, value in zip(said.kwonlyargs, said.kw_defaults, strict=True)
-        if value is None
-    ]
-    return Signature(
-        positional=names,
-        required=max(0, len(names) - len(said.defaults)),
-        keywords=tuple(name for name in (*names, *keyword_only) if name not in only),
-        required_keywords=tuple(required),
-        any_positional=said.vararg is not None,
-        any_keyword=said.kwarg is not None,
-    )
+    return signature(function.args, bound and not _is_static(function))
 
 
 def _name(decorator: ast.expr) -> str:
@@ -99,42 +91,6 @@ def given(call: ast.Call) -> tuple[int, tuple[str, ...], bool]:
     keywords = tuple(one.arg for one in call.keywords if one.arg is not None)
     complete = len(positional) == len(call.args) and len(keywords) == len(call.keywords)
     return len(positional), keywords, complete
-
-
-def misfit(signature: Signature, positional: int, keywords: Collection[str], complete: bool) -> str:
-    """What Python would say of the arguments of a call; empty when they fit."""
-    names = signature.positional
-    if positional > len(names) and not signature.any_positional:
-        return f"takes {len(names)} positional argument{_s(names)} but {_were(positional)} given"
-    unknown = [one for one in keywords if one not in signature.keywords]
-    if unknown and not signature.any_keyword:
-        return f"got an unexpected keyword argument '{unknown[0]}'"
-    twice = [one for one in names[:positional] if one in keywords and one in signature.keywords]
-    if twice:
-        return f"got multiple values for argument '{twice[0]}'"
-    if not complete:
-        return ""
-    missing = [one for one in names[positional : signature.required] if one not in keywords]
-    if missing:
-        return (
-            f"missing {len(missing)} required positional argument{_s(missing)}: {_listed(missing)}"
-        )
-    missing = [one for one in signature.required_keywords if one not in keywords]
-    if missing:
-        return f"missing {len(missing)} required keyword-only argument{_s(missing)}: {_listed(missing)}"
-    return ""
-
-
-def _s(names: Collection[str]) -> str:
-    return "" if len(names) == 1 else "s"
-
-
-def _were(count: int) -> str:
-    return f"{count} was" if count == 1 else f"{count} were"
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join(f"'{name}'" for name in names)
 
 
 def own_bases(
@@ -208,19 +164,19 @@ def called_function(program: Program, module: Module, call: ast.Call) -> Functio
     own = resolve(program, module, call.func)
     if own is not None:
         return None if isinstance(own[1], ast.ClassDef) else own[1]
-    if not isinstance(call.func, ast.Attribute):
+    return called_method(program, module, call)
+
+
+def called_method(program: Program, module: Module, call: ast.Call) -> Function | None:
+    """The method that a call surely runs of an object which the job makes; None when not known."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in method_counts(program):
         return None
     made = made_class(program, module, call.func.value)
     line = own_bases(program, *made) if made is not None else None
-    if line is None or _is_stored(program, call.func.attr):
+    if line is None or call.func.attr in stored_attributes(program):
         return None
     found = method_of(line, call.func.attr)
     return found[1] if found is not None else None
-
-
-def _is_stored(program: Program, name: str) -> bool:
-    """Whether something is put under a name after a dot."""
-    return any(name in code_of(module).set_attributes for module in program.modules.values())
 
 
 def constructor(program: Program, module: Module, definition: Definition) -> Signature | None:

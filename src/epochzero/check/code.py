@@ -18,13 +18,23 @@ __all__ = [
     "code_of",
     "dotted",
     "made_class",
+    "method_counts",
     "only_value",
     "resolve",
+    "stored_attributes",
 ]
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Definition: TypeAlias = Function | ast.ClassDef
 _Node = TypeVar("_Node", bound=ast.AST)
+# Contexts and operators are no places: all nodes share them.
+_PLAIN_FIELDS = {"attr", "conversion", "ctx", "id", "kind", "op", "ops", "type_comment"}
+_INNER_FIELDS = {
+    kind: tuple(field for field in kind._fields if field not in _PLAIN_FIELDS)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+"""The fields of each type of node in which others lie."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -59,13 +69,17 @@ class Code:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.parent: dict[ast.AST, ast.AST] = {}
-        self._nodes: dict[type[ast.AST], list[ast.AST]] = {}
+        self._nodes: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        self._scopes: dict[ast.AST, tuple[ast.AST, ...]] = {}
         todo: list[ast.AST] = [] if module.tree is None else [module.tree]
         for node in todo:  # Grows while it is walked: breadth first, without recursion.
-            self._nodes.setdefault(type(node), []).append(node)
-            for child in ast.iter_child_nodes(node):
-                self.parent[child] = node
-                todo.append(child)
+            self._nodes[type(node)].append(node)
+            for field in _INNER_FIELDS[type(node)]:
+                value = getattr(node, field, None)
+                for child in value if isinstance(value, list) else (value,):
+                    if isinstance(child, ast.AST):
+                        self.parent[child] = node
+                        todo.append(child)
 
     def of(self, kind: type[_Node]) -> Sequence[_Node]:
         """All nodes of a type."""
@@ -193,6 +207,16 @@ class Code:
             node = self.parent[node]
         return node
 
+    def scopes(self, node: ast.AST) -> tuple[ast.AST, ...]:
+        """The functions, lambdas and classes around a node, the innermost first."""
+        while node in self.parent:
+            node = self.parent[node]
+            if isinstance(node, _SCOPES):
+                if node not in self._scopes:
+                    self._scopes[node] = (node, *self.scopes(node))
+                return self._scopes[node]
+        return ()
+
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around a node, the innermost first."""
         while node in self.parent:
@@ -201,16 +225,14 @@ class Code:
 
     def function(self, node: ast.AST) -> Function | None:
         """The function around a node."""
-        found = (
-            one
-            for one in self.around(node)
-            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
-        )
-        return next(found, None)
+        for one in self.scopes(node):
+            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+                return one
+        return None
 
     def class_around(self, node: ast.AST) -> ast.ClassDef | None:
         """The class around a node."""
-        return next((one for one in self.around(node) if isinstance(one, ast.ClassDef)), None)
+        return next((one for one in self.scopes(node) if isinstance(one, ast.ClassDef)), None)
 
     @cached_property
     def functions(self) -> dict[str, Function]:
@@ -242,7 +264,7 @@ class Code:
         return [name for base in cls.bases if (name := self.imported_name(base))]
 
     @cached_property
-    def _imports(self) -> dict[str, _Binding]:
+    def imports(self) -> dict[str, _Binding]:
         """What the imports of the module's own level bind, where nothing else does."""
         found: dict[str, _Binding] = {}
         for node in self.of(ast.Import):
@@ -269,28 +291,42 @@ class Code:
         """The dotted name, aliases resolved, of an expression that names something imported."""
         name = dotted(node)
         first, _, rest = name.partition(".")
-        binding = self._imports.get(first)
+        binding = self.imports.get(first)
         if binding is None or not name or self.is_local(node, first):
             return ""
         return ".".join(part for part in (binding.module, binding.name, rest) if part)
 
     def is_local(self, node: ast.AST, name: str) -> bool:
         """Whether a function around a node binds a name itself (other than by an import)."""
-        for one in self.around(node):
-            binds = isinstance(one, _SCOPES) and name in self.locals.get(one, ())
-            if binds and name not in self._imported_within.get(one, ()):
-                return True
-        return False
+        return any(
+            name in self.locals.get(one, ()) and name not in self._imported_within.get(one, ())
+            for one in self.scopes(node)
+        )
 
     @cached_property
     def _imported_within(self) -> dict[ast.AST, frozenset[str]]:
         """The names that imports bind in a scope or in those that lie in it."""
         found: dict[ast.AST, set[str]] = {}
         for alias in self.of(ast.alias):
-            for one in self.around(alias):
-                if isinstance(one, _SCOPES):
-                    found.setdefault(one, set()).add(alias.asname or alias.name.partition(".")[0])
+            for one in self.scopes(alias):
+                found.setdefault(one, set()).add(alias.asname or alias.name.partition(".")[0])
         return {scope: frozenset(names) for scope, names in found.items()}
+
+
+@lru_cache(maxsize=1)  # Several rules ask for the same program, one after the other.
+def stored_attributes(program: Program) -> frozenset[str]:
+    """All names after a dot under which the job puts something, or that it deletes."""
+    codes = map(code_of, program.modules.values())
+    return frozenset[str]().union(*(code.set_attributes for code in codes))
+
+
+@lru_cache(maxsize=1)
+def method_counts(program: Program) -> Counter[str]:
+    """How many classes of the job define a method."""
+    counts: Counter[str] = Counter()
+    for module in program.modules.values():
+        counts.update(code_of(module).defined_methods)
+    return counts
 
 
 def resolve(program: Program, module: Module, node: ast.AST) -> tuple[Module, Definition] | None:
@@ -301,9 +337,10 @@ def resolve(program: Program, module: Module, node: ast.AST) -> tuple[Module, De
     code = code_of(module)
     name = dotted(node)
     first, _, rest = name.partition(".")
-    if not name or code.is_local(node, first):
+    own = None if rest else code.functions.get(first) or code.classes.get(first)
+    if (own is None and first not in code.imports) or code.is_local(node, first):
         return None
-    if not rest and (own := code.functions.get(first) or code.classes.get(first)):
+    if own is not None:
         return module, own
     if code.stored.get(first, 0) > 1:
         return None
@@ -340,15 +377,10 @@ def only_value(module: Module, node: ast.AST) -> ast.expr | None:
     if not isinstance(node, ast.Name):
         return None
     code = code_of(module)
-    scope = next(
-        (
-            one
-            for one in code.around(node)
-            if (isinstance(one, _SCOPES) and node.id in code.locals.get(one, ()))
-            or one is module.tree
-        ),
-        None,
-    )
+    if node.id not in code.assigned:
+        return None
+    within = (one for one in code.scopes(node) if node.id in code.locals.get(one, ()))
+    scope = next(within, module.tree)
     if scope is None or node.id in code.shared or code.bound[node.id, scope] != 1:
         return None
     given = code.assigned_in.get((node.id, scope), ())

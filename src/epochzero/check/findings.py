@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from epochzero.check.dryrun.model import DryRun
 
 __all__ = ["SCHEMA", "Checked", "Finding", "Place", "Severity", "Unknown"]
 
@@ -86,6 +89,7 @@ class Checked:
         suppressed: findings that a comment or the configuration took away, with the reason given.
         files: how many source files were read.
         rules: ids of the rules that were asked.
+        dry: of each job that was run dry, how far it came; what failed there is among the findings.
     """
 
     jobs: tuple[str, ...]
@@ -95,6 +99,7 @@ class Checked:
     suppressed: tuple[tuple[Finding, str], ...]
     files: int
     rules: tuple[str, ...]
+    dry: tuple[DryRun, ...] = ()
 
     def to_dict(self) -> Mapping[str, Any]:
         """The form of the JSON output."""

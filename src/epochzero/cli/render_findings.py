@@ -13,6 +13,7 @@ from urllib.parse import quote
 import click
 
 from epochzero import __version__, taxonomy
+from epochzero.check.dryrun.model import DryRun
 from epochzero.check.findings import SCHEMA, Checked, Finding, Place, Unknown
 from epochzero.check.rules import Rule, builtin
 from epochzero.check.settings import FILE as SETTINGS
@@ -117,6 +118,8 @@ def _text(found: Checked, folder: Path, verbose: bool, seconds: float) -> Iterat
             yield from _finding(finding, folder)
             yield ""
     yield from _unknowns(found.unknowns, folder, verbose)
+    for run in found.dry:
+        yield from _dry(run, folder, verbose)
     yield _summary(found, seconds)
 
 
@@ -164,6 +167,37 @@ def _unknowns(unknowns: Sequence[Unknown], folder: Path, verbose: bool) -> Itera
     if len(shown) < len(unknowns):
         yield layout.wrapped("", f"and {len(unknowns) - len(shown)} more (--verbose shows them)")
     yield ""
+
+
+def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
+    """How far a dry run came, and what was otherwise than on the platform."""
+    yield f"{click.style('DRY RUN', bold=True)}  {_line(run.job)}: {_ENDED[run.ended]}, {run.seconds:.0f} s"
+    reached = [part.name for part in run.parts if part.reached]
+    yield layout.wrapped("Reached", ", ".join(reached) or "no part of a training job")
+    for part in run.parts:
+        if not part.reached:
+            under = f", under {part.condition}" if part.condition else ""
+            yield layout.wrapped(
+                "Not", _line(f"{part.name}: {_reached([part.place], folder)}{under}")
+            )
+    for one in run.assumptions if verbose else ():
+        count = f", {one.count} times" if one.count > 1 else ""
+        yield layout.wrapped(
+            "Assumed", _line(f"{_reached([one.place], folder)}  {one.what}{count}")
+        )
+    if run.assumptions and not verbose:
+        yield layout.wrapped(
+            "Assumed", f"{_counted(len(run.assumptions), 'thing')} (--verbose shows them)"
+        )
+    yield ""
+
+
+_ENDED = {
+    "finished": "came to its end",
+    "failed": "failed",
+    "time": "ran until its time was over",
+    "killed": "was ended",
+}
 
 
 def _summary(found: Checked, seconds: float) -> str:

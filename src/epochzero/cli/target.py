@@ -194,6 +194,7 @@ def _described(target: Target) -> Iterable[tuple[str, str]]:
         built = f"built for CUDA {target.cuda_of_torch}" if target.cuda_of_torch else "a CPU build"
         yield "torch", f"{built}  {' '.join(target.gpu_architectures or ())}"
     yield "Nodes", str(target.nodes or "")
+    yield "Processors", str(target.cpus or "")
     yield "Memory", _size(target.memory_bytes)
     yield "/dev/shm", _size(target.shared_memory_bytes)
     yield "User", f"{user.name} (uid {user.uid})" if user else ""

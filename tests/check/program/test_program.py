@@ -1019,3 +1019,44 @@ def test_a_fault_of_the_reader_costs_the_rest_of_the_program_only(
 def test_values_can_be_told_apart_by_their_hash() -> None:
     made = Instance("torch.device", keywords={"index": Constant(1)})
     assert len({made, Instance("torch.device", keywords={"index": Constant(1)})}) == 1
+
+
+def test_a_path_that_the_command_line_gives_is_joined_as_one(read: Read) -> None:
+    text = """\
+        import argparse
+        from pathlib import Path
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--out", type=Path, default=Path("runs"))
+        args = parser.parse_args()
+        open(args.out / "log.txt", "w")
+        """
+    for argv, whole in (((), "runs/log.txt"), (("--out", "o"), "o/log.txt")):
+        (call,) = [one for one in read(text, *argv).calls if one.name == "builtins.open"]
+        (path,) = call.arguments[0].arguments  # type: ignore[union-attr]
+        assert path.value == whole
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "dist.get_rank() == 0",
+        "rank == 0",
+        "args.local_rank in [-1, 0]",
+        "not rank",
+        "int(os.environ['RANK']) == 0",
+        "args.local_rank == -1 or dist.get_rank() == 0",
+    ],
+)
+def test_what_the_first_rank_does_happens_in_every_run(read: Read, test: str) -> None:
+    text = f"""\
+        import os, sys
+        import torch.distributed as dist
+        rank = dist.get_rank()
+        args = sys.modules
+        if {test}:
+            open("a")
+        else:
+            open("b")
+        """
+    certain = [one.at.certain for one in read(text).calls if one.name == "builtins.open"]
+    assert certain == [True, False]

@@ -112,3 +112,10 @@ def test_presets_and_tables_agree() -> None:
     assert oldest_driver("12.4") == "525.60.13"
     assert oldest_driver("10.2") == "440.33"
     assert oldest_driver("99.0") is None
+
+
+def test_fewer_processors_are_told() -> None:
+    found = differences(replace(LAPTOP, cpus=16), replace(LAPTOP, cpus=2)).differences
+    assert [(one.name, one.first, one.second, one.category) for one in found] == [
+        ("processors", "16", "2", "timeout")
+    ]

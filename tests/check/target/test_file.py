@@ -237,6 +237,7 @@ targets = st.builds(
     environment=st.none() | st.dictionaries(wild, wild, max_size=3),
     memory_bytes=maybe,
     shared_memory_bytes=maybe,
+    cpus=maybe,
     processes=maybe,
     open_files=maybe,
     time_limit_s=st.none() | st.floats(1e-6, 1e12, allow_nan=False).map(float),

@@ -125,6 +125,24 @@ def test_limits_of_control_groups(tmp_path: Path, files: dict[str, str], memory:
     assert limits(tmp_path).memory_bytes == memory
 
 
+@pytest.mark.parametrize(
+    ("files", "cpus"),
+    [
+        ({"proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.max": "50000 100000\n"}, 1),
+        ({"proc/self/cgroup": "4:cpu,cpuacct:/\n", "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "100000\n",
+          "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 1),
+        ({"proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.max": "max 100000\n"}, None),
+        ({"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n"}, None),
+        ({}, None),
+    ],
+)  # fmt: skip
+def test_processors_that_a_job_may_use(
+    tmp_path: Path, files: dict[str, str], cpus: int | None
+) -> None:
+    put(tmp_path, files)
+    assert limits(tmp_path).cpus == (cpus or len(os.sched_getaffinity(0)))
+
+
 def test_mounts() -> None:
     text = (
         "1 0 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"

@@ -582,7 +582,8 @@ def _by_first_line(words: Sequence[Word], script: Script, setting: Setting) -> N
 
 
 _NOTHING_ASKED: dict[str, Any] = dict.fromkeys(
-    ("nodes", "processes", "processes_per_node", "gpus", "gpus_per_node", "memory_bytes"), None
+    ("nodes", "processes", "processes_per_node", "gpus", "gpus_per_node", "cpus", "memory_bytes"),
+    None,
 ) | {"time_limit_s": None, "said": {}}
 
 

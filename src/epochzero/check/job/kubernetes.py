@@ -214,13 +214,16 @@ class _Manifest:
         return Container(draft, self.place(node), words, None, started)
 
     def resources(self, node: yaml.Node, draft: Job) -> Job:
-        """GPUs and memory."""
+        """GPUs, processors and memory."""
         limits = _get(node, "resources", "limits")
         gpus = 0
         for key, text, row in scalars(limits):
             word = Word(text, self.script.place(row))
             if key.endswith("/gpu") or key.startswith("nvidia.com/mig"):
                 gpus += count_of(text) or 0
+                draft = with_said(draft, self.kind, key, word)
+            elif key == "cpu":
+                draft = replace(draft, cpus=count_of(text))
                 draft = with_said(draft, self.kind, key, word)
             elif key == "memory":
                 draft = replace(draft, memory_bytes=bytes_of(text, decimal=True))

@@ -248,6 +248,7 @@ MEANINGS: Mapping[str, Callable[[Job, Word], Job]] = {
     "nodes": _counts("nodes"),
     "processes": _counts("processes"),
     "processes_per_node": _counts("processes_per_node"),
+    "cpus": _counts("cpus"),
     "gpus_per_node": lambda job, value: replace(job, gpus_per_node=_gpus_of(value)),
     "gpus": lambda job, value: replace(job, gpus=_gpus_of(value)),
     "gres": _gres,

@@ -84,6 +84,7 @@ class Job:
         processes: in all; likewise.
         gpus_per_node: as the batch system was asked; likewise.
         gpus: in all; likewise.
+        cpus: for each process, as the batch system or the container was asked; likewise.
         memory_bytes: per node, as the batch system was asked; likewise.
         shared_memory_bytes: of the container; likewise.
         time_limit_s: likewise.
@@ -131,6 +132,7 @@ class Job:
     processes: int | None = None
     gpus_per_node: int | None = None
     gpus: int | None = None
+    cpus: int | None = None
     memory_bytes: int | None = None
     shared_memory_bytes: int | None = None
     time_limit_s: float | None = None

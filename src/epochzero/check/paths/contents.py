@@ -22,7 +22,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
-import numpy as np
 import yaml
 
 __all__ = ["Fault", "Reading", "columns", "format_of", "inspect"]
@@ -353,12 +352,15 @@ def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | No
         return _zip(file, size, head, reading)
     if not head.startswith(b"\x93NUMPY"):
         return None if head[:1] == b"\x80" else _bad("npy", "is no array of NumPy")
+    # It takes longer to load than most checks, and few jobs have such a file.
+    from numpy.lib import format as npy
+
     file.seek(0)
-    version = np.lib.format.read_magic(file)
+    version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         return None
-    read = np.lib.format.read_array_header_1_0
-    shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)
+    read = npy.read_array_header_1_0
+    shape, _, dtype = (read if version == (1, 0) else npy.read_array_header_2_0)(file)
     count = 1
     for length in shape:
         count *= length

@@ -18,7 +18,14 @@ from epochzero.check.findings import Place
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
 
-__all__ = ["enclosing_loops", "known_models", "parameters", "saved_bytes", "times_saved"]
+__all__ = [
+    "enclosing_loops",
+    "known_models",
+    "parameters",
+    "rounds",
+    "saved_bytes",
+    "times_saved",
+]
 
 _HALF = re.compile(r"\.(half|bfloat16)$")
 _DEEPEST = 8
@@ -256,11 +263,11 @@ def times_saved(program: Program, place: Place, via: tuple[Place, ...]) -> int:
     times = 1
     for one in (*via, place):
         for loop, conditions in enclosing_loops(program, one):
-            rounds = _rounds(program, loop)
+            count = rounds(program, loop)
             every = _every(conditions)
-            if rounds is None or every is None:
+            if count is None or every is None:
                 return 1
-            times *= max(rounds // every, 1)
+            times *= max(count // every, 1)
     return times
 
 
@@ -305,7 +312,7 @@ def _lines(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) or 0
 
 
-def _rounds(program: Program, loop: ast.For) -> int | None:
+def rounds(program: Program, loop: ast.For) -> int | None:
     """How many rounds a loop over ``range`` makes; None when that is not known."""
     call = loop.iter
     if not (isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("range", "trange")):

@@ -8,12 +8,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from epochzero.check.findings import Place
-from epochzero.check.program import files, known, library, methods, phases
+from epochzero.check.fit import misfit, signature
+from epochzero.check.program import failing, files, known, library, methods, phases
+from epochzero.check.program.binding import own_names
+from epochzero.check.program.constructing import fields_of, is_made_otherwise, refusal
 from epochzero.check.program.core import Arguments, Core, Flow, Frame, PathEnds
 from epochzero.check.program.heap import (
     Bound,
     Box,
     Class,
+    Content,
     Function,
     Made,
     Member,
@@ -29,6 +33,7 @@ from epochzero.check.program.heap import (
 from epochzero.check.program.parsing import CommandLines
 from epochzero.check.program.texts import PATHS, as_text
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
+from epochzero.check.target.model import Signature
 
 __all__ = ["Calls"]
 
@@ -83,6 +88,10 @@ class Calls(Core):
                 return self._apply(callee.arguments[0], _with_earlier(callee, given), node)
             case Made():
                 return self._method(callee, "__call__", given, node)
+            case Constant() | Text() | Box() | Opened():
+                kind = "none" if failing.is_none(callee) else "type"
+                said = f"'{failing.type_name(callee)}' object is not callable"
+                return self.fails(kind, TypeError, said, node)
         self.callbacks(given, node)
         return Anything("what a function gives that is not known")
 
@@ -110,18 +119,33 @@ class Calls(Core):
         if len(self._active) >= DEEPEST or count > MOST_OF_ONE:
             self.unknown(f"{function.name}()", "it is called too often or too deep", node)
             return Anything(f"the result of {function.name}")
+        if wrong := self._misfit(function, given):
+            name = function.name.removeprefix(f"{function.scope.module.name}.")
+            return self.fails("arguments", TypeError, f"{name}() {wrong}", node)
+        if function.is_changed and misfit(*_said(function, given)):
+            given = Arguments([], {}, False)
         key = _key(function, given)
         if key is not None and key in self._results:
             return self._results[key]
         events, mark = self.event_count, self.journal.mark()
-        scope = Scope({}, function.scope.module, function.scope)
+        own = None if isinstance(function.node, ast.Lambda) else own_names(function.node)
+        scope = Scope({}, function.scope.module, function.scope, own=own or frozenset())
         with self._inside(function, scope, node, receiver):
             self._bind(function, given, scope.names)
             result = self._body(function)
         quiet = self.event_count == events
         if key is not None and quiet and self._touched_only(scope.names, mark):
             self._results[key] = result
-        return result
+        return Anything("what a decorator gives") if function.is_changed else result
+
+    @staticmethod
+    def _misfit(function: Function, given: Arguments) -> str:
+        """What is wrong with the arguments of a call, where no decorator or metaclass has a say."""
+        owner = function.owner
+        is_made = getattr(function.node, "name", "") == "__init__"
+        if function.is_changed or (owner is not None and is_made and is_made_otherwise(owner)):
+            return ""
+        return misfit(*_said(function, given))
 
     def _touched_only(self, names: Names, mark: int) -> bool:
         return all(where is names for where, _ in self.journal.changed(mark))
@@ -238,6 +262,14 @@ class Calls(Core):
             {key: published(one) for key, one in given.keywords.items()},
             self._place_of(node),
         )
+        if wrong := refusal(cls, len(given.positional), tuple(given.keywords), given.complete):
+            name = cls.name.rpartition(".")[2]
+            kind = "abstract" if wrong.startswith("without") else "arguments"
+            said = f"{name}() {wrong}" if kind == "arguments" else (
+                f"Can't instantiate abstract class {name} {wrong}"
+            )  # fmt: skip
+            self.fails(kind, TypeError, said, node)
+            return made
         if cls.is_data and not any("__init__" in one.names for one in cls.line()):
             self._fill(made, given)
             self.own_method(made, "__post_init__", Arguments())
@@ -253,7 +285,7 @@ class Calls(Core):
     def _fill(self, made: Object, given: Arguments) -> None:
         """The fields of a data class from the arguments and defaults."""
         todo = list(given.positional)
-        for name, default in _fields(made.cls).items():
+        for name, default in fields_of(made.cls).items():
             if todo:
                 value = todo.pop(0)
             elif name in given.keywords:
@@ -280,9 +312,14 @@ class Calls(Core):
         if callee.cls.externals():
             # The call operator of layers and modules is the library's and calls this one.
             for name in ("forward", "call"):
-                if (found := self.own_method(callee, name, given)) is not None:
+                # What Keras calls gets no `training` that it does not take.
+                taken = Arguments(given.positional, {}, False) if name == "call" else given
+                if (found := self.own_method(callee, name, taken)) is not None:
                     return found
             return self._method(callee, "__call__", given, node)
+        if not any(one.opaque for one in callee.cls.line()):
+            said = f"'{failing.type_name(callee)}' object is not callable"
+            return self.fails("type", TypeError, said, node)
         return Anything(f"what {callee.cls.name} gives")
 
     def has(self, owner: V, name: str) -> bool | None:
@@ -296,7 +333,7 @@ class Calls(Core):
             return True if name in owner.names else None
         if isinstance(owner, Made):
             return True if name in owner.attributes else None
-        return None
+        return failing.has_attribute(owner, name)
 
     # -- Outside of the job -------------------------------------------------------------------
 
@@ -304,6 +341,8 @@ class Calls(Core):
         if isinstance(receiver, Items):
             receiver = Box.of(receiver.kind, receiver.values, receiver.keys, receiver.complete)
         result: V = Anything(f"what {name} gives")
+        if name == "join" and given.positional and (said := failing.joined(given.positional[0])):
+            return self.fails("type", TypeError, said, node)
         if isinstance(receiver, Box):
             result = methods.of_container(self.journal, receiver, name, given.positional)
         elif (text := as_text(receiver)) is not None:
@@ -328,6 +367,8 @@ class Calls(Core):
             result = self._import_named(given, node) or result
         self.called(name, given, None, result, node)
         self.command_lines.called(name, given, result, node)
+        if not name.startswith("builtins."):
+            self._may_fill(given)
         if name == "functools.partial":
             return result
         if name == "fire.Fire" and given.positional and isinstance(given.positional[0], Function):
@@ -411,7 +452,14 @@ class Calls(Core):
         receiver = None if isinstance(owner, External) else owner
         self.called(dotted, given, receiver, result, node)
         library.method_called(self, owner, name, given, node)
+        self._may_fill(given)
         return result
+
+    def _may_fill(self, given: Arguments) -> None:
+        """A library that gets an empty container may be there to fill it."""
+        for one in (*given.positional, *given.keywords.values()):
+            if isinstance(one, Box) and one.content == Content():
+                self.journal.set(one.state, "content", Content((), (), False))
 
     def _result(self, dotted: str, given: Arguments, node: ast.expr) -> V:
         if dotted.startswith("?"):
@@ -446,6 +494,12 @@ class Calls(Core):
         return None, False, False
 
 
+def _said(function: Function, given: Arguments) -> tuple[Signature, int, tuple[str, ...], bool]:
+    """What a function takes, and what it is given."""
+    said = signature(function.node.args)
+    return said, len(given.positional), tuple(given.keywords), given.complete
+
+
 def _is_partial(made: Made) -> bool:
     return made.name == "functools.partial" and bool(made.arguments)
 
@@ -454,19 +508,6 @@ def _with_earlier(partial: Made, given: Arguments) -> Arguments:
     """The arguments of a call of `functools.partial`'s result, with those that it was made with."""
     positional = [*partial.arguments[1:], *given.positional]
     return Arguments(positional, {**partial.keywords, **given.keywords}, given.complete)
-
-
-def _fields(cls: Class) -> dict[str, V | None]:
-    """The fields of a data class, of its bases first, with their defaults."""
-    found: dict[str, V | None] = {}
-    for one in reversed(cls.line()):
-        for statement in one.node.body:
-            if not isinstance(statement, ast.AnnAssign):
-                continue
-            name = getattr(statement.target, "id", "")
-            if name and "ClassVar" not in ast.dump(statement.annotation):
-                found[name] = one.names.get(name)
-    return found
 
 
 def _key(function: Function, given: Arguments) -> object | None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from epochzero.check.findings import Place, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program import phases
-from epochzero.check.program.events import Called, Event, Imported, Looked, Situation
+from epochzero.check.program.events import Called, Event, Failed, Imported, Looked, Situation
 from epochzero.check.program.given import argument
 from epochzero.check.program.heap import (
     Box,
+    Class,
     Function,
     Journal,
     Made,
@@ -30,7 +31,7 @@ from epochzero.check.program.heap import (
 )
 from epochzero.check.program.model import Module
 from epochzero.check.program.modules import Modules
-from epochzero.check.program.values import Constant, External, Value
+from epochzero.check.program.values import Anything, Constant, External, Value
 from epochzero.check.target.model import Target
 
 __all__ = ["Arguments", "Core", "Exhausted", "Flow", "Frame", "PathEnds"]
@@ -144,7 +145,17 @@ class Core(ABC):
         self.frame: Frame
         self.certain = True
         self.handled: frozenset[str] = frozenset()
+        self.turned: frozenset[str] = frozenset()
+        """Exceptions for which a handler raises another one."""
         self.loops = 0
+        self.rounds = 0
+        """Loops around of which one round stands for all."""
+        self.importing: list[str] = []
+        """Modules of the job that are being executed."""
+        self.is_doubtful = False
+        """Whether this is behind an ``and`` or ``or`` that is not known."""
+        self.is_lost = False
+        """Whether something was too deep to be walked: what it has done is not known."""
         self.arguments: Box = self._arguments_of(job)
         self.loaders: list[Made] = []
         """Data loaders that were made and not yet iterated."""
@@ -189,7 +200,7 @@ class Core(ABC):
         """The value of a variable of the environment, and whether it is set (None: not known)."""
 
     @abstractmethod
-    def operate(self, op: ast.operator, left: V, right: V) -> V:
+    def operate(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V:
         """What an operator gives."""
 
     @abstractmethod
@@ -205,6 +216,10 @@ class Core(ABC):
     @abstractmethod
     def own_method(self, receiver: Object, name: str, given: Arguments) -> V | None:
         """What a method of the job's class gives; None when the class has none of this name."""
+
+    @abstractmethod
+    def in_class(self, line: Iterable[Class], name: str) -> V | None:
+        """A name of the first of several classes that has it."""
 
     @abstractmethod
     def iterated_known(self, value: V | None) -> tuple[list[V] | None, bool, bool]:
@@ -311,6 +326,22 @@ class Core(ABC):
         )
         self._happen(what, node, self._phase_of_call(name, node))
 
+    def fails(self, kind: str, error: type[Exception], message: str, node: ast.AST) -> Anything:
+        """What surely raises an exception.
+
+        Returns:
+            what is known of its value: the walk goes on, to what else would fail.
+
+        Raises:
+            PathEnds: the program catches the exception.
+        """
+        caught = {name.rpartition(".")[2] for name in (*self.handled, *self.turned)}
+        if any(one.__name__ in caught for one in error.__mro__):
+            raise PathEnds
+        if hasattr(node, "lineno") and not (self.is_lost or self.is_doubtful):
+            self._happen((Failed, kind, error.__name__, message), node, self._phase())
+        return Anything("what fails")
+
     def _happen(self, what: tuple[object, ...], node: ast.AST, phase: str) -> None:
         frame = self.frame
         self._happenings.append(
@@ -392,23 +423,29 @@ class Core(ABC):
     # -- Ways ---------------------------------------------------------------------------------
 
     @contextmanager
-    def under(self, certain: bool = True, handled: frozenset[str] = frozenset()) -> Iterator[None]:
-        """Walks under a condition, or where exceptions are handled."""
-        before = self.certain, self.handled
+    def under(
+        self,
+        certain: bool = True,
+        handled: frozenset[str] = frozenset(),
+        turned: frozenset[str] = frozenset(),
+    ) -> Iterator[None]:
+        """Walks under a condition, or where exceptions are handled or turned into others."""
+        before = self.certain, self.handled, self.turned, self.is_doubtful
         self.certain = self.certain and certain
         self.handled = self.handled | handled
+        self.turned = self.turned | turned
         try:
             yield
         finally:
-            self.certain, self.handled = before
+            self.certain, self.handled, self.turned, self.is_doubtful = before
 
-    def either(self, *ways: Callable[[], int]) -> int:
+    def either(self, *ways: Callable[[], int], first_is_certain: bool = False) -> int:
         """Walks several ways from the same state, and goes on from what they have in common."""
         mark = self.journal.mark()
         flow = 0
         going, returned = [], []
-        for way in ways:
-            with self.under(certain=False):
+        for at, way in enumerate(ways):
+            with self.under(certain=first_is_certain and at == 0):
                 try:
                     ended = way()
                 except PathEnds:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from epochzero.check.findings import Place
 from epochzero.check.program.values import Value
 
-__all__ = ["Called", "Event", "Imported", "Looked", "Situation"]
+__all__ = ["Called", "Event", "Failed", "Imported", "Looked", "Situation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,4 +101,22 @@ class Looked:
     at: Situation
 
 
-Event: TypeAlias = Imported | Called | Looked
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What the program does here surely raises an exception that nothing catches.
+
+    Attributes:
+        kind: what is wrong, by which a rule finds it: ``arguments``, ``attribute``, ``import``,
+            ``index``, ``name``, ``none``, ``raised``, ``type``, ``unpack``, ``value`` or ``zero``.
+        error: the class of the exception.
+        message: of the exception.
+        at: where and when.
+    """
+
+    kind: str
+    error: str
+    message: str
+    at: Situation
+
+
+Event: TypeAlias = Imported | Called | Looked | Failed

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import operator
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from epochzero.check.program import methods
+from epochzero.check.program import failing, methods
 from epochzero.check.program.core import Arguments, Core, Flow, PathEnds
 from epochzero.check.program.heap import (
     DIFFERS,
@@ -23,18 +25,24 @@ from epochzero.check.program.heap import (
     Scope,
     Super,
     V,
+    is_enumeration,
     join,
     published,
 )
 from epochzero.check.program.texts import as_text, concat, join_paths, percent, shown
 from epochzero.check.program.values import Anything, Constant, External, Items, Text, Value
 
-__all__ = ["Expressions"]
+__all__ = ["COUNTED", "Expressions"]
 
 MOST_UNROLLED = 16
 """Known items of a comprehension or loop that are walked one by one."""
 _LARGEST_NUMBER = 1 << 64
 _LONGEST_REPEAT = 1000
+_LONGEST_FORMAT = 8
+"""Of a format specification that is tried: no width in it is large."""
+_DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
+COUNTED = Anything("a number that is counted")
+"""The variable of a loop over a range."""
 
 _BUILTINS = frozenset(dir(builtins))
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], object]] = {
@@ -74,6 +82,7 @@ _KNOWN_NAMES: dict[str, Constant] = {
     "typing.TYPE_CHECKING": Constant(False),
     "typing_extensions.TYPE_CHECKING": Constant(False),
 }
+_NAMED_TUPLE = namedtuple("_NAMED_TUPLE", ())
 _PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix": "suffix"}
 
 
@@ -89,9 +98,9 @@ class Expressions(Core):
     # -- Names --------------------------------------------------------------------------------
 
     def _name(self, node: ast.Name) -> V:
-        return self.named(node.id)
+        return self.named(node.id, node)
 
-    def named(self, name: str) -> V:
+    def named(self, name: str, node: ast.AST) -> V:
         """What a name means here."""
         scope: Scope | None = self.frame.scope
         assert scope is not None
@@ -101,10 +110,23 @@ class Expressions(Core):
         while scope is not None:
             if name in scope.names and (scope is start or not scope.is_class):
                 return scope.names[name]
+            if name in scope.own:
+                return self._unbound(name, scope, node)
             scope = scope.parent
         if name in _BUILTINS:
             return External(f"builtins.{name}")
         return Anything(f"{name} is not known")
+
+    def _unbound(self, name: str, scope: Scope, node: ast.AST) -> V:
+        """A name that is bound elsewhere in its scope, but on no way that leads here."""
+        if scope.parent is None:
+            if name in _BUILTINS:
+                return External(f"builtins.{name}")
+            return self.fails("name", NameError, f"name '{name}' is not defined", node)
+        if scope is not self.frame.scope:
+            return Anything(f"{name} is not known")
+        said = f"cannot access local variable '{name}' where it is not associated with a value"
+        return self.fails("name", UnboundLocalError, said, node)
 
     def _constant(self, node: ast.Constant) -> V:
         if node.value is Ellipsis:
@@ -163,8 +185,14 @@ class Expressions(Core):
                 return self._of_made(owner, name, node, called)
             case Member():
                 return Member(owner, name)
+            case Function(node=ast.FunctionDef(name=written)) if name == "__name__":
+                return Constant(written)
             case Function() if name == "remote":
                 return owner  # a task of Ray, called with the function's own arguments
+            case Constant() | Text() | Box() if failing.has_attribute(owner, name) is False:
+                kind = "none" if failing.is_none(owner) else "attribute"
+                said = f"'{failing.type_name(owner)}' object has no attribute '{name}'"
+                return self.fails(kind, AttributeError, said, node)
             case Constant() | Text() | Box() | Items() if called:
                 return Bound(owner, name)
             case Anything() if called:
@@ -177,7 +205,20 @@ class Expressions(Core):
         if name.startswith("__") or "__getattr__" in owner.names:
             return Anything(f"{owner.name}.{name}")
         self.looked(published(owner), name, node, item=False, found=None, stored=False)
+        if owner.is_closed and self._is_surely_missing(owner, name):
+            state = "partially initialized module" if owner.name in self.importing else "module"
+            said = f"{state} '{owner.name}' has no attribute '{name}'"
+            return self.fails("attribute", AttributeError, said, node)
         return Anything(f"{owner.name} has no {name} that is known")
+
+    def _is_surely_missing(self, owner: Opened, name: str) -> bool:
+        """Whether a name is none of a package's modules, or one that nobody has imported.
+
+        What is compiled does not lie with the source.
+        """
+        assert owner.module is not None
+        is_package = owner.module.file.name == "__init__.py"
+        return not is_package or self.modules.find(f"{owner.name}.{name}") is not None
 
     def _of_object(self, owner: Object, name: str, node: ast.AST, called: bool) -> V:
         if name in owner.attributes:
@@ -189,6 +230,9 @@ class Expressions(Core):
             owner.cls.opaque = True
         if (found := self.in_class(owner.cls.line(), name)) is not None:
             return self._bound(found, owner, owner.cls, node)
+        if owner.cls.externals() == ("typing.NamedTuple",) and not hasattr(_NAMED_TUPLE, name):
+            said = f"'{failing.type_name(owner)}' object has no attribute '{name}'"
+            return self.fails("attribute", AttributeError, said, node)
         if owner.cls.externals():
             member = Member(owner, name)
             return member if called else Anything(f"{name} of {owner.cls.name}")
@@ -220,6 +264,8 @@ class Expressions(Core):
 
     def _of_class(self, owner: Class, name: str, node: ast.AST) -> V:
         found = self.in_class(owner.line(), name)
+        if is_enumeration(owner):
+            return self._of_enumeration(owner, name, found, node)
         if found is None:
             if name == "__name__":
                 return Constant(owner.name.rpartition(".")[2])
@@ -230,6 +276,20 @@ class Expressions(Core):
         if isinstance(found, Function) and found.kind == "classmethod":
             return Bound(owner, found)
         return found
+
+    def _of_enumeration(self, owner: Class, name: str, found: V | None, node: ast.AST) -> V:
+        """A member of an enumeration: an object with a name and a value."""
+        if isinstance(found, Function):
+            return Bound(owner, found) if found.kind == "classmethod" else found
+        if found is not None and not name.startswith("_"):
+            if name not in owner.members:
+                attributes = {"name": Constant(name), "value": found}
+                owner.members[name] = Object(owner, (), {}, self.place(node), attributes)
+            return owner.members[name]
+        if found is None and not owner.opaque and not hasattr(enum.Enum, name):
+            said = f"type object '{owner.name.rpartition('.')[2]}' has no attribute '{name}'"
+            return self.fails("attribute", AttributeError, said, node)
+        return Anything(f"{owner.name}.{name}")
 
     def _of_super(self, owner: Super, name: str) -> V:
         receiver = owner.receiver
@@ -269,11 +329,16 @@ class Expressions(Core):
             return self._variable(key, node)
         if isinstance(owner, (Box, Items)):
             return self._item_of_container(owner, key, node)
+        if said := failing.subscripted(owner):
+            kind = "none" if failing.is_none(owner) else "type"
+            return self.fails(kind, TypeError, said, node)
         if isinstance(owner, Constant) and isinstance(key, Constant):
             try:
                 return Constant(owner.value[key.value])  # type: ignore[index]
-            except (TypeError, LookupError):
-                return Anything("an item that is not there")
+            except IndexError as error:
+                return self.fails("index", IndexError, str(error), node)
+            except TypeError as error:
+                return self.fails("type", TypeError, str(error), node)
         if isinstance(owner, Made) and isinstance(key, Constant) and owner.attributes:
             found = key.value in owner.attributes
             there = True if found else False if owner.closed else None
@@ -319,6 +384,9 @@ class Expressions(Core):
             values, at = content.values, int(key.value)
             if 0 <= at < len(values) or (content.complete and -len(values) <= at < 0):
                 return values[at]
+            if content.complete and (owner.kind == "tuple" or not self.rounds):
+                said = f"{owner.kind} index out of range"
+                return self.fails("index", IndexError, said, node)
         if isinstance(key, Made) and key.name == "builtins.slice" and content.complete:
             bounds: list[Any] = [part.value for part in key.arguments if isinstance(part, Constant)]
             if len(bounds) == 3 and all(b is None or isinstance(b, int) for b in bounds):
@@ -345,11 +413,16 @@ class Expressions(Core):
             left = left.left
         value = self.evaluate(left)
         for one in reversed(chain):
-            value = self.operate(one.op, value, self.evaluate(one.right))
+            value = self.operate(one.op, value, self.evaluate(one.right), one)
         return value
 
-    def operate(self, op: ast.operator, left: V, right: V) -> V:
+    def operate(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V:
         """What an operator gives."""
+        if said := failing.refused(op, left, right):
+            is_none = failing.is_none(left) or failing.is_none(right)
+            return self.fails("none" if is_none else "type", TypeError, said, node)
+        if isinstance(op, _DIVISIONS) and _is_number(left) and _is_zero(right):
+            return self.fails("zero", ZeroDivisionError, "division by zero", node)
         if isinstance(left, Constant) and isinstance(op, ast.Mod) and isinstance(left.value, str):
             return percent(left, right)
         if isinstance(left, Constant) and isinstance(right, Constant):
@@ -393,7 +466,7 @@ class Expressions(Core):
                     break
                 if known is None:
                     # What stands behind is evaluated only perhaps.
-                    self.certain = False
+                    self.certain, self.is_doubtful = False, True
                 else:
                     values.pop()
         if len(values) == 1:
@@ -412,6 +485,9 @@ class Expressions(Core):
         result: bool | None = True
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(right_node)
+            if said := failing.refused(op, left, right):
+                is_none = failing.is_none(left) or failing.is_none(right)
+                return self.fails("none" if is_none else "type", TypeError, said, node)
             one = self.compared(op, left, right)
             if one is False:
                 return Constant(False)
@@ -512,8 +588,22 @@ class Expressions(Core):
             return shown(value, node.conversion)
         spec = self.evaluate(node.format_spec)
         if isinstance(spec, Constant):
+            if isinstance(value, (Constant, Box)) and node.conversion == -1:
+                self._format(value, str(spec.value), node)
             return shown(value, node.conversion, str(spec.value))
         return Anything("formatted")
+
+    def _format(self, value: Constant | Box, spec: str, node: ast.FormattedValue) -> None:
+        """What of a format specification does not fit its value."""
+        if isinstance(value, Constant):
+            try:
+                format(value.value, spec if len(spec) < _LONGEST_FORMAT else "")
+            except (TypeError, ValueError) as error:
+                kind = "none" if failing.is_none(value) else "type"
+                self.fails(kind, type(error), str(error), node)
+        elif spec and value.mirrors is None:
+            said = f"unsupported format string passed to {value.kind}.__format__"
+            self.fails("type", TypeError, said, node)
 
     def _formatted_alone(self, node: ast.FormattedValue) -> V:
         return concat([self._formatted(node)])
@@ -726,6 +816,16 @@ def _computed(
     return Anything("computed from what does not fit")
 
 
+def _is_number(value: V) -> bool:
+    return value is COUNTED or (
+        isinstance(value, Constant) and isinstance(value.value, (int, float))
+    )
+
+
+def _is_zero(value: V) -> bool:
+    return _is_number(value) and isinstance(value, Constant) and not value.value
+
+
 def _is_large(value: object) -> bool:
     if isinstance(value, int):
         return abs(value) > _LARGEST_NUMBER
@@ -742,6 +842,8 @@ def _identical(left: V, right: V) -> bool | None:
         return True
     if isinstance(left, Constant) and isinstance(right, Constant):
         return type(left.value) is type(right.value) and left.value == right.value
+    if isinstance(left, Object) and isinstance(right, Object) and is_enumeration(left.cls):
+        return False if left.cls is right.cls and left.cls.members else None
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Constant) and one.value is None:
             # What exists is not None; what a library gave may be.

@@ -42,6 +42,7 @@ __all__ = [
     "Scope",
     "Super",
     "V",
+    "is_enumeration",
     "join",
     "maker",
     "published",
@@ -75,6 +76,8 @@ class Scope:
     is_class: bool = False
     elsewhere: Mapping[str, Scope] = field(default_factory=dict)
     """Of names that ``global`` and ``nonlocal`` declare, the scope that has them."""
+    own: frozenset[str] = frozenset()
+    """Names that belong to it and nowhere else: not found in ``names``, they are not bound."""
 
 
 @dataclass(eq=False, slots=True)
@@ -84,6 +87,8 @@ class Opened(Ref):
     name: str
     names: Names
     module: Module | None
+    is_closed: bool = False
+    """Whether it has no names but those that are known."""
 
 
 @dataclass(eq=False, slots=True)
@@ -100,6 +105,8 @@ class Function(Ref):
     owner: Class | None = None
     decorators: list[V] = field(default_factory=list)
     """As they are written, from the first."""
+    is_changed: bool = False
+    """Whether a decorator may have changed what it takes and gives."""
     commands: dict[str, Function] = field(default_factory=dict)
     """Of a group of click, its commands by name."""
 
@@ -116,6 +123,8 @@ class Class(Ref):
     is_data: bool = False
     opaque: bool = False
     """Whether a decorator or metaclass may have added to it what is not known."""
+    members: dict[str, Object] = field(default_factory=dict)
+    """Of an enumeration, those that were asked for."""
 
     def line(self) -> list[Class]:
         """The class and its own bases, in the order in which names are looked up (about C3)."""
@@ -138,6 +147,12 @@ class Class(Ref):
                 elif not isinstance(base, Class):
                     found.append("?")
         return tuple(name for name in found if name not in ("builtins.object", "abc.ABC"))
+
+
+def is_enumeration(cls: Class) -> bool:
+    """Whether the members of a class are its objects."""
+    bases = cls.externals()
+    return any(one.startswith("enum.") for one in bases) and "?" not in bases
 
 
 @dataclass(eq=False, slots=True)
@@ -387,7 +402,9 @@ class _Publishing:
 
 
 def thawed(value: V) -> V:
-    """A value that came from outside of the program, with containers that it may change."""
+    """A value that came from outside of the program, with containers and objects that it may change."""
+    if isinstance(value, Instance) and not value.own:
+        return Made(value.made_by, value.arguments, value.keywords, value.place)
     if not isinstance(value, Items):
         return value
     keys = [Constant(key.value) if isinstance(key, Constant) else key for key in value.keys]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import posixpath
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from epochzero.check.program import failing
 from epochzero.check.program.core import Arguments
 from epochzero.check.program.heap import Box, Class, Made, Object, V
 from epochzero.check.program.texts import as_text, join_paths, path_part
@@ -30,7 +32,7 @@ def result_of(machine: Calls, name: str, given: Arguments) -> V | None:
     if (function := _FUNCTIONS.get(name)) is not None:
         return function(machine, given)
     if (pure := _PURE.get(name)) is not None:
-        return _computed(pure, given)
+        return _computed(machine, pure, given)
     return None
 
 
@@ -61,7 +63,7 @@ _PURE: dict[str, Callable[..., object]] = {
 }
 
 
-def _computed(function: Callable[..., object], given: Arguments) -> V | None:
+def _computed(machine: Calls, function: Callable[..., object], given: Arguments) -> V | None:
     arguments: list[object] = []
     for one in given.positional:
         text = as_text(one)
@@ -72,12 +74,27 @@ def _computed(function: Callable[..., object], given: Arguments) -> V | None:
         return None
     try:
         result = function(*arguments)
-    except (TypeError, ValueError, ArithmeticError):
+    except (TypeError, ValueError) as error:
+        return _refused(machine, function, given, error)
+    except ArithmeticError:
         return None
     if isinstance(result, tuple):
         return Box.of("tuple", (Constant(one) for one in result))
     origin = next((one.origin for one in given.positional if isinstance(one, Constant)), None)
     return Constant(result, origin)  # type: ignore[arg-type]
+
+
+def _refused(
+    machine: Calls, function: Callable[..., object], given: Arguments, error: TypeError | ValueError
+) -> V | None:
+    """A function does not take what it is given."""
+    if not given.positional or not all(isinstance(one, Constant) for one in given.positional):
+        return None
+    if any(failing.is_none(one) for one in given.positional):
+        return machine.fails("none", type(error), str(error), machine.at)
+    if isinstance(error, TypeError) and function not in (int, float):
+        return None  # Who calls it so is told by what it takes.
+    return machine.fails("value", type(error), str(error), machine.at)
 
 
 def _part_of_path(function: Callable[..., object], given: Arguments) -> V | None:
@@ -100,6 +117,10 @@ def _len(machine: Calls, given: Arguments) -> V | None:
         return Constant(len(content.values))  # type: ignore[union-attr]
     if isinstance(one, Object):
         return machine.own_method(one, "__len__", Arguments())
+    if isinstance(one, Constant):
+        kind = "none" if failing.is_none(one) else "type"
+        said = f"object of type '{failing.type_name(one)}' has no len()"
+        return machine.fails(kind, TypeError, said, machine.at)
     return None
 
 
@@ -213,6 +234,8 @@ def _is_a(value: V, kind: V) -> bool | None:
         if kind in value.cls.line():
             return True
         return None if "?" in value.cls.externals() else False
+    if isinstance(kind, Class) and not kind.externals() and not kind.opaque:
+        return False if isinstance(value, (Box, Constant, Text)) else None
     if isinstance(kind, External) and kind.name.startswith("builtins."):
         name = kind.name.removeprefix("builtins.")
         if isinstance(value, Text):
@@ -391,6 +414,26 @@ def _setenv(machine: Calls, given: Arguments) -> V | None:
     return None
 
 
+def _namedtuple(machine: Calls, given: Arguments) -> V | None:
+    """``collections.namedtuple``: a class as `typing.NamedTuple` would make it."""
+    if len(given.positional) != 2 or given.keywords:
+        return None
+    name, fields = given.positional
+    items, complete, _ = machine.iterated_known(fields)
+    if isinstance(fields, Constant) and isinstance(fields.value, str):
+        words = str(fields.value).replace(",", " ").split()
+        items, complete = [Constant(one) for one in words], True
+    names = [one.value for one in items or () if isinstance(one, Constant)]
+    if items is None or not complete or len(names) != len(items) or not isinstance(name, Constant):
+        return None
+    body: list[ast.stmt] = [
+        ast.AnnAssign(ast.Name(str(one), ast.Store()), ast.Constant(None), None, 1) for one in names
+    ]
+    node = ast.ClassDef(str(name.value), bases=[], keywords=[], body=body, decorator_list=[])
+    bases = (External("typing.NamedTuple"),)
+    return Class(f"{machine.module.name}.{node.name}", node, machine.module, bases, {}, True)
+
+
 def _namespace(machine: Calls, given: Arguments) -> V | None:
     return Made("types.SimpleNamespace", (), {}, None, dict(given.keywords))
 
@@ -412,6 +455,7 @@ _FUNCTIONS: dict[str, _Known] = {
     "builtins.frozenset": _container("set"),
     "builtins.dict": _dict,
     "collections.OrderedDict": _dict,
+    "collections.namedtuple": _namedtuple,
     "builtins.enumerate": _enumerate,
     "builtins.zip": _zip,
     "builtins.sorted": _sorted,

@@ -115,7 +115,9 @@ def of_container(journal: Journal, box: Box, name: str, given: Sequence[V]) -> V
     if name in ("index", "count"):
         return Anything("a number of items")
     # Whatever else it does (insert, pop, sort, ...), what is in it then is not followed.
-    _put(journal, box, Content((), (), False))
+    nothing = _put(journal, box, Content((), (), False))
+    if name in ("clear", "discard", "insert", "remove", "reverse", "sort"):
+        return nothing
     return Anything(f"what {name} gives")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from epochzero.check.findings import Place, Unknown
 from epochzero.check.job.model import Job
-from epochzero.check.program.events import Called, Event, Imported, Looked
+from epochzero.check.program.events import Called, Event, Failed, Imported, Looked
 from epochzero.check.program.parsers.model import Parsed
 from epochzero.check.program.values import Value
 
@@ -88,3 +88,8 @@ class Program:
     def lookups(self) -> tuple[Looked, ...]:
         """The lookups among the events."""
         return tuple(event for event in self.events if isinstance(event, Looked))
+
+    @cached_property
+    def failures(self) -> tuple[Failed, ...]:
+        """What surely fails, among the events."""
+        return tuple(event for event in self.events if isinstance(event, Failed))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Iterator, Sequence
 
-from epochzero.check.program import library
+from epochzero.check.program import failing, library
+from epochzero.check.program.binding import own_names
+from epochzero.check.program.constructing import misplaced_field
 from epochzero.check.program.core import Arguments, Core, Flow, Frame, PathEnds
-from epochzero.check.program.expressions import MOST_UNROLLED
+from epochzero.check.program.expressions import COUNTED, MOST_UNROLLED
 from epochzero.check.program.heap import (
+    Bound,
     Box,
     Class,
     Content,
@@ -24,12 +28,43 @@ from epochzero.check.program.heap import (
     published,
 )
 from epochzero.check.program.methods import store_item
+from epochzero.check.program.ranks import is_first_rank
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 
 __all__ = ["Statements"]
 
 _CHANGED = Anything("changed in a loop")
 _ROUND = Anything("an item of what is not known")
+_SIGNALS = (LookupError, StopIteration, StopAsyncIteration)
+"""Exceptions that also end a loop of whoever called."""
+_NO_PACKAGE = "attempted relative import with no known parent package"
+_BEYOND = "attempted relative import beyond top-level package"
+_TRANSPARENT = frozenset(
+    [
+        "staticmethod",
+        "classmethod",
+        "property",
+        "cached_property",
+        "abstractmethod",
+        "abstractproperty",
+        "contextmanager",
+        "asynccontextmanager",
+        "lru_cache",
+        "cache",
+        "wraps",
+        "override",
+        "final",
+        "no_grad",
+        "inference_mode",
+        "enable_grad",
+        "autocast",
+        "record",
+        "compile",
+        "setter",
+        "deleter",
+    ]
+)
+"""Decorators that leave what a function takes and gives as it is written."""
 _MOST_ROUNDS = 64
 """Rounds of loops in loops that are walked one by one."""
 
@@ -65,6 +100,7 @@ class Statements(Core):
             return Flow.RAISE
         except RecursionError:
             self.unknown("a statement", "it is nested too deep", statement)
+            self.is_lost = True
             return Flow.NEXT
 
     # -- Simple statements --------------------------------------------------------------------
@@ -89,14 +125,14 @@ class Statements(Core):
         load: ast.expr = node.target
         before = self.evaluate(load)
         value = self.evaluate(node.value)
-        if isinstance(before, Box) and isinstance(node.op, ast.Add):
+        if isinstance(before, Box) and isinstance(node.op, ast.Add) and before.kind == "list":
             # The same list grows, also under its other names.
             other = value.content if isinstance(value, Box) else Content((), (), False)
             complete = before.content.complete and other.complete
             joined = Content((*before.content.values, *other.values), (), complete)
             self.journal.set(before.state, "content", joined)
             return Flow.NEXT
-        self.assign(node.target, self.operate(node.op, before, value))
+        self.assign(node.target, self.operate(node.op, before, value, node))
         return Flow.NEXT
 
     def assign(self, target: ast.expr, value: V) -> None:
@@ -119,8 +155,16 @@ class Statements(Core):
 
     def _store_attribute(self, owner: V, name: str, value: V, node: ast.AST) -> None:
         match owner:
+            case Object() if isinstance(
+                setter := self.in_class(owner.cls.line(), f"{name}.setter"), Function
+            ):
+                where = node if isinstance(node, ast.expr) else ast.Constant(None)
+                self.apply(Bound(owner, setter), Arguments([value]), where)
             case Object() | Made():
                 self.journal.set(owner.attributes, name, value)
+            case Constant(value=None):
+                said = f"'NoneType' object has no attribute '{name}'"
+                self.fails("none", AttributeError, said, node)
             case Class() | Opened():
                 self.journal.set(owner.names, name, value)
         if isinstance(owner, (External, Made)):
@@ -128,7 +172,11 @@ class Statements(Core):
 
     def _store_item(self, owner: V, target: ast.Subscript, value: V) -> None:
         key = self.evaluate(target.slice)
-        if isinstance(owner, Box):
+        if isinstance(owner, Constant) or (isinstance(owner, Box) and owner.kind == "tuple"):
+            kind = "none" if failing.is_none(owner) else "type"
+            said = f"'{failing.type_name(owner)}' object does not support item assignment"
+            self.fails(kind, TypeError, said, target)
+        elif isinstance(owner, Box):
             store_item(self.journal, owner, key, value)
         if isinstance(key, Constant) and isinstance(key.value, str):
             if owner == External("os.environ"):
@@ -144,7 +192,13 @@ class Statements(Core):
                     one = Member(value, f"[{at}]")
                 self.assign(target, one)
             return
+        if isinstance(value, Constant) and not isinstance(value.value, (str, bytes)):
+            kind = "none" if failing.is_none(value) else "type"
+            said = f"cannot unpack non-iterable {failing.type_name(value)} object"
+            value = self.fails(kind, TypeError, said, node)
         items, complete, _ = self.iterated(value, node)
+        if complete and (not self.rounds or getattr(value, "kind", "") == "tuple"):
+            self._count(targets, len(items), node)
         stars = [at for at, target in enumerate(targets) if isinstance(target, ast.Starred)]
         if stars and complete:
             behind = len(targets) - stars[0] - 1
@@ -153,6 +207,18 @@ class Statements(Core):
         for at, target in enumerate(targets):
             known = at < len(items) and (complete or not stars or at < stars[0])
             self.assign(target, items[at] if known else Anything("unpacked from what is not known"))
+
+    def _count(self, targets: Sequence[ast.expr], given: int, node: ast.AST) -> None:
+        """Whether there are as many values as targets."""
+        has_star = any(isinstance(one, ast.Starred) for one in targets)
+        wanted = len(targets) - has_star
+        if given < wanted:
+            least = "at least " if has_star else ""
+            said = f"not enough values to unpack (expected {least}{wanted}, got {given})"
+            self.fails("unpack", ValueError, said, node)
+        elif given > wanted and not has_star:
+            said = f"too many values to unpack (expected {wanted})"
+            self.fails("unpack", ValueError, said, node)
 
     def _delete(self, node: ast.Delete) -> int:
         for target in node.targets:
@@ -172,8 +238,19 @@ class Statements(Core):
 
     def _raise(self, node: ast.Raise) -> int:
         if node.exc is not None:
-            self.evaluate(node.exc)
+            self._raised(self.evaluate(node.exc), node)
         return Flow.RAISE
+
+    def _raised(self, value: V, node: ast.Raise) -> None:
+        """An exception that the program raises where it surely comes."""
+        name = value.name.removesuffix("()") if isinstance(value, (External, Made)) else ""
+        error = getattr(builtins, name.removeprefix("builtins."), None)
+        if not self.certain or not isinstance(error, type) or not issubclass(error, Exception):
+            return
+        if not issubclass(error, _SIGNALS):
+            told = value.arguments[0] if isinstance(value, Made) and value.arguments else None
+            said = told.value if isinstance(told, Constant) else ""
+            self.fails("raised", error, str(said or ""), node)
 
     def _assert(self, node: ast.Assert) -> int:
         known = self.truth(self.evaluate(node.test))
@@ -213,6 +290,9 @@ class Statements(Core):
 
     def _import_from(self, node: ast.ImportFrom) -> int:
         name = self._absolute(node)
+        if node.level and name == (node.module or ""):
+            outside = "." not in self.module.name and not self.job.module
+            self.fails("import", ImportError, _NO_PACKAGE if outside else _BEYOND, node)
         opened = self.open(name, node) if name else None
         if opened is None:
             if name:
@@ -261,6 +341,16 @@ class Statements(Core):
             return opened.names[name]
         if (inner := self.open(f"{opened.name}.{name}", node)) is not None:
             return inner
+        module = opened.module
+        bound = own_names(module.tree) if module is not None and module.tree is not None else None
+        if opened.name in self.importing and name in (bound or ()):
+            said = (
+                f"cannot import name '{name}' from partially initialized module '{opened.name}' "
+                "(most likely due to a circular import)"
+            )
+            return self.fails("import", ImportError, said, node)
+        if opened.is_closed:
+            return Anything(f"{opened.name} has no {name} that is known")
         return self.attribute(opened, name, node)
 
     def open(self, name: str, node: ast.AST) -> Opened | None:
@@ -301,12 +391,16 @@ class Statements(Core):
             return
         outer = getattr(self, "frame", None)
         before, self.loops = self.loops, 0
-        self.frame = Frame(Scope(names, module), "", tuple(via))  # type: ignore[arg-type]
+        own = own_names(module.tree)
+        opened.is_closed = own is not None and "__getattr__" not in own
+        self.frame = Frame(Scope(names, module, own=own or frozenset()), "", tuple(via))  # type: ignore[arg-type]
+        self.importing.append(opened.name)
         if outer is not None:
             self.frame.phase = outer.phase
         try:
             self.execute(module.tree.body)
         finally:
+            self.importing.pop()
             self.loops = before
             if outer is not None:
                 self.frame = outer
@@ -319,20 +413,25 @@ class Statements(Core):
         function.decorators = values
         for decorator, value in zip(reversed(node.decorator_list), reversed(values), strict=True):
             self._decorate(function, decorator, value)
-        self._store_name(node.name, function)
+        last = node.decorator_list[0] if node.decorator_list else None
+        is_setter = isinstance(last, ast.Attribute) and last.attr in ("setter", "deleter")
+        self._store_name(f"{node.name}.{last.attr}" if is_setter else node.name, function)  # type: ignore[union-attr]
         return Flow.NEXT
 
     def _decorate(self, function: Function, decorator: ast.expr, value: V) -> None:
         """A decorator is called, but what it gives is taken for the function itself."""
         self._add_command(function, decorator)
+        last = maker(value).removesuffix("()").rpartition(".")[2]
         if isinstance(value, External):
-            last = value.name.rpartition(".")[2]
             if last in ("staticmethod", "classmethod"):
                 function.kind = last
             elif last in ("property", "cached_property"):
                 function.kind = "property"
-        elif isinstance(value, Function):
-            self.apply(value, Arguments([function]), decorator)
+        if isinstance(value, (Function, Bound)):
+            result = self.apply(value, Arguments([function]), decorator)
+            function.is_changed = function.is_changed or result is not function
+        elif last not in _TRANSPARENT:
+            function.is_changed = True
         owner = value.owner if isinstance(value, Member) else getattr(value, "receiver", None)
         if isinstance(owner, Made):
             self.registered.setdefault(owner, []).append(function)
@@ -353,10 +452,16 @@ class Statements(Core):
 
     def _define_class(self, node: ast.ClassDef) -> int:
         bases = tuple(self.evaluate(base) for base in node.bases)
-        opaque = bool(node.keywords)
+        opaque = any(
+            ast.unparse(one.value).rpartition(".")[2] != "ABCMeta" for one in node.keywords
+        )
         data = False
+        own: list[V] = []
         for decorator in node.decorator_list:
             value = self.evaluate(decorator)
+            if isinstance(value, (Function, Bound)):
+                own.append(value)
+                continue
             name = maker(value).removesuffix("()").rpartition(".")[2]
             data = data or name in ("dataclass", "define", "attrs", "frozen", "s")
             opaque = opaque or name != "dataclass"
@@ -378,6 +483,12 @@ class Statements(Core):
         for value in scope.names.values():
             if isinstance(value, Function) and value.owner is None:
                 value.owner = cls
+        for decorator, value in zip(reversed(node.decorator_list), reversed(own), strict=False):
+            given = self.apply(value, Arguments([cls]), decorator)
+            cls.opaque = cls.opaque or given is not cls
+        if field := misplaced_field(cls):
+            said = f"non-default argument '{field}' follows default argument"
+            self.fails("arguments", TypeError, said, (*node.decorator_list, node)[0])
         self._store_name(node.name, cls)
         return Flow.NEXT
 
@@ -387,7 +498,12 @@ class Statements(Core):
         known = self.truth(self.evaluate(node.test))
         if known is not None:
             return self.execute(node.body if known else node.orelse)
-        return self.either(lambda: self.execute(node.body), lambda: self.execute(node.orelse))
+        # One of the processes is the first: whatever fails there fails in every run.
+        return self.either(
+            lambda: self.execute(node.body),
+            lambda: self.execute(node.orelse),
+            first_is_certain=is_first_rank(node.test),
+        )
 
     def _match(self, node: ast.Match) -> int:
         subject = self.evaluate(node.subject)
@@ -439,15 +555,21 @@ class Statements(Core):
             if complete and len(items) * self._walked_rounds <= self._most(node):
                 return self._unrolled(node, items)
             first = items[0] if items else _ROUND
+            if _is_range(node.iter):
+                first = COUNTED
             # A number or text is only the first of many; what is done with an object is alike.
-            item = first if isinstance(first, Ref) else _ROUND
+            item = first if isinstance(first, Ref) or first is COUNTED else _ROUND
             return self._abstract(node, some, lambda: self.assign(node.target, item))
 
     def _most(self, node: ast.For | ast.AsyncFor) -> int:
         """How many rounds are worth walking: those over numbers are alike."""
-        call = node.iter
-        counted = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range"
-        return 2 if counted else MOST_UNROLLED if self._walked_rounds == 1 else _MOST_ROUNDS
+        return (
+            2
+            if _is_range(node.iter)
+            else MOST_UNROLLED
+            if self._walked_rounds == 1
+            else _MOST_ROUNDS
+        )
 
     def _unrolled(self, node: ast.For | ast.AsyncFor, items: Sequence[V]) -> int:
         before, sure = self._walked_rounds, self.certain
@@ -489,7 +611,11 @@ class Statements(Core):
         def walk() -> int:
             nonlocal broke
             begin()
-            flow = self.execute(node.body)
+            self.rounds += 1
+            try:
+                flow = self.execute(node.body)
+            finally:
+                self.rounds -= 1
             broke = flow & Flow.BREAK
             self._blur(mark)
             goes_on = flow & (Flow.NEXT | Flow.BREAK | Flow.CONTINUE)
@@ -498,7 +624,7 @@ class Statements(Core):
         flow = walk() if some else self.either(walk, lambda: Flow.NEXT)
         if isinstance(node, ast.While):
             return flow | broke | (Flow.NEXT if not flow else 0)
-        return self._after(node, flow, broke=False)
+        return self._after(node, flow | broke, broke=False)
 
     def _widen(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
         """What the loop changes is not known when a round begins that stands for all."""
@@ -538,6 +664,11 @@ class Statements(Core):
         if items is not None:
             return items, complete, some
         where = node if isinstance(node, ast.expr) else ast.Constant(None)
+        if isinstance(value, Constant) and not isinstance(value.value, (str, bytes)):
+            kind = "none" if failing.is_none(value) else "type"
+            self.fails(
+                kind, TypeError, f"'{failing.type_name(value)}' object is not iterable", node
+            )
         library.consume(self, value, where, certain=True)
         if isinstance(value, Object):
             return self._iterated_object(value)
@@ -559,8 +690,9 @@ class Statements(Core):
 
     def _try(self, node: ast.Try) -> int:
         names = frozenset(name for one in node.handlers for name in self._caught(one))
+        turned = frozenset(name for one in node.handlers for name in self._turned(one))
         mark = self.journal.mark()
-        with self.under(handled=names):
+        with self.under(handled=names, turned=turned):
             flow = self.execute(node.body)
         if flow & Flow.NEXT:
             flow = (flow & ~Flow.NEXT) | self.execute(node.orelse)
@@ -583,7 +715,10 @@ class Statements(Core):
                 self.journal.join_in(body)
                 if handler.name:
                     self._store_name(handler.name, Anything("an exception"))
-                return self.execute(handler.body)
+                flow = self.execute(handler.body)
+                if handler.name:
+                    self.journal.remove(self.frame.scope.names, handler.name)
+                return flow
 
             return walk
 
@@ -591,8 +726,16 @@ class Statements(Core):
 
     def _caught(self, handler: ast.ExceptHandler) -> Iterator[str]:
         """Names of the exceptions that a handler catches for good."""
-        if _gives_up(handler):
-            return
+        if not _gives_up(handler):
+            yield from self._named(handler)
+
+    def _turned(self, handler: ast.ExceptHandler) -> Iterator[str]:
+        """Names of the exceptions for which a handler raises another one."""
+        last = handler.body[-1]
+        if isinstance(last, ast.Raise) and isinstance(last.exc, ast.Call):
+            yield from self._named(handler)
+
+    def _named(self, handler: ast.ExceptHandler) -> Iterator[str]:
         if handler.type is None:
             yield "BaseException"
             return
@@ -650,6 +793,10 @@ _EXECUTORS: dict[type[ast.stmt], Callable[..., int]] = {
     ast.Break: lambda machine, node: Flow.BREAK,
     ast.Continue: lambda machine, node: Flow.CONTINUE,
 }
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "range"
 
 
 def _gives_up(handler: ast.ExceptHandler) -> bool:

@@ -12,13 +12,22 @@ import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 
 from epochzero import taxonomy
 from epochzero.check.rules.base import Case, Rule
 from epochzero.errors import CatalogError, InputError
 
-__all__ = ["Case", "Rule", "builtin", "choose", "find", "load"]
+__all__ = ["DRY_RUN", "Case", "Rule", "builtin", "choose", "find", "load"]
+
+DRY_RUN = MappingProxyType(
+    {
+        "dry-run-crashed": "process_crash",
+        "dry-run-failed": "internal_error",
+        "dry-run-nan": "loss_nan",
+    }
+)
+"""Ids of what a dry run finds, which no rule reads from the source, with their usual category."""
 
 _TEXTS = ("title", "why", "fix", "source")
 
@@ -97,10 +106,10 @@ def choose(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule
     """The rules that are asked: those of ``select``, all when it is empty, without ``ignore``.
 
     Raises:
-        InputError: one of the names is no rule's.
+        InputError: one of the names is no rule's and none of `DRY_RUN`.
     """
-    wanted = {find(name).id for name in select}
-    unwanted = {find(name).id for name in ignore}
+    wanted = {name if name in DRY_RUN else find(name).id for name in select}
+    unwanted = {name if name in DRY_RUN else find(name).id for name in ignore}
     return tuple(
         rule for rule in builtin() if (rule.id in wanted or not wanted) and rule.id not in unwanted
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import accumulate, islice
 
-from epochzero.check.api import class_of, elsewhere, member, uses
+from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
 from epochzero.check.findings import Finding, Place, Unknown
-from epochzero.check.program.events import Called, Imported, Looked, Situation
+from epochzero.check.program.events import Called, Failed, Imported, Looked, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import External
 from epochzero.check.reach import Reach
@@ -20,28 +21,36 @@ __all__ = ["RULE"]
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reach = Reach.of(program)
-    told = {(use.at.place.path, use.at.place.line) for use in uses(program)}
-    for name, at, is_import in _names(program):
+    gone = [use.at.place for use in uses(program) if is_gone(use.change, target)]
+    told = {(place.path, place.line) for place in gone}
+    for name, at, error in _names(program):
         line = (at.place.path, at.place.line)
-        handled = guarded(at, ImportError if is_import else AttributeError)
+        is_import = error is not AttributeError
+        handled = guarded(at, error)
         if line in told or handled:
             continue
         there, _, beside = member(target, name)
         if there is not False or reach.is_versioned(at):
             continue
         told.add(line)
-        within, _, last = name.rpartition(".")
         yield finding_at(
             at,
             RULE.id,
             "library_not_found" if is_import else RULE.category,
             severity=reach.severity(at),
             message=f"The target's {name.partition('.')[0]}{_version(target, name)} has no {name}.",
-            consequence=f"ImportError: cannot import name '{last}' from '{within}'"
-            if is_import
-            else f"AttributeError: {within} has no attribute '{last}'",
+            consequence=_consequence(name, error),
             fix=_fix(target, name, beside),
         )
+
+
+def _consequence(name: str, error: type[Exception]) -> str:
+    within, _, last = name.rpartition(".")
+    if error is ModuleNotFoundError:
+        return f"ModuleNotFoundError: No module named '{name}'"
+    if error is ImportError:
+        return f"ImportError: cannot import name '{last}' from '{within}'"
+    return f"AttributeError: {within} has no attribute '{last}'"
 
 
 def _fix(target: Target, name: str, beside: Sequence[str]) -> str:
@@ -51,33 +60,33 @@ def _fix(target: Target, name: str, beside: Sequence[str]) -> str:
     return f"Near names there: {', '.join(near)}." if near else "See the library's release notes."
 
 
-def _names(program: Program) -> Iterator[tuple[str, Situation, bool]]:
-    """The dotted names of libraries that the job uses, and whether in an import."""
+def _names(program: Program) -> Iterator[tuple[str, Situation, type[Exception]]]:
+    """The dotted names of libraries that the job uses, and what one that is missing raises."""
     seen: set[tuple[str, Place]] = set()
     for event in program.events:
-        for name, is_import in _of(event):
+        for name, error in () if isinstance(event, Failed) else _of(event):
             if (name, event.at.place) not in seen:
                 seen.add((name, event.at.place))
-                yield name, event.at, is_import
+                yield name, event.at, error
 
 
-def _of(event: Imported | Called | Looked) -> Iterator[tuple[str, bool]]:
+def _of(event: Imported | Called | Looked) -> Iterator[tuple[str, type[Exception]]]:
     if isinstance(event, Imported):
-        if "." in event.module and not event.names:
-            yield event.module, True
+        within = accumulate(event.module.split("."), "{}.{}".format)
+        yield from ((module, ModuleNotFoundError) for module in islice(within, 1, None))
         for one in event.names:
             if one != "*":
-                yield f"{event.module}.{one}", True
+                yield f"{event.module}.{one}", ImportError
     elif isinstance(event, Looked):
         if isinstance(event.on, External) and not event.item and not event.stored:
-            yield f"{event.on.name}.{event.name}", False
+            yield f"{event.on.name}.{event.name}", AttributeError
     elif "()" not in event.name:
-        yield event.name, False
+        yield event.name, AttributeError
     elif event.name.count("()") == 1 and not event.name.endswith("()"):
         # A method of an object that a class made: `torch.nn.Linear().froward`.
         name = class_of(event.name)
         if name and name.count(".") > 1 and not name.endswith("__call__"):
-            yield name, False
+            yield name, AttributeError
 
 
 def _version(target: Target, name: str) -> str:

@@ -6,20 +6,20 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from epochzero.check.calls import (
-    called_function,
+    called_method,
     constructor,
     given,
     method_of,
-    misfit,
     own_bases,
     parameters,
 )
-from epochzero.check.code import Code, code_of, resolve
+from epochzero.check.code import Code, code_of, method_counts, resolve, stored_attributes
 from epochzero.check.findings import Finding, Unknown
+from epochzero.check.fit import misfit
 from epochzero.check.program.model import Module, Program
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.situation import failure, failures, finding_at, guarded
 from epochzero.check.target.model import Signature, Target
 
 __all__ = ["RULE"]
@@ -27,12 +27,14 @@ __all__ = ["RULE"]
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reach = Reach.of(program)
+    told: set[tuple[str, int]] = set()
     for module in program.modules.values():
         code = code_of(module)
         for call, name, signature in _calls(program, module, code):
             wrong = misfit(signature, *given(call))
             at = reach.at(module, call) if wrong else None
             if at is not None and not guarded(at, TypeError):
+                told.add((at.place.path, at.place.line))
                 yield finding_at(
                     at,
                     RULE.id,
@@ -42,6 +44,15 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                     consequence=f"TypeError: {name}() {wrong}",
                     fix=_fix(name, signature),
                 )
+    for failed in failures(program, "arguments"):
+        if (failed.at.place.path, failed.at.place.line) not in told:
+            yield failure(
+                failed,
+                RULE.id,
+                RULE.category,
+                message=f"{failed.message}.",
+                fix="Give the call what the function takes.",
+            )
 
 
 def _fix(name: str, signature: Signature) -> str:
@@ -59,7 +70,7 @@ def _calls(
             signature = constructor(program, *own)
             name = own[1].name
         else:
-            method = called_function(program, module, call)
+            method = called_method(program, module, call)
             signature = (
                 parameters(method, bound=True)
                 if method is not None
@@ -75,25 +86,18 @@ def _of_self(program: Program, module: Module, code: Code, call: ast.Call) -> Si
     func = call.func
     if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
         return None
+    # Several classes may define it, or another one may be stored under its name.
+    if method_counts(program)[func.attr] != 1 or func.attr in stored_attributes(program):
+        return None
     cls, function = code.class_around(call), code.function(call)
     if cls is None or function is None or code.parent.get(function) is not cls:
         return None
     arguments = [*function.args.posonlyargs, *function.args.args]
     if function.decorator_list or not arguments or arguments[0].arg != func.value.id:
         return None
-    if _may_be_replaced(program, func.attr):
-        return None
     line = own_bases(program, module, cls)
     found = method_of(line, func.attr) if line is not None else None
     return parameters(found[1], bound=True) if found is not None else None
-
-
-def _may_be_replaced(program: Program, name: str) -> bool:
-    """Whether several classes define a method, or something is stored under its name."""
-    codes = [code_of(module) for module in program.modules.values()]
-    if any(name in code.set_attributes for code in codes):
-        return True
-    return sum(code.defined_methods[name] for code in codes) > 1
 
 
 _TRAIN = "def train(model, loader, epochs=3):\n    print(model, loader, epochs)\n\n\n"
@@ -105,6 +109,14 @@ _NET = (
 _METHOD = (
     "class Trainer:\n    def fit(self, data):\n        print(len(data))\n        for batch in data:\n"
     "            self.step(batch, 1)\n\n    def step(self, batch):\n        print(batch)\n\n\n"
+)
+_REGISTRY = (
+    "MODELS = {}\n\n\ndef register(f):\n    MODELS[f.__name__] = f\n    return f\n\n\n@register\n"
+    "def net(width, depth):\n    return width * depth\n"
+)
+_DATA = (
+    "from dataclasses import dataclass\n\n\n@dataclass\nclass Settings:\n    rate: float\n"
+    "    epochs: int = 3\n\n\n"
 )
 
 RULE = Rule(
@@ -127,8 +139,24 @@ RULE = Rule(
              "models.py": "def build(width, depth):\n    return width, depth\n"},
             line=3,
         ),
+        Case({"train.py": f"{_REGISTRY}print(MODELS['net'](width=3))\n"}, line=12),
+        Case({"train.py": f"{_DATA}print(Settings(epochs=2))\n"}, line=10),
+        Case({"train.py": f"{_DATA}print(Settings(rate=1, epoch=2))\n"}, line=10),
+        Case({"train.py": f"{_TRAIN}options = {{'loader': 1, 'rate': 2}}\nstep = train\nstep('m', **options)\n"},
+             line=7),
+        Case({"train.py": "from functools import partial\n\n\ndef scale(x, by):\n    return x * by\n\n\n"
+              "double = partial(scale, 2)\nprint(double(3, 4))\n"}, line=9),
+        Case({"train.py": _NET.replace("x):", "x, mask):") + "model = Net(10, 2)\nprint(model(1))\n"},
+             line=14),
     ),
     leaves=(
+        Case({"train.py": f"{_REGISTRY}print(MODELS['net'](3, depth=2))\n"}),
+        Case({"train.py": f"{_DATA}print(Settings(0.1, epochs=2), Settings(rate=1))\n"}),
+        Case({"train.py": "from functools import wraps\n\n\ndef with_seed(f):\n    @wraps(f)\n"
+              "    def inner(*a):\n        return f(*a, seed=1)\n\n    return inner\n\n\n@with_seed\n"
+              "def test(model, seed):\n    print(model, seed)\n\n\nrun = test\nrun('m')\n"}),
+        Case({"train.py": "class Net:\n    def __new__(cls, *a):\n        return object.__new__(cls)\n\n\n"
+              "print(Net(1))\n"}),
         Case({"train.py": f"{_TRAIN}train('m', loader='l')\n"}),
         Case({"train.py": f"{_TRAIN}args = ['m', 'l']\ntrain(*args)\n"}),
         Case({"train.py": f"{_NET}model = Net(10, classes=2)\n"}),

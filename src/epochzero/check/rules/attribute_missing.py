@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,7 +18,7 @@ from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant, Instance
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.situation import failure, failures, finding_at, guarded
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -123,6 +125,17 @@ _OF_WRAPPER = frozenset(
         "will_sync_module_buffers",
     ]
 )
+_RENAMED = {
+    ("dict", "has_key"): "`in`",
+    ("dict", "iteritems"): "items",
+    ("dict", "iterkeys"): "keys",
+    ("dict", "itervalues"): "values",
+    ("list", "add"): "append",
+    ("list", "push"): "append",
+    ("set", "append"): "add",
+    ("str", "decode"): "the text itself: it is decoded",
+}
+"""What another name stands for, of Python 2 and of other languages."""
 _NAMESPACE = "Namespace"
 """What argparse gives: it has the options that are defined, and nothing else."""
 _PLAIN = frozenset({"object", "torch.nn.Module", "torch.nn.modules.Module"})
@@ -174,6 +187,28 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 if near
                 else f"Define {look.name}, or correct its name.",
             )
+    for failed in failures(program, "attribute"):
+        name = failed.message.rsplit("'", 2)[1]
+        if (failed.at.place.path, failed.at.place.line, name) not in told:
+            yield failure(
+                failed,
+                RULE.id,
+                RULE.category,
+                message=f"There is no {name}: {failed.message}.",
+                fix=_instead(failed.message, name),
+            )
+
+
+def _instead(message: str, name: str) -> str:
+    """What to write in place of a name that is not there."""
+    owner = message.split("'")[1]
+    if "module" in message and owner in sys.stdlib_module_names:
+        return f"{owner} of the job hides the module of Python that has this name: rename it."
+    if "partially" in message:
+        return "The modules import each other: import it in the function that uses it."
+    known = dir(getattr(builtins, owner, None)) if hasattr(builtins, owner) else []
+    near = _RENAMED.get((owner, name)) or next(iter(get_close_matches(name, known, n=1)), "")
+    return f"Did you mean {near}?" if near else f"Define {name}, or correct its name."
 
 
 def _of_objects(program: Program, stored: frozenset[str]) -> Iterator[tuple[Looked, str]]:
@@ -246,15 +281,15 @@ def _of_self(
 ) -> Iterator[_Missing]:
     """``self.name`` in classes of which all is known, where nothing in the job gives it a value."""
     for node in code.of(ast.Attribute):
-        if not isinstance(node.ctx, ast.Load) or node.attr in stored or node.attr[:2] == "__":
+        if not isinstance(node.ctx, ast.Load) or not isinstance(node.value, ast.Name):
+            continue
+        if node.attr in stored or node.attr[:2] == "__":
             continue
         cls, function = code.class_around(node), code.function(node)
         if cls is None or function is None or code.parent.get(function) is not cls:
             continue
         arguments = [*function.args.posonlyargs, *function.args.args]
-        is_self = (
-            isinstance(node.value, ast.Name) and arguments and arguments[0].arg == node.value.id
-        )
+        is_self = arguments and arguments[0].arg == node.value.id
         if not is_self or function.decorator_list or _is_asked(code, node):
             continue
         names = _known(program, module, cls)
@@ -381,6 +416,10 @@ _OPTIONS = (
     "args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]\n"
     "print({})\n"
 )
+_ENUM = (
+    "from enum import Enum\n\n\nclass Split(Enum):\n    TRAIN = 'a'\n    VAL = 'b'\n"
+    "    next = lambda self: self\n"
+)
 
 RULE = Rule(
     id="attribute-missing",
@@ -399,8 +438,24 @@ RULE = Rule(
         Case({"train.py": _OBJECT.format("epoch")}, line=9),
         Case({"train.py": _OPTIONS.format("args.batchsize")}, line=5),
         Case({"train.py": _WRAPPED.format("model.width")}, line=15),
+        Case({"train.py": "names = []\nnames.push('a')\n"}, line=2),
+        Case({"train.py": "options = {'a': 1}\nfor k, v in options.iteritems():\n    print(k, v)\n"}, line=2),
+        Case({"train.py": f"{_ENUM}print(Split.TEST)\n"}, line=8),
+        Case({"train.py": "from collections import namedtuple\n\nR = namedtuple('R', 'loss accuracy')\n"
+              "print(R(1, 2).acc)\n"}, line=4),
+        Case({"train.py": "import random\n\nrandom.seed(1)\n", "random.py": "x = 1\n"}, line=3),
+        Case({"train.py": "import lib\n\nlib.net.build()\n", "lib/__init__.py": "",
+              "lib/net.py": "def build():\n    return 1\n"}, line=3),
     ),
     leaves=(
+        Case({"train.py": f"{_ENUM}print(Split.VAL.value, Split.TRAIN.name, Split.VAL.next(), list(Split))\n"}),
+        Case({"train.py": "from collections import namedtuple\n\nR = namedtuple('R', 'loss accuracy')\n"
+              "print(R(1, 2).loss, R(1, 2)._asdict())\n"}),
+        Case({"train.py": "import lib\nimport lib.net\n\nlib.net.build()\n", "lib/__init__.py": "",
+              "lib/net.py": "def build():\n    return 1\n"}),
+        Case({"train.py": "import lib\n\nprint(lib.build)\n",
+              "lib.py": "globals()['build'] = 3\n"}),
+        Case({"train.py": "loss = 0.5\nprint(loss.item() if hasattr(loss, 'item') else loss)\n"}),
         Case(
             {
                 "train.py": "from ops import _C\n\nprint(_C)\n",

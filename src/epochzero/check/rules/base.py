@@ -12,7 +12,11 @@ from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target
 
-__all__ = ["Case", "Rule"]
+__all__ = ["CannotTell", "Case", "Rule"]
+
+
+class CannotTell(Exception):  # noqa: N818 -- no error: the answer is UNKNOWN
+    """A rule cannot answer; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.situation import failure, failures, finding_at, guarded
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -22,14 +22,18 @@ _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reach = Reach.of(program)
     counts = _counts(program)
+    told: set[tuple[str, int]] = set()
     for module in program.modules.values():
         for node in code_of(module).of(ast.BinOp):
-            if not isinstance(node.op, _DIVISIONS) or _is_asked(module, node.right):
+            if not isinstance(node.op, _DIVISIONS):
                 continue
             message = _of_option(program, node.right) or _of_length(module, node.right, counts)
+            if not message or _is_asked(module, node.right):
+                continue
             is_sure = message.endswith("is 0.")
-            at = reach.at(module, node) if message else None
+            at = reach.at(module, node)
             if at is not None and not guarded(at, ZeroDivisionError):
+                told.add((at.place.path, at.place.line))
                 yield finding_at(
                     at,
                     RULE.id,
@@ -39,6 +43,15 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                     consequence="ZeroDivisionError: division by zero",
                     fix=f"Divide by max(1, {ast.unparse(node.right)}), or say that there is nothing.",
                 )
+    for failed in failures(program, "zero"):
+        if (failed.at.place.path, failed.at.place.line) not in told:
+            yield failure(
+                failed,
+                RULE.id,
+                RULE.category,
+                message=f"The divisor is 0: {failed.at.place.code}",
+                fix="Divide by max(1, count), or leave the division out when there is nothing.",
+            )
 
 
 def _of_option(program: Program, divisor: ast.expr) -> str:
@@ -120,6 +133,11 @@ _LOADER = (
     "    for x in loader:\n        total += x\n    return total / len(loader)\n\n\n"
 )
 _AVERAGE = "def mean(values):\n    print(values)\n    return sum(values) / len(values)\n\n\n"
+_WARM_UP = (
+    "import argparse\n\np = argparse.ArgumentParser()\np.add_argument('--epochs', type=int)\n"
+    "every = p.parse_args().epochs // 10\nfor epoch in range(9):\n    if epoch % every == 0:\n"
+    "        print(epoch)\n"
+)
 
 RULE = Rule(
     id="division-by-zero",
@@ -134,8 +152,10 @@ RULE = Rule(
         Case({"train.py": f"{_LOADER}validate(DataLoader([1, 2], batch_size=8, drop_last=True))\n"}, line=8),
         Case({"train.py": f"{_AVERAGE}mean([])\n"}, line=3),
         Case({"train.py": "results = {}\nprint(1 / len(results))\n"}, line=2),
+        Case({"train.py": _WARM_UP}, ("--epochs", "3"), line=7),
     ),
     leaves=(
+        Case({"train.py": _WARM_UP}, ("--epochs", "30")),
         Case(_OPTION, ("--n", "5")),
         Case({"train.py": f"{_LOADER}validate(DataLoader([1, 2], batch_size=8))\n"}),
         Case({"train.py": f"{_LOADER}validate(DataLoader([1], drop_last=True, shuffle=True))\n"}),

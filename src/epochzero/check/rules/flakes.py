@@ -1,6 +1,6 @@
-"""What pyflakes says of the job's modules, as far as the job comes there.
+"""What ruff says of the job's modules, as far as the job comes there.
 
-pyflakes knows Python's scopes; rules use those of its messages that surely end in an exception. It
+ruff knows Python's scopes; rules use those of its messages that surely end in an exception. It
 reads whole files, also functions that the job never calls: there nothing is found.
 """
 
@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
-from pyflakes import checker
-from pyflakes.messages import Message
-
 from epochzero.check.findings import Finding, Place, Severity
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
+from epochzero.check.ruff import Message, messages
+from epochzero.check.target.model import Target
 
 __all__ = ["Flake", "flakes"]
 
@@ -35,10 +34,10 @@ _HOOKS = {"forward"}
 
 @dataclass(frozen=True, slots=True)
 class Flake:
-    """A message of pyflakes at a place to which the job comes.
+    """A message of ruff at a place to which the job comes.
 
     Attributes:
-        kind: class of the message, such as ``UndefinedName``.
+        code: of the rule, such as ``F821``.
         values: that it names.
         module: in which it is.
         column: from 0, as ``ast`` counts.
@@ -47,8 +46,8 @@ class Flake:
         at: circumstances of an event nearby.
     """
 
-    kind: str
-    values: tuple[object, ...]
+    code: str
+    values: tuple[str, ...]
     module: Module
     column: int
     place: Place
@@ -66,46 +65,41 @@ class Flake:
 
 
 @lru_cache(maxsize=1)  # Several rules ask for the same program, one after the other.
-def _read(program: Program) -> _Reading:
-    """What pyflakes says of all modules, and what tells whether the job comes there."""
+def _read(program: Program, python: tuple[int, ...] | None) -> _Reading:
+    """What ruff says of all modules, and what tells whether the job comes there."""
     modules = [module for module in program.modules.values() if module.tree is not None]
     events: dict[str, list[Situation]] = {}
     for event in program.events:
         events.setdefault(event.at.place.path, []).append(event.at)
     return _Reading(
-        tuple((module, message) for module in modules for message in _messages(module)),
+        tuple(messages(modules, python)),
         {path: _Events(found) for path, found in events.items()},
         tuple(module.tree for module in modules if module.tree is not None),
     )
 
 
-def _messages(module: Module) -> list[Message]:
+def flakes(program: Program, target: Target, codes: Container[str]) -> Iterator[Flake]:
+    """The messages of these codes about code that the job reaches.
+
+    Raises:
+        CannotTell: ruff cannot be asked.
+    """
+    reading = _read(program, target.python)
+    for message in reading.messages:
+        if message.code in codes:
+            events = reading.events.get(message.module.path, _Events([]))
+            yield from _flake(message, events, reading)
+
+
+def _flake(message: Message, events: _Events, reading: _Reading) -> Iterator[Flake]:
+    module, line, column = message.module, message.line, message.column
     assert module.tree is not None
-    try:
-        found: list[Message] = checker.Checker(module.tree, module.path).messages
-    except RecursionError:
-        return []
-    return found
-
-
-def flakes(program: Program, kinds: Container[str]) -> Iterator[Flake]:
-    """The messages of these kinds about code that the job reaches."""
-    reading = _read(program)
-    for module, message in reading.messages:
-        if type(message).__name__ in kinds:
-            events = reading.events.get(module.path, _Events([]))
-            yield from _flake(module, message, events, reading)
-
-
-def _flake(module: Module, message: Message, events: _Events, reading: _Reading) -> Iterator[Flake]:
-    assert module.tree is not None
-    line, column = message.lineno, message.col
     gates = list(_gates(module.tree.body, line, module.name == "__main__"))
     severity = _severity(gates, events, reading)
     if severity is not None:
         yield Flake(
-            type(message).__name__,
-            tuple(message.message_args),
+            message.code,
+            message.values,
             module,
             column,
             Place(module.path, line, column + 1, module.place(line).code),
@@ -137,12 +131,12 @@ class _Reading:
     """What is known of a program.
 
     Attributes:
-        messages: of pyflakes, with their modules.
+        messages: of ruff.
         events: by path.
         trees: of the modules.
     """
 
-    messages: tuple[tuple[Module, Message], ...]
+    messages: tuple[Message, ...]
     events: Mapping[str, _Events]
     trees: tuple[ast.Module, ...]
 

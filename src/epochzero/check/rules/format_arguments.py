@@ -12,40 +12,40 @@ from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
 
-_COUNT = "PercentFormatPositionalCountMismatch"
+_COUNT = "F507"
 _SAID = {
-    "PercentFormatInvalidFormat": ("The format is not valid: {0}.", "ValueError: {0}"),
-    "PercentFormatMixedPositionalAndNamed": (
+    "F501": ("The format is not valid: {0}.", "ValueError: {0}"),
+    "F506": (
         "The format has placeholders with and without a name.",
         "TypeError: format requires a mapping",
     ),
-    "PercentFormatUnsupportedFormatCharacter": (
+    "F509": (
         "%{0} is no conversion.",
         "ValueError: unsupported format character '{0}'",
     ),
-    "PercentFormatMissingArgument": ("The format asks for {0}, which is not given.", "KeyError"),
-    "PercentFormatExpectedMapping": (
+    "F505": ("The format asks for {0}, which is not given.", "KeyError"),
+    "F502": (
         "The format asks for names, and a sequence is given.",
         "TypeError: format requires a mapping",
     ),
-    "StringDotFormatMissingArgument": (
+    "F524": (
         "The format asks for {0}, which is not given.",
         "IndexError or KeyError: the replacement is missing",
     ),
-    "StringDotFormatMixingAutomatic": (
+    "F525": (
         "The format has numbered placeholders and others.",
         "ValueError: cannot switch from automatic field numbering to manual field specification",
     ),
-    "StringDotFormatInvalidFormat": ("The format is not valid: {0}.", "ValueError: {0}"),
+    "F521": ("The format is not valid: {0}.", "ValueError: {0}"),
 }
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
-    for flake in flakes(program, (_COUNT, *_SAID)):
-        if flake.kind == _COUNT:
+    for flake in flakes(program, target, (_COUNT, *_SAID)):
+        if flake.code == _COUNT:
             yield _count(flake)
         else:
-            message, consequence = (text.format(*flake.values) for text in _SAID[flake.kind])
+            message, consequence = (text.format(*flake.values) for text in _SAID[flake.code])
             yield flake.finding(RULE.id, RULE.category, message, consequence, RULE.fix)
 
 
@@ -53,7 +53,7 @@ def _count(flake: Flake) -> Finding:
     wanted, given = flake.values
     consequence = (
         "TypeError: not enough arguments for format string"
-        if int(str(given)) < int(str(wanted))
+        if int(given) < int(wanted)
         else "TypeError: not all arguments converted during string formatting"
     )
     message = f"The format asks for values: {wanted}. It is given {given}."

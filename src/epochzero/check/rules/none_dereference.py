@@ -1,4 +1,4 @@
-"""The result of a function that returns nothing is used."""
+"""None is used as if it were an object: the result of a function that returns nothing, a value not set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Module, Program
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.situation import failure, failures, finding_at, guarded
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -19,6 +19,7 @@ __all__ = ["RULE"]
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reach = Reach.of(program)
+    told: set[tuple[str, int]] = set()
     for module in program.modules.values():
         for node, call, error in _uses(module, code_of(module)):
             function = called_function(program, module, call)
@@ -26,6 +27,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 continue
             at = reach.at(module, node)
             if at is not None and not guarded(at, TypeError, AttributeError):
+                told.add((at.place.path, at.place.line))
                 yield finding_at(
                     at,
                     RULE.id,
@@ -35,6 +37,15 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                     consequence=error,
                     fix=f"Let {function.name} return what is wanted, or do not use its result.",
                 )
+    for failed in failures(program, "none"):
+        if (failed.at.place.path, failed.at.place.line) not in told:
+            yield failure(
+                failed,
+                RULE.id,
+                RULE.category,
+                message=f"A value is None when the job comes here: {failed.at.place.code}",
+                fix="Give it a value before, or ask whether it has one.",
+            )
 
 
 def _uses(module: Module, code: Code) -> Iterator[tuple[ast.AST, ast.Call, str]]:
@@ -68,10 +79,14 @@ def _wanted(code: Code) -> Iterator[tuple[ast.AST, ast.expr, str]]:
 
 _TEST = "def test(model):\n    accuracy = len(model)\n    print(accuracy)\n\n\n"
 _RUNNER = "class Runner:\n    def test(self):\n        loss = 1.0\n        print(loss)\n\n\nrunner = Runner()\n"
+_SCHEDULER = (
+    "class T:\n    def __init__(self):\n        self.s = None\n\n    def step(self):\n"
+    "        self.s.step()\n\n\n"
+)
 
 RULE = Rule(
     id="none-dereference",
-    title="The result of a function that returns nothing is used",
+    title="None is used as if it were an object",
     category="null_reference",
     why="A function without return gives None. Where its result is unpacked or asked for something, the "
     "job ends, most often in the evaluation that was never tried.",
@@ -84,8 +99,19 @@ RULE = Rule(
         Case({"train.py": f"{_TEST}print(test('m')['loss'])\n"}, line=6),
         Case({"train.py": f"{_TEST}result = test('m')\nprint(result.loss)\n"}, line=7),
         Case({"train.py": f"{_TEST}for row in test('m'):\n    print(row)\n"}, line=6),
+        Case({"train.py": "names = ['b', 'a']\nnames = names.sort()\nprint(len(names))\n"}, line=3),
+        Case({"train.py": _SCHEDULER + "T().step()\n"}, line=6),
+        Case({"train.py": "options = {'a': 1}\nprint(options.get('b') + 1)\n"}, line=2),
+        Case({"train.py": "best = None\nprint(f'{best:.2f}')\n"}, line=2),
     ),
     leaves=(
+        Case({"train.py": _SCHEDULER.replace("self.s.step()", "self.s and self.s.step()") + "T().step()\n"}),
+        Case({"train.py": _SCHEDULER + "t = T()\nt.s = T()\nif t.s is None:\n    t.step()\n"}),
+        Case({"train.py": "best = None\nfor loss in open('l.txt'):\n    if best is not None:\n"
+              "        print(best.strip())\n    best = loss\n", "l.txt": "1\n2\n"}),
+        Case({"train.py": "class Best:\n    value = None\n\n    def update(self, value):\n"
+              "        if self.value is None or value > self.value:\n            self.value = value\n"
+              "        return self.value + 1\n\n\nbest = Best()\nfor i in range(100):\n    best.update(i)\n"}),
         Case({"train.py": f"{_TEST}test('m')\n"}),
         Case({"train.py": f"{_TEST}result = test('m')\nprint(result)\n"}),
         Case({"train.py": f"{_TEST}result = test('m')\nif result:\n    print(result.loss)\n"}),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import replace
 
 from epochzero.check.code import code_of
 from epochzero.check.findings import Finding, Severity
-from epochzero.check.program.events import Situation
+from epochzero.check.program.events import Failed, Situation
 from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
 
-__all__ = ["at_keyword", "finding_at", "guarded"]
+__all__ = ["at_keyword", "failure", "failures", "finding_at", "guarded"]
 
 
 def finding_at(
@@ -43,6 +45,36 @@ def guarded(at: Situation, *exceptions: type[BaseException]) -> bool:
     # OSError has older names, and a handler may be written with its module.
     above |= {"IOError", "EnvironmentError"} if "OSError" in above else set()
     return any(name.rpartition(".")[2] in above for name in at.handled)
+
+
+def failures(program: Program, *kinds: str) -> Iterator[Failed]:
+    """What surely fails in one of these ways, each place once.
+
+    What stands under a condition that is not known is left out: the condition may be there to keep
+    the job from it.
+    """
+    if any(problem.fatal for parsed in program.parsed for problem in parsed.problems):
+        return  # The parser of the command line has ended the job before.
+    reach = Reach.of(program)
+    told: set[tuple[str, int]] = set()
+    for one in program.failures:
+        where = one.at.place.path, one.at.place.line
+        if one.kind in kinds and where not in told and reach.severity(one.at) == "error":
+            told.add(where)
+            yield one
+
+
+def failure(failed: Failed, rule: str, category: str, *, message: str, fix: str) -> Finding:
+    """A finding about something that surely fails."""
+    return finding_at(
+        failed.at,
+        rule,
+        category,
+        severity="error",
+        message=message,
+        consequence=f"{failed.error}: {failed.message}".removesuffix(": "),
+        fix=fix,
+    )
 
 
 def at_keyword(program: Program, at: Situation, keyword: str) -> Situation:

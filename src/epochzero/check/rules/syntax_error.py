@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from epochzero.check.code import code_of
 from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.program.model import Module, Program
 from epochzero.check.rules.base import Case, Rule
@@ -22,16 +24,15 @@ _NEWER_SYNTAX = re.compile(
 )
 _PYTHON_2 = re.compile(r"Missing parentheses in call|multiple exception types|leading zeros in dec")
 _FLAKES = {
-    "ReturnOutsideFunction": "'return' outside function",
-    "YieldOutsideFunction": "'yield' outside function",
-    "ContinueOutsideLoop": "'continue' not properly in loop",
-    "BreakOutsideLoop": "'break' outside loop",
-    "DuplicateArgument": "duplicate argument {0!r} in function definition",
-    "DefaultExceptNotLast": "default 'except:' must be last",
-    "TwoStarredExpressions": "multiple starred expressions in assignment",
-    "LateFutureImport": "from __future__ imports must occur at the beginning of the file",
-    "FutureFeatureNotDefined": "future feature {0} is not defined",
-    "ImportStarNotPermitted": "import * only allowed at module level",
+    "F404": "from __future__ imports must occur at the beginning of the file",
+    "F406": "import * only allowed at module level",
+    "F407": "future feature {0} is not defined",
+    "F622": "multiple starred expressions in assignment",
+    "F701": "'break' outside loop",
+    "F702": "'continue' not properly in loop",
+    "F704": "'{0}' outside function",
+    "F706": "'return' outside function",
+    "F707": "default 'except:' must be last",
 }
 
 
@@ -39,9 +40,23 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     for module in program.modules.values():
         if module.error is not None and not NEWER_PYTHON.search(module.error.msg or ""):
             yield _of_module(program, module, target)
-    for flake in flakes(program, _FLAKES):
-        message = _FLAKES[flake.kind].format(*flake.values)
+        for argument in _given_twice(module):
+            message = f"duplicate argument {argument.arg!r} in function definition"
+            yield _finding(program, module, module.place(argument), message, "SyntaxError")
+    for flake in flakes(program, target, _FLAKES):
+        message = _FLAKES[flake.code].format(*flake.values)
         yield _finding(program, flake.module, flake.place, message, "SyntaxError")
+
+
+def _given_twice(module: Module) -> Iterator[ast.arg]:
+    """Parameters whose name another one of the same function has; only the compiler refuses them."""
+    for given in code_of(module).of(ast.arguments):
+        seen: set[str] = set()
+        named = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+        for argument in filter(None, named):
+            if argument.arg in seen:
+                yield argument
+            seen.add(argument.arg)
 
 
 def _of_module(program: Program, module: Module, target: Target) -> Finding | Unknown:

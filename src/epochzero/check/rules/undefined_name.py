@@ -7,11 +7,14 @@ import builtins
 import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from functools import lru_cache
 
+from epochzero.check.code import Code, Function, code_of
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Module, Program
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.flakes import Flake, flakes
+from epochzero.check.rules.situation import failure, failures
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -19,6 +22,7 @@ __all__ = ["RULE"]
 # Whoever puts names where no assignment does.
 _EVERYWHERE = re.compile(r"\b(?:builtins|__builtins__|__builtin__)\b")
 _IN_MODULE = re.compile(r"\bglobals\(\)|\bexec\s*\(|\bvars\(\)|\binject")
+_BUILTIN = frozenset(dir(builtins))
 _OF_LAUNCHER = {
     "kernprof": {"profile"},
     "ipython": {"get_ipython", "display"},
@@ -31,14 +35,26 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     if any(_EVERYWHERE.search(module.text) for module in program.modules.values()):
         return
     given = {name for one in program.job.launchers for name in _OF_LAUNCHER.get(one, ())}
+    told: set[tuple[str, int]] = set()
     lazy = target.python is not None and target.python[:2] >= ANNOTATIONS_ARE_LAZY
-    for flake in flakes(program, ("UndefinedName", "UndefinedLocal")):
-        if flake.kind == "UndefinedName":
-            name = str(flake.values[0])
+    for flake in flakes(program, target, ("F821", "F823")):
+        name = flake.values[0]
+        if flake.code == "F821":
             if name not in given and _is_evaluated(flake, name, lazy):
                 yield _undefined(flake, name)
         else:
-            yield _unbound(flake, str(flake.values[0]))
+            yield _unbound(flake, name)
+        told.add((flake.place.path, flake.place.line))
+    for failed in failures(program, "name"):
+        if (failed.at.place.path, failed.at.place.line) not in told:
+            name = failed.message.split("'")[1]
+            yield failure(
+                failed,
+                RULE.id,
+                RULE.category,
+                message=f"Nothing has given {name} a value when the job comes here.",
+                fix=f"Give {name} a value on every way that leads here.",
+            )
 
 
 def _undefined(flake: Flake, name: str) -> Finding:
@@ -65,56 +81,50 @@ def _unbound(flake: Flake, name: str) -> Finding:
     )
 
 
-def _names(module: Module) -> Iterator[str]:
-    assert module.tree is not None
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.alias):
-            yield (node.asname or node.name).partition(".")[0]
-        elif isinstance(node, ast.arg):
-            yield node.arg
-    yield from dir(builtins)
+@lru_cache(maxsize=1)  # The messages about a module come one after the other.
+def _names(module: Module) -> frozenset[str]:
+    """The names that a module binds anywhere, and the built-in ones."""
+    return frozenset(name for name, _ in code_of(module).bindings) | _BUILTIN
 
 
 def _is_evaluated(flake: Flake, name: str, lazy: bool) -> bool:
     """Whether the name is looked up when the code runs: not in a text, nor in a lazy annotation."""
-    tree = flake.module.tree
-    assert tree is not None
     if _IN_MODULE.search(flake.module.text):
         return False
-    where = (flake.place.line, flake.column)
+    return (flake.place.line, flake.column, name) in _evaluated(flake.module, lazy)
+
+
+@lru_cache(maxsize=1)
+def _evaluated(module: Module, lazy: bool) -> frozenset[tuple[int, int, str]]:
+    """Lines, columns and names that are looked up when the module's code runs."""
+    code = code_of(module)
     lazy = lazy or any(
-        isinstance(node, ast.ImportFrom)
-        and node.module == "__future__"
-        and any(alias.name == "annotations" for alias in node.names)
-        for node in tree.body
+        taken.module == "__future__" and any(alias.name == "annotations" for alias in taken.names)
+        for taken in code.of(ast.ImportFrom)
     )
-    unread = {id(part) for one in _annotations(tree, lazy) for part in ast.walk(one)}
-    return any(
-        isinstance(node, ast.Name)
-        and node.id == name
-        and (node.lineno, node.col_offset) == where
-        and id(node) not in unread
-        for node in ast.walk(tree)
+    unread = {node for one in _annotations(code, lazy) for node in ast.walk(one)}
+    return frozenset(
+        (node.lineno, node.col_offset, node.id) for node in code.of(ast.Name) if node not in unread
     )
 
 
-def _annotations(tree: ast.Module, lazy: bool) -> Iterator[ast.expr]:
+def _annotations(code: Code, lazy: bool) -> Iterator[ast.expr]:
     """The annotations that are not evaluated."""
-    for node in ast.walk(tree):
-        if lazy and isinstance(node, ast.arg) and node.annotation:
-            yield node.annotation
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if lazy and node.returns:
-                yield node.returns
-            # Those of a function's variables never are (PEP 526).
-            yield from (n.annotation for n in ast.walk(node) if isinstance(n, ast.AnnAssign))
-        elif lazy and isinstance(node, ast.AnnAssign):
-            yield node.annotation
+    if lazy:
+        yield from (one.annotation for one in code.of(ast.arg) if one.annotation)
+        functions: list[Function] = [*code.of(ast.FunctionDef), *code.of(ast.AsyncFunctionDef)]
+        yield from (one.returns for one in functions if one.returns)
+    for given in code.of(ast.AnnAssign):
+        # Those of a function's variables never are (PEP 526).
+        if lazy or code.function(given) is not None:
+            yield given.annotation
 
+
+_BRANCH = (
+    "import argparse\n\nparser = argparse.ArgumentParser()\nparser.add_argument('--name')\n"
+    "args = parser.parse_args()\nif args.name == 'sgd':\n    optimizer = 1\n"
+    "elif args.name == 'adam':\n    optimizer = 2\n"
+)
 
 RULE = Rule(
     id="undefined-name",
@@ -142,8 +152,21 @@ RULE = Rule(
             line=4,
             path="helper.py",
         ),
+        Case({"train.py": f"{_BRANCH}print(optimizer)\n"}, ("--name", "rmsprop"), line=10),
+        Case({"train.py": "def last(items):\n    for item in items:\n        found = item\n"
+              "    return found\n\n\nlast([])\n"}, line=4),
+        Case({"train.py": "main()\n\n\ndef main():\n    print(1)\n"}, line=1),
+        Case({"train.py": "def load():\n    try:\n        int('x')\n    except ValueError as error:\n"
+              "        pass\n    print(error)\n\n\nload()\n"}, line=6),
     ),
     leaves=(
+        Case({"train.py": f"{_BRANCH}print(optimizer)\n"}, ("--name", "adam")),
+        Case({"train.py": "def last(items):\n    for item in items:\n        found = item\n"
+              "    return found\n\n\nlast(open('d.txt'))\n", "d.txt": "a"}),
+        Case({"train.py": "def main():\n    helper()\n\n\ndef helper():\n    print(rate)\n\n\n"
+              "rate = 3\nmain()\n"}),
+        Case({"train.py": "data = [1, 2]\nif any((best := one) > 1 for one in data):\n    print(best)\n"}),
+        Case({"train.py": "def setup():\n    global model\n    model = 1\n\n\nsetup()\nprint(model)\n"}),
         Case(
             {
                 "train.py": "from __future__ import annotations\n\n"
@@ -154,4 +177,4 @@ RULE = Rule(
         Case({"train.py": "def unused():\n    return missing\n\nprint('done')\n"}),
         Case({"train.py": "import builtins\n\nbuiltins.log = print\nlog('x')\n"}),
     ),
-)
+)  # fmt: skip

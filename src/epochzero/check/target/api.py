@@ -28,7 +28,7 @@ from epochzero.check.target.source import (
     quick,
 )
 
-__all__ = ["ANY", "LIBRARIES", "read_api"]
+__all__ = ["ANY", "LIBRARIES", "is_public", "read_api"]
 
 LIBRARIES = (
     "torch", "torchvision", "torchaudio", "transformers", "accelerate", "datasets", "lightning",
@@ -75,6 +75,11 @@ def read_api(
     return api, ""
 
 
+def is_public(name: str) -> bool:
+    """Whether a name of a module is one for its users, which are all that is read."""
+    return not name.startswith("_") and name not in _TESTS
+
+
 @cache
 def _compiled() -> Mapping[str, Sequence[str]]:
     """Names by module that compiled code binds, of the libraries of which all are known."""
@@ -102,11 +107,7 @@ class _Library:
             if found is None:
                 continue
             yield module
-            waiting += [
-                f"{module}.{name}"
-                for name in sorted(found.submodules)
-                if not name.startswith("_") and name not in _TESTS
-            ]
+            waiting += [f"{module}.{name}" for name in sorted(found.submodules) if is_public(name)]
 
     def source(self, name: str) -> Source | None:
         """The module of this name; None when it is not there."""

@@ -93,7 +93,7 @@ def differences(first: Target, second: Target) -> Comparison:
 
 _COMPARED = (
     "python", "distributions", "shared_libraries", "programs", "gpus", "driver", "cuda_of_torch",
-    "nodes", "mounts", "user", "environment", "memory_bytes", "shared_memory_bytes", "processes",
+    "nodes", "mounts", "user", "environment", "memory_bytes", "shared_memory_bytes", "cpus", "processes",
     "open_files", "time_limit_s",
 )  # fmt: skip
 
@@ -210,6 +210,7 @@ def _amounts(first: Target, second: Target) -> Iterator[Difference]:
         ("memory", "", "memory_bytes", "cpu_out_of_memory", "the kernel kills the process"),
         ("shared memory", "/dev/shm", "shared_memory_bytes", "cpu_out_of_memory",
          "data loader workers end with a bus error"),
+        ("limit", "processors", "cpus", "timeout", "data loader workers wait for one another"),
         ("limit", "processes", "processes", "cpu_out_of_memory", "no worker can be started"),
         ("limit", "open files", "open_files", "cpu_out_of_memory", "too many open files"),
         ("limit", "time", "time_limit_s", "timeout", "the scheduler ends the job"),

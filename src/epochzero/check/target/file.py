@@ -355,6 +355,7 @@ _KEYS: Mapping[str, Reader] = {
     "gpu_architectures": _Reading.texts,
     "memory_bytes": _Reading.size,
     "shared_memory_bytes": _Reading.size,
+    "cpus": _Reading.number,
     "processes": _Reading.number,
     "open_files": _Reading.number,
     "time_limit_s": _Reading.seconds,

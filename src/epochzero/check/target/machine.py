@@ -78,6 +78,7 @@ def this_machine(
         environment=MappingProxyType(system.without_secrets(environment)),
         memory_bytes=limits.memory_bytes,
         shared_memory_bytes=parts.ask("shared_memory_bytes", system.shared_memory, None),
+        cpus=limits.cpus,
         processes=limits.processes,
         open_files=limits.open_files,
         ports=parts.ask("ports", system.ports, None),

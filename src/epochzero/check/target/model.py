@@ -127,6 +127,7 @@ class Target:
         user: who runs it.
         environment: variables that are set; secrets without their values.
         memory_bytes, shared_memory_bytes: limits of a node or container.
+        cpus: processors of a node that a job may use: as many as may run at once.
         processes: limit of processes.
         time_limit_s: of a job.
         open_files: limit.
@@ -155,6 +156,7 @@ class Target:
     environment: Mapping[str, str] | None = None
     memory_bytes: int | None = None
     shared_memory_bytes: int | None = None
+    cpus: int | None = None
     processes: int | None = None
     open_files: int | None = None
     time_limit_s: float | None = None

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import metadata
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from epochzero.check.target.model import Distribution
 from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 __all__ = ["installed", "likely_modules", "normalized", "read_packages", "well_known"]
 
@@ -61,33 +65,37 @@ def likely_modules(distribution: Distribution) -> tuple[str, ...]:
 
 def installed(path: Sequence[str]) -> Found:
     """The distributions in these folders; of two with one name the one that Python would take."""
+    from importlib import metadata  # Takes longer to load than to read a target's file.
+
     found: Found = {}
     for distribution in metadata.distributions(path=list(path)):
-        name = _said(distribution, "Name")
-        if name and normalized(name) not in found:
-            found[normalized(name)] = _described(normalized(name), distribution)
+        try:
+            said = distribution.metadata  # Parsed whenever it is asked for.
+            name = normalized(_field(said, "Name"))
+        except (KeyError, TypeError, OSError, ValueError):
+            continue  # Damaged.
+        if name and name not in found:
+            found[name] = _described(name, distribution, said)
     return found
 
 
-def _said(distribution: metadata.Distribution, key: str) -> str:
-    """A field of the metadata; empty where the metadata is damaged."""
-    try:
-        return str(distribution.metadata[key] or "")
-    except (KeyError, TypeError, OSError, ValueError):
-        return ""
+def _field(said: metadata.PackageMetadata, key: str) -> str:
+    return str(said[key] or "") if key in said else ""
 
 
-def _described(name: str, distribution: metadata.Distribution) -> Distribution:
+def _described(
+    name: str, distribution: metadata.Distribution, said: metadata.PackageMetadata
+) -> Distribution:
     try:
         modules = _modules(distribution)
-    except (OSError, ValueError):
+    except (OSError, ValueError, csv.Error):
         modules = None
     return Distribution(
         name,
-        _said(distribution, "Version"),
+        _field(said, "Version"),
         modules,
-        tuple(distribution.requires or ()),
-        tuple(map(str, distribution.metadata.get_all("Provides-Extra") or ())),
+        tuple(said.get_all("Requires-Dist") or distribution.requires or ()),
+        tuple(map(str, said.get_all("Provides-Extra") or ())),
     )
 
 
@@ -98,12 +106,22 @@ def _modules(distribution: metadata.Distribution) -> tuple[str, ...] | None:
     they are in a ``.pth`` file or a finder that names its modules.
     """
     names = set((distribution.read_text("top_level.txt") or "").split())
-    for file in distribution.files or ():
+    for path in _files(distribution):
+        if path.partition("/")[0] in names:
+            continue
+        file = PurePosixPath(path)
         if name := _module_of(file):
             names.add(name)
         elif file.suffix == ".pth" or file.name.startswith("__editable__"):
             names |= _editable(Path(str(distribution.locate_file(file))))
     return tuple(sorted(name for name in names if name.isidentifier())) or None
+
+
+def _files(distribution: metadata.Distribution) -> Iterable[str]:
+    """The paths of what was installed; ``Distribution.files`` makes an object of each of thousands."""
+    if record := distribution.read_text("RECORD"):
+        return [row[0] for row in csv.reader(record.splitlines()) if row]
+    return map(str, distribution.files or ())
 
 
 def _module_of(file: PurePosixPath) -> str:

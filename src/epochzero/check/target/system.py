@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import grp
+import math
 import os
 import pwd
 import re
@@ -180,9 +181,10 @@ def _names_in(folder: str) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of memory, processes and open files; None where there is none or it is not known."""
+    """Limits of memory, processors, processes and open files; None where there is none or it is not known."""
 
     memory_bytes: int | None = None
+    cpus: int | None = None
     processes: int | None = None
     open_files: int | None = None
 
@@ -199,8 +201,24 @@ def limits(root: Path = Path("/")) -> Limits:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = [*_numbers(groups, "pids.max"), processes]
     return Limits(
-        _least([*memory, address]), _least(allowed), files if 0 <= files < _NO_LIMIT else None
+        _least([*memory, address]),
+        _least([*_quotas_of_time(groups), len(os.sched_getaffinity(0))]),
+        _least(allowed),
+        files if 0 <= files < _NO_LIMIT else None,
     )
+
+
+def _quotas_of_time(groups: Iterable[Path]) -> list[int]:
+    """How many processors the control groups give time for, at least one."""
+    found = []
+    for group in groups:
+        # Version 2 has both numbers in one file, version 1 each in its own; no limit is max or -1.
+        quota, period = [*_text(group / "cpu.max").split(), "", ""][:2]
+        quota = quota or _text(group / "cpu.cfs_quota_us").strip()
+        period = period or _text(group / "cpu.cfs_period_us").strip()
+        if quota.isdigit() and period.isdigit() and int(period):
+            found.append(max(1, math.ceil(int(quota) / int(period))))
+    return found
 
 
 def _least(numbers: Iterable[int]) -> int | None:
@@ -223,7 +241,7 @@ def _groups(root: Path) -> list[Path]:
             inner = top / path.lstrip("/")
             found += [top, inner, *(p for p in inner.parents if p.is_relative_to(top))]
     # A container often sees its own group as the top, whatever the path says.
-    return list(dict.fromkeys([*found, base, base / "memory", base / "pids"]))
+    return list(dict.fromkeys([*found, base, *(base / each for each in ("cpu", "memory", "pids"))]))
 
 
 def _numbers(folders: Iterable[Path], name: str) -> list[int]:

@@ -1,1 +1,1 @@
-"""What runs inside the job's own Python: standard library only, torch where the job has it."""
+"""What runs inside the job's own Python: the standard library only, and torch where it is needed."""

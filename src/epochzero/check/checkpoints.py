@@ -1,0 +1,264 @@
+"""What the checkpoints hold that a job loads: as their files say it, else as the job's own saves do."""
+
+from __future__ import annotations
+
+import pickletools
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from epochzero.check.paths.text import PathText, path_text
+from epochzero.check.paths.world import world_of
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.target.model import Target
+
+__all__ = ["Held", "Loaded", "loads_of", "read_checkpoint", "refused_globals"]
+
+LARGEST_PICKLE_BYTES = 8 << 20
+_TENSORS = ("torch", "collections", "_codecs", "builtins", "copyreg")
+"""Modules of which ``weights_only`` takes what tensors and dictionaries of them need."""
+_OBJECTS = ("torch.nn.", "torch.optim.", "torch.utils.data.")
+_STRINGS = ("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE")
+_PUTS = ("PUT", "BINPUT", "LONG_BINPUT")
+_GETS = ("GET", "BINGET", "LONG_BINGET")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a checkpoint holds.
+
+    Attributes:
+        keys: of the dictionary that it is; None when it is none, or not all of them are known.
+        globals: dotted names of the classes and functions that unpickling it needs.
+        said_by: who says so, for people.
+    """
+
+    keys: tuple[str, ...] | None
+    globals: tuple[str, ...]
+    said_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A call of ``torch.load``, with what the file holds.
+
+    Attributes:
+        call: it.
+        held: one for each save of the job that may have written the file.
+        sure: whether it is surely one of these: they were written to this path before.
+    """
+
+    call: Called
+    held: tuple[Held, ...]
+    sure: bool = True
+
+
+def loads_of(program: Program, target: Target) -> Iterator[Loaded]:
+    """The calls of ``torch.load`` of which it is known what they load."""
+    opened = [one for one in world_of(program, target).opened if one.sure]
+    files = {id(one.access.call): one.local for one in opened}
+    saved = [save for one in _before(program) for save in _saves(one)]
+    for call in program.calls:
+        if call.name == "torch.save":
+            saved.append(_saved(call))
+        elif call.name == "torch.load":
+            file = files.get(id(call))
+            held = None if file is None else read_checkpoint(file)
+            if file is None:
+                yield from _of_saves(call, saved, list(_saves(program)))
+            elif held is not None:
+                yield Loaded(call, (held,))
+
+
+def _of_saves(call: Called, before: Sequence[_Save], own: Sequence[_Save]) -> Iterator[Loaded]:
+    """What a call loads that was saved before it, or in an earlier run of the same program."""
+    path = _path(call, 0, "f")
+    known = path.known if path is not None else None
+    if known is not None:
+        same = tuple(save.held for save in before if save.path and save.path.known == known)
+        if same:
+            yield Loaded(call, same)
+            return
+    alike = {
+        save.held: None
+        for save in (*before, *own)
+        if known is None or save.path is None or save.path.pattern.fullmatch(known)
+    }
+    if alike:
+        yield Loaded(call, tuple(alike), sure=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Save:
+    path: PathText | None
+    held: Held
+
+
+def _before(program: Program) -> Iterator[Program]:
+    """The programs that the same submission runs before in the same folder, the last first."""
+    one = program.before
+    while one is not None and one.job.folder == program.job.folder:
+        yield one
+        one = one.before
+
+
+def _saves(program: Program) -> Iterator[_Save]:
+    for call in program.calls:
+        if call.name == "torch.save":
+            yield _saved(call)
+
+
+def _path(call: Called, position: int, keyword: str) -> PathText | None:
+    given = call.arguments[position : position + 1]
+    return path_text(given[0] if given else call.keywords.get(keyword))
+
+
+def _saved(call: Called) -> _Save:
+    value = call.arguments[0] if call.arguments else call.keywords.get("obj")
+    keys: tuple[str, ...] | None = None
+    if isinstance(value, Items) and value.kind == "dict" and value.complete:
+        names = [key.value for key in value.keys if isinstance(key, Constant)]
+        if len(names) == len(value.keys):
+            keys = tuple(str(name) for name in names)
+    place = call.at.place
+    held = Held(keys, tuple(_classes(value)), f"it is saved at {place.path}:{place.line}")
+    return _Save(_path(call, 1, "f"), held)
+
+
+def _classes(value: Value | None) -> Iterator[str]:
+    """The classes of the objects in what is saved, as far as they are surely known."""
+    if isinstance(value, Items):
+        for one in value.values:
+            yield from _classes(one)
+    elif isinstance(value, Instance):
+        name = value.made_by
+        makes_object = name.rpartition(".")[2][:1].isupper() or name.startswith("numpy.")
+        if "()" not in name and makes_object:
+            yield name
+
+
+def refused_globals(held: Held) -> tuple[str, ...]:
+    """What ``torch.load`` with ``weights_only=True`` does not take.
+
+    Source: documentation of torch.serialization, weights_only; the list in torch/_weights_only_unpickler.py.
+    """
+    return tuple(
+        name
+        for name in held.globals
+        if name.partition(".")[0] not in _TENSORS
+        or (name.startswith(_OBJECTS) and not name.endswith(("Parameter", "Buffer")))
+    )
+
+
+# -- The file ------------------------------------------------------------------------------------
+
+
+def read_checkpoint(file: str) -> Held | None:
+    """What a file of ``torch.save`` holds; None when it is none, or too large.
+
+    Its pickle is read by opcodes, and none of them is executed.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = [one for one in archive.infolist() if one.filename.endswith("/data.pkl")]
+            if len(names) != 1 or names[0].file_size > LARGEST_PICKLE_BYTES:
+                return None
+            top, found = _Opcodes().read(archive.read(names[0]))
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        LookupError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ):
+        return None
+    keys = tuple(top.keys) if isinstance(top, _Dict) else None
+    return Held(keys, tuple(sorted(found)), "the file says so")
+
+
+class _Dict:
+    """A dictionary in a pickle."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+
+_MARK = object()
+_OTHER = object()
+
+
+class _Opcodes:
+    """The stack of a pickle with dictionaries and texts in it; all else is one and the same thing."""
+
+    def __init__(self) -> None:
+        self.stack: list[object] = []
+        self.memo: dict[int, object] = {}
+        self.globals: set[str] = set()
+
+    def read(self, data: bytes) -> tuple[object, set[str]]:
+        """What is pickled, and the names that it needs."""
+        for code, argument, _ in pickletools.genops(data):
+            if code.name == "STOP":
+                return self.stack[-1], self.globals
+            self._step(code, argument)
+        raise ValueError("the pickle does not end")
+
+    def _step(self, code: pickletools.OpcodeInfo, argument: object) -> None:
+        stack = self.stack
+        match code.name:
+            case "MARK":
+                stack.append(_MARK)
+            case "EMPTY_DICT":
+                stack.append(_Dict())
+            case "SETITEM" | "SETITEMS":
+                items = (
+                    self._slice() if code.name == "SETITEMS" else [stack.pop(), stack.pop()][::-1]
+                )
+                if isinstance(stack[-1], _Dict):
+                    stack[-1].keys += [str(key) for key in items[::2]]
+            case "MEMOIZE":
+                self.memo[len(self.memo)] = stack[-1]
+            case "GLOBAL":
+                self._global(*str(argument).split(" ", 1))
+            case "STACK_GLOBAL":
+                name, module = stack.pop(), stack.pop()
+                self._global(str(module), str(name))
+            case "REDUCE":
+                stack.pop()
+                made = stack.pop()
+                stack.append(_Dict() if made == "collections.OrderedDict" else _OTHER)
+            case "BUILD":
+                stack.pop()
+            case name if name in _STRINGS:
+                stack.append(argument)
+            case name if name in _PUTS:
+                self.memo[int(str(argument))] = stack[-1]
+            case name if name in _GETS:
+                stack.append(self.memo[int(str(argument))])
+            case _:
+                self._plain(code)
+
+    def _global(self, module: str, name: str) -> None:
+        self.globals.add(f"{module}.{name}")
+        self.stack.append(f"{module}.{name}")
+
+    def _slice(self) -> list[object]:
+        at = max(index for index, one in enumerate(self.stack) if one is _MARK)
+        items = self.stack[at + 1 :]
+        del self.stack[at:]
+        return items
+
+    def _plain(self, code: pickletools.OpcodeInfo) -> None:
+        if pickletools.markobject in code.stack_before:
+            self._slice()
+            before = code.stack_before[: code.stack_before.index(pickletools.markobject)]
+        else:
+            before = code.stack_before
+        for _ in before:
+            self.stack.pop()
+        self.stack += [_OTHER] * len(code.stack_after)

@@ -1,0 +1,65 @@
+"""Which frames are the user's: places of records and of the error that ends the job."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from types import FrameType, TracebackType
+from typing import Any
+
+__all__ = ["Roots", "described", "walked"]
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_LIBRARIES = ("site-packages", "dist-packages")
+MOST_FRAMES = 60
+
+
+class Roots:
+    """The folders whose code is the user's, installed libraries below them excepted."""
+
+    def __init__(self, folders: list[str]) -> None:
+        self._folders = tuple(os.path.join(os.path.realpath(folder), "") for folder in folders)
+        self.holds = lru_cache(maxsize=4096)(self._holds)
+
+    def _holds(self, path: str) -> bool:
+        real = os.path.realpath(path)
+        parts = real.split(os.sep)
+        return (
+            real.startswith(self._folders)
+            and not real.startswith(_HERE)
+            and not any(name in parts for name in _LIBRARIES)
+        )
+
+    def place(self) -> tuple[str, int]:
+        """File and line of the innermost call by the user's code; empty where there is none."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if self.holds(frame.f_code.co_filename):
+                return frame.f_code.co_filename, frame.f_lineno
+            frame = frame.f_back
+        return "", 0
+
+
+def walked(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    """The frames of an error with their lines, outermost first, without those of the dry run."""
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        if not path.startswith((_HERE, "<frozen importlib")):
+            yield trace.tb_frame, trace.tb_lineno
+        trace = trace.tb_next
+
+
+def described(trace: TracebackType | None) -> list[dict[str, Any]]:
+    """The frames of an error as records tell them; of a deep recursion the innermost."""
+    return [
+        {
+            "path": frame.f_code.co_filename,
+            "line": line,
+            "function": frame.f_code.co_name,
+            "code": linecache.getline(frame.f_code.co_filename, line).strip()[:400],
+        }
+        for frame, line in list(walked(trace))[-MOST_FRAMES:]
+    ]

@@ -1,0 +1,95 @@
+"""Trainers whose loops are not the user's, shortened by their own settings.
+
+Unlike Lightning's ``fast_dev_run`` everything else stays on: loggers, checkpoints and callbacks are
+what fails on the platform.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from epochzero.check.dryrun.child.phases import Phases
+
+__all__ = ["adjusted"]
+
+BATCHES = 2
+STEPS = 3
+
+
+def adjusted(phases: Phases) -> dict[str, Callable[[ModuleType], None]]:
+    """What is done to each trainer's module once it is imported."""
+    frameworks = _Frameworks(phases)
+    return {
+        "lightning.pytorch.trainer.trainer": frameworks.lightning,
+        "pytorch_lightning.trainer.trainer": frameworks.lightning,
+        "transformers.trainer": frameworks.transformers,
+        "keras.src.backend.torch.trainer": frameworks.keras,
+    }
+
+
+class _Frameworks:
+    def __init__(self, phases: Phases) -> None:
+        self._phases = phases
+
+    def lightning(self, module: Any) -> None:
+        """``Trainer(...)``: a few batches of each loader, as few epochs as the job has, on the CPU."""
+        make = module.Trainer.__init__
+
+        @functools.wraps(make)
+        def made(trainer: Any, *arguments: Any, **options: Any) -> None:
+            if options.get("max_epochs") != 0:
+                options["max_epochs"] = min(options.get("max_epochs") or STEPS, STEPS)
+            if (options.get("max_steps") or -1) > STEPS:
+                options["max_steps"] = STEPS
+            for name in ("train", "val", "test", "predict"):
+                options.setdefault(f"limit_{name}_batches", BATCHES)
+            every = options.get("val_check_interval")
+            if isinstance(every, int) and every > BATCHES:
+                options["val_check_interval"] = BATCHES
+            options["log_every_n_steps"] = 1
+            if options.get("accelerator", "auto") in ("auto", "cpu"):
+                options["devices"] = options["num_nodes"] = 1
+            self._phases.assume(f"Trainer with {BATCHES} batches of each loader")
+            make(trainer, *arguments, **options)
+
+        module.Trainer.__init__ = made
+
+    def transformers(self, module: Any) -> None:
+        """``Trainer(...)``: a few steps, with evaluation and saving pulled into them."""
+        train = module.Trainer.train
+
+        @functools.wraps(train)
+        def trained(trainer: Any, *arguments: Any, **options: Any) -> Any:
+            given = trainer.args
+            given.max_steps = min(given.max_steps, STEPS) if given.max_steps > 0 else STEPS
+            for name in ("eval", "save", "logging"):
+                strategy = getattr(given, f"{name}_strategy", None)
+                if strategy is not None and strategy != "no":
+                    setattr(given, f"{name}_strategy", type(strategy)("steps"))
+                    setattr(given, f"{name}_steps", BATCHES)
+            self._phases.assume(f"Trainer with {STEPS} steps")
+            return train(trainer, *arguments, **options)
+
+        module.Trainer.train = trained
+
+    def keras(self, module: Any) -> None:
+        """``fit`` and ``evaluate`` of Keras on torch: a few steps of each epoch."""
+        trainer = module.TorchTrainer
+        for name in ("fit", "evaluate", "predict"):
+            setattr(trainer, name, self._few(getattr(trainer, name), name))
+
+    def _few(self, method: Callable[..., Any], name: str) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def few(model: Any, *arguments: Any, **options: Any) -> Any:
+            if name == "fit":
+                options["epochs"] = min(options.get("epochs", 1), BATCHES)
+                options.setdefault("steps_per_epoch", BATCHES)
+            else:
+                options.setdefault("steps", BATCHES)
+            self._phases.assume(f"{name} with {BATCHES} steps")
+            return method(model, *arguments, **options)
+
+        return few

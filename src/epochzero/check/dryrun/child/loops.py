@@ -1,0 +1,261 @@
+"""Shortens the user's loops at run time: the first iterations, those that tests ask for, the last.
+
+A loop in whose body a batch is drawn, a model called or an optimizer stepped does *work*. It runs
+its first iterations, as many as a moment allows: a small job is run whole. Then those in which a test of its body (`rewrite` collects them) comes out as
+it has not before, such as ``epoch % save_every == 0``; then its last, so that what a job does at its
+end is run too. Other loops run in full, unless they take too long. Loops in the ``forward`` of a
+model are part of the model and never shortened, nor are those that feed a consumer.
+"""
+
+from __future__ import annotations
+
+import builtins
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from epochzero.check.dryrun.child.emit import Records
+from epochzero.check.dryrun.child.sources import UNKNOWN, Enumerated, Source, source_of
+
+__all__ = ["Loop", "OutOfTime", "Runtime"]
+
+FIRST = 2
+SMALL = 5
+MOST_JUMPS = 8
+FARTHEST = 100_000
+LOOK_AHEAD_S = 0.2
+IDLE_SHARE = 0.3
+HURRY_SHARE = 0.5
+PATIENCE_SHARE = 0.02
+
+Test = Callable[[Any, int], Any]
+
+
+class OutOfTime(BaseException):
+    """The time of the dry run is over; not an error of the job."""
+
+
+class Runtime:
+    """What the loops of a job share; the rewritten code knows it as ``__epochzero__``.
+
+    Args:
+        records: where to write.
+        seconds: the time of the dry run.
+        whole: no loop is shortened.
+        patience: the share of the time that a loop may take before it is shortened.
+
+    Attributes:
+        work: how much work was done: batches drawn, models called, optimizers stepped.
+        steps: how often an optimizer stepped.
+        depth: how many modules are being called, one in the other.
+        skipped: whether an iteration was left out anywhere.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        seconds: float,
+        *,
+        whole: bool = False,
+        patience: float = PATIENCE_SHARE,
+    ) -> None:
+        self.records = records
+        self.work = self.steps = self.depth = 0
+        self.skipped = False
+        self.whole = whole
+        self.patience = patience
+        self._shortened: set[tuple[str, int]] = set()
+        self._began = time.monotonic()
+        self._seconds = seconds
+
+    def loop(self, path: str, line: int, end: int, kind: str, tests: tuple[Test, ...]) -> Loop:
+        """The limiter of one run of a loop."""
+        return Loop(self, path, line, end, kind, tests)
+
+    def enumerated(self, function: Any, *arguments: Any, **options: Any) -> Any:
+        """``enumerate(...)`` of the user's code, unless the name means something else there."""
+        made = Enumerated if function is builtins.enumerate else function
+        return made(*arguments, **options)
+
+    def shorten(self, path: str, line: int, total: int | None, *, work: bool) -> None:
+        """A loop leaves iterations out; recorded once for each loop."""
+        self.skipped = True
+        if (path, line) not in self._shortened:
+            self._shortened.add((path, line))
+            self.records.emit("shortened", path=path, line=line, total=total or 0, work=work)
+
+    @property
+    def used(self) -> float:
+        """Which share of the time is used up."""
+        return (time.monotonic() - self._began) / self._seconds
+
+
+class Loop:
+    """One run of one loop.
+
+    Attributes:
+        line, end: of the loop in its file.
+        skipped: how many iterations were left out before the present one.
+    """
+
+    def __init__(
+        self, runtime: Runtime, path: str, line: int, end: int, kind: str, tests: tuple[Test, ...]
+    ) -> None:
+        self.line, self.end, self.skipped = line, end, 0
+        self._path, self._kind, self._tests = path, kind, tests
+        self._runtime = runtime
+        self._work, self._steps, self._began = runtime.work, runtime.steps, runtime.used
+        self._taken = self._jumps = 0
+        self._outcomes: list[set[bool]] = [set() for _ in tests]
+        self._whole = runtime.whole or runtime.depth > 0
+
+    @property
+    def trains(self) -> bool:
+        """Whether an optimizer stepped in it."""
+        return self._runtime.steps > self._steps
+
+    def over(self, iterable: Iterable[Any]) -> Iterator[Any]:
+        """The items of a ``for`` loop that are run."""
+        if self._whole:
+            for item in iterable:
+                self._check_time()
+                yield item
+            return
+        source = source_of(iterable)
+        while (ahead := self._ahead(source)) is not None:
+            try:
+                item = self._drawn(source, ahead)
+            except StopIteration:
+                break
+            yield item
+
+    def _drawn(self, source: Source, ahead: int) -> Any:
+        self._take(source, ahead)
+        return source.draw(ahead)
+
+    def goes_on(self) -> bool:
+        """Whether a ``while`` loop is run once more, if its own test says so too."""
+        if self._whole:
+            self._check_time()
+            return True
+        source = _Coming(self)
+        ahead = self._ahead(source)
+        if ahead is not None:
+            self._take(source, ahead)
+        return ahead is not None
+
+    def _take(self, source: Source, ahead: int) -> None:
+        """The next iteration begins, after some that are left out."""
+        if self._tests and (self._taken < FIRST or self._is_work()):
+            self._note(source, ahead)
+        if ahead:
+            self._tell(source)
+        self.skipped = ahead
+        self._taken += 1
+
+    def _ahead(self, source: Source) -> int | None:
+        """How many iterations are left out before the next; None to end."""
+        self._check_time()
+        if not self._is_work():
+            idles = self._runtime.used - self._began > IDLE_SHARE
+            return self._end(source) if idles else 0
+        if self._runtime.used > HURRY_SHARE:
+            return self._end(source)
+        patient = self._runtime.used - self._began < self._runtime.patience
+        if self._taken < FIRST or patient or self._is_small(source):
+            return 0
+        self._jumps += 1
+        if self._jumps <= MOST_JUMPS and (ahead := self._telling(source)) is not None:
+            return ahead
+        return source.left - 1 if source.left else self._end(source)
+
+    def _end(self, source: Source) -> int | None:
+        """The loop ends here, if it may: what never ends by itself is left by other means."""
+        if source.endless or source.left == 0:
+            return 0
+        self._tell(source)
+        return None
+
+    def _is_work(self) -> bool:
+        return self._taken > 0 and self._runtime.work > self._work
+
+    def _is_small(self, source: Source) -> bool:
+        return source.left is not None and self._taken + source.left <= SMALL
+
+    def _telling(self, source: Source) -> int | None:
+        """How far the first iteration is in which a test comes out as it has not before."""
+        until = time.monotonic() + LOOK_AHEAD_S
+        farthest = FARTHEST if source.left is None else min(source.left, FARTHEST)
+        for ahead in range(farthest):
+            if self._new(source, ahead):
+                return ahead
+            if time.monotonic() > until:
+                return None
+        return None
+
+    def _new(self, source: Source, ahead: int) -> bool:
+        outcomes = self._evaluated(source, ahead)
+        return any(
+            outcome is not None and outcome not in self._outcomes[number]
+            for number, outcome in outcomes
+        )
+
+    def _note(self, source: Source, ahead: int) -> None:
+        for number, outcome in self._evaluated(source, ahead):
+            if outcome is not None:
+                self._outcomes[number].add(outcome)
+
+    def _evaluated(self, source: Source, ahead: int) -> Iterator[tuple[int, bool | None]]:
+        part = "first" if self._kind == "first" else "whole"
+        for number, test in enumerate(self._tests):
+            try:
+                yield number, bool(test(source.value(ahead, part), ahead))
+            except Exception:
+                yield number, None
+
+    def holds(self, ahead: int) -> bool:
+        """Whether the test of a ``while`` loop, its first, would hold after so many iterations."""
+        try:
+            return bool(self._tests[0](UNKNOWN, ahead))
+        except Exception:
+            return False
+
+    @property
+    def kind(self) -> str:
+        """``whole`` and ``first`` of ``for`` loops; ``tested``, ``endless`` and ``while``."""
+        return self._kind
+
+    def _check_time(self) -> None:
+        if self._runtime.used > 1:
+            raise OutOfTime
+
+    def _tell(self, source: Source) -> None:
+        """Records that iterations are left out."""
+        total = None if source.left is None else self._taken + source.left
+        self._runtime.shorten(self._path, self.line, total, work=self._is_work())
+
+
+class _Coming(Source):
+    """The coming iterations of a ``while`` loop: as many as its test, if it can be told, lets run."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self.endless = loop.kind == "endless"
+
+    @property
+    def left(self) -> int | None:
+        return _reach(self._loop.holds) if self._loop.kind == "tested" else None
+
+
+def _reach(holds: Callable[[int], bool]) -> int | None:
+    """For how many iterations a test holds; None where no end is in sight."""
+    far = 1
+    while holds(far):
+        far *= 2
+        if far > 1 << 40:
+            return None
+    low = far // 2
+    while low + 1 < far:
+        middle = (low + far) // 2
+        low, far = (middle, far) if holds(middle) else (low, middle)
+    return low + 1

@@ -1,0 +1,193 @@
+"""Which parts of a job were run, told by what of torch and the standard library it calls.
+
+The phase of the taxonomy that a part belongs to depends on where it runs: in a loop that trains,
+before it or after it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from types import FrameType, ModuleType
+from typing import Any
+
+from epochzero.check.dryrun.child.emit import Records
+from epochzero.check.dryrun.child.frames import Roots
+from epochzero.check.dryrun.child.loops import Loop, Runtime
+
+__all__ = ["Phases"]
+
+_CONSTRUCTING = frozenset({"__init__", "_initial_step"})
+
+
+class Phases:
+    """Watches the job and records each part when it is first run.
+
+    Args:
+        records: where to write.
+        runtime: of the loops; what counts as work is told to it.
+        roots: of the user's code.
+        real: whether values of tensors mean something.
+    """
+
+    def __init__(self, records: Records, runtime: Runtime, roots: Roots, *, real: bool) -> None:
+        self._records = records
+        self._runtime = runtime
+        self._roots = roots
+        self._real = real
+        self._reached: set[tuple[str, str, int]] = set()
+        self._opened = self._called = False
+
+    def reach(self, part: str) -> None:
+        """A part of the job is run; recorded once for each line of the user's."""
+        path, line = self._roots.place()
+        if (part, path, line) not in self._reached:
+            self._reached.add((part, path, line))
+            phase = self.of(_stack(sys._getframe(1)))
+            self._records.emit("reached", how=part, phase=phase, path=path, line=line)
+
+    def of(self, frames: Iterable[tuple[FrameType, int]]) -> str:
+        """The phase of the taxonomy in which code with these frames runs."""
+        if any(
+            _is_trainer(frame) or any(loop.trains for loop in _loops(frame, line))
+            for frame, line in frames
+        ):
+            return "training"
+        if self._runtime.steps:
+            return "evaluation"
+        if self._called:
+            return "training"
+        return "preprocessing" if self._opened else "initialization"
+
+    # -- What is watched -----------------------------------------------------------------------
+
+    def arguments(self) -> None:
+        """The command line is read."""
+        parser = argparse.ArgumentParser
+        parser.parse_args = self._telling(parser.parse_args, "arguments")  # type: ignore[method-assign]
+
+    def torch(self, torch: ModuleType) -> None:
+        """Everything of torch that a training job calls."""
+        modules = torch.nn.modules.module
+        modules.register_module_forward_pre_hook(self._enter)
+        modules.register_module_forward_hook(self._leave, always_call=True)
+        import_module("torch.optim.optimizer").register_optimizer_step_post_hook(self._stepped)
+        torch.autograd.backward = self._checking(torch.autograd.backward)
+        for owner, name, part in (
+            (torch, "save", "save"),
+            (torch, "load", "load"),
+            (torch.nn.Module, "load_state_dict", "load"),
+            (torch.jit, "save", "export"),
+            (torch.jit, "trace", "export"),
+            (torch.jit, "script", "export"),
+        ):
+            setattr(owner, name, self._telling(getattr(owner, name), part))
+        for scheduler in vars(torch.optim.lr_scheduler).values():
+            self._schedulers(scheduler)
+        self._loaders(torch.utils.data)
+
+    def _schedulers(self, kind: Any) -> None:
+        if isinstance(kind, type) and "step" in vars(kind):
+            stepping: Any = kind
+            stepping.step = self._scheduled(stepping.step)
+
+    def _loaders(self, data: Any) -> None:
+        loader, iterator = data.DataLoader, data.dataloader._BaseDataLoaderIter
+        begin, draw = loader.__iter__, iterator.__next__
+
+        @functools.wraps(begin)
+        def in_this_process(loader: Any) -> Any:
+            if loader.num_workers:
+                self.assume(f"num_workers={loader.num_workers} read as 0")
+                loader.num_workers, loader.timeout = 0, 0
+            return begin(loader)
+
+        @functools.wraps(draw)
+        def drawn(batches: Any) -> Any:
+            self._opened = True
+            self.reach("data")
+            batch = draw(batches)
+            self._runtime.work += 1
+            return batch
+
+        loader.__iter__, iterator.__next__ = in_this_process, drawn
+
+    def assume(self, what: str) -> None:
+        """Something is otherwise than on the platform."""
+        path, line = self._roots.place()
+        self._records.emit("assumed", what=what, path=path, line=line, count=1)
+
+    def _enter(self, module: Any, _inputs: Any) -> None:
+        if not self._runtime.depth:
+            self._called |= module.training
+            self.reach("forward" if module.training else "validation")
+        self._runtime.depth += 1
+        self._runtime.work += 1
+
+    def _leave(self, _module: Any, _inputs: Any, _output: Any) -> None:
+        self._runtime.depth -= 1
+
+    def _stepped(self, _optimizer: Any, _inputs: Any, _options: Any) -> None:
+        self._runtime.steps += 1
+        self._runtime.work += 1
+        self.reach("optimizer step")
+
+    def _telling(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def telling(*arguments: Any, **options: Any) -> Any:
+            self.reach(part)
+            return function(*arguments, **options)
+
+        return telling
+
+    def _checking(self, backward: Callable[..., Any]) -> Callable[..., Any]:
+        """Backward, which a loss that is no number reaches unseen."""
+
+        @functools.wraps(backward)
+        def checking(tensors: Any, *arguments: Any, **options: Any) -> Any:
+            self.reach("backward")
+            # An infinite loss is what a gradient scaler looks for.
+            if self._real and _is_nan(tensors):
+                path, line = self._roots.place()
+                self._records.emit("nan", path=path, line=line)
+            return backward(tensors, *arguments, **options)
+
+        return checking
+
+    def _scheduled(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        """A scheduler's step, which its constructor calls as well."""
+
+        @functools.wraps(step)
+        def scheduled(*arguments: Any, **options: Any) -> Any:
+            if sys._getframe(1).f_code.co_name not in _CONSTRUCTING:
+                self.reach("schedule")
+            return step(*arguments, **options)
+
+        return scheduled
+
+
+def _stack(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
+    while frame is not None:
+        yield frame, frame.f_lineno
+        frame = frame.f_back
+
+
+def _is_trainer(frame: FrameType) -> bool:
+    """Whether a library's trainer is at work: Lightning's, that of Transformers, that of Keras."""
+    code = frame.f_code
+    return code.co_name in ("fit", "train") and code.co_filename.endswith("trainer.py")
+
+
+def _is_nan(tensor: Any) -> bool:
+    return getattr(tensor, "numel", int)() == 1 and math.isnan(float(tensor.detach()))
+
+
+def _loops(frame: FrameType, line: int) -> Iterator[Loop]:
+    """The limiters of the loops that a line of a frame is in."""
+    for value in list(frame.f_locals.values()):
+        if isinstance(value, Loop) and value.line <= line <= value.end:
+            yield value

@@ -1,0 +1,279 @@
+"""Gives each loop of a user's module a limiter, and leaves everything else as it was written.
+
+    for epoch in range(epochs):                __l__ = __epochzero__.loop(line, end, "whole", tests)
+        train(epoch)                  ->       for epoch in __l__.over(range(epochs)):
+        step += 1                                  if __l__.skipped: step += 1 * __l__.skipped
+        if epoch % 10 == 0: save()                 ...
+
+The tests in a loop's body that depend on its variable, or on a counter that it advances, become
+functions of the coming value, so that the limiter (`loops`) can tell which iterations matter. All
+nodes keep the user's lines.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import TypeVar
+
+__all__ = ["RUNTIME", "rewritten"]
+
+RUNTIME = "__epochzero__"
+_SKIPS = "__skips__"
+_PURE_CALLS = frozenset({"abs", "int", "len", "max", "min", "round"})
+_PURE = (
+    ast.Attribute, ast.BinOp, ast.BoolOp, ast.Compare, ast.Constant, ast.Name, ast.Subscript,
+    ast.UnaryOp, ast.boolop, ast.cmpop, ast.expr_context, ast.operator, ast.unaryop,
+)  # fmt: skip
+_SCOPES = (ast.AsyncFunctionDef, ast.ClassDef, ast.FunctionDef, ast.Lambda)
+_DEEPEST = 4
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
+def rewritten(tree: ast.Module) -> ast.Module:
+    """The module with its loops limited."""
+    module: ast.Module = _Rewriter().visit(tree)
+    return ast.fix_missing_locations(module)
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self._loops = 0
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Only the functions in it: what a loop in its body binds would become an attribute."""
+        for function in node.body:
+            if isinstance(function, _SCOPES):
+                self.visit(function)
+        return node
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        """``for`` runs over what the limiter lets through."""
+        if _yields(node):
+            return [self._deeper(node)]
+        first = isinstance(node.target, (ast.Tuple, ast.List)) and bool(node.target.elts)
+        variable = node.target.elts[0] if first else node.target  # type: ignore[attr-defined]
+        name = variable.id if isinstance(variable, ast.Name) else ""
+        limiter, head = self._head(node, name, "first" if first else "whole", _tests(node, name))
+        self._deeper(node)
+        node.iter = _call(limiter, "over", [_enumerated(node.iter)])
+        return _located([head, node], node)
+
+    def visit_While(self, node: ast.While) -> list[ast.stmt]:
+        """``while`` goes on as long as the limiter and the user's test do."""
+        if _yields(node):
+            return [self._deeper(node)]
+        endless = isinstance(node.test, ast.Constant)
+        own = [] if endless or not _pure(node.test) else [node.test]
+        kind = "endless" if endless else "tested" if own else "while"
+        limiter, head = self._head(node, "", kind, [*own, *_tests(node, "")])
+        self._deeper(node)
+        node.test = ast.BoolOp(ast.And(), [_call(limiter, "goes_on", []), node.test])
+        return _located([head, node], node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        """A comprehension over batches is shortened too."""
+        self.generic_visit(node)
+        if not node.is_async:
+            line = ast.Constant(node.iter.lineno)
+            end = ast.Constant(node.iter.end_lineno)
+            arguments = [line, end, ast.Constant("whole"), ast.Tuple([], ast.Load())]
+            loop = _call(RUNTIME, "loop", [ast.Name("__file__", ast.Load()), *arguments])
+            method = ast.Attribute(loop, "over", ast.Load())
+            node.iter = _at(ast.Call(method, [_enumerated(node.iter)], []), node.iter)
+        return node
+
+    def _deeper(self, node: ast.For | ast.While) -> ast.For | ast.While:
+        self.generic_visit(node)
+        return node
+
+    def _head(
+        self, node: ast.For | ast.While, name: str, kind: str, tests: list[ast.expr]
+    ) -> tuple[str, ast.stmt]:
+        """Name and making of a limiter; the body begins by advancing the counters over what it skips."""
+        self._loops += 1
+        limiter = f"__epochzero_{self._loops}__"
+        counters = _counters(node)
+        functions = [_function(test, name, counters) for test in tests]
+        arguments = [
+            ast.Name("__file__", ast.Load()),
+            ast.Constant(node.lineno),
+            ast.Constant(node.end_lineno),
+            ast.Constant(kind),
+            ast.Tuple(functions, ast.Load()),
+        ]
+        made = ast.Assign([ast.Name(limiter, ast.Store())], _call(RUNTIME, "loop", arguments))
+        if counters:
+            skipped = ast.Attribute(ast.Name(limiter, ast.Load()), "skipped", ast.Load())
+            advances: list[ast.stmt] = [_advance(counter, skipped) for counter in counters]
+            node.body.insert(0, _at(ast.If(deepcopy(skipped), advances, []), node))
+        return limiter, made
+
+
+def _advance(counter: ast.AugAssign, skipped: ast.expr) -> ast.stmt:
+    by = ast.BinOp(deepcopy(counter.value), ast.Mult(), deepcopy(skipped))
+    return ast.AugAssign(deepcopy(counter.target), counter.op, by)
+
+
+# -- What of a loop's body decides which iterations matter -------------------------------------
+
+
+def _tests(node: ast.For | ast.While, name: str) -> list[ast.expr]:
+    """Tests in the body that depend on the loop's variable or on a counter."""
+    derived = _derived(node)
+    counted = {ast.unparse(counter.target) for counter in _counters(node)} | ({name} - {""})
+    found = []
+    for inner in _inside(node):
+        if isinstance(inner, (ast.If, ast.IfExp)):
+            test = _inlined(inner.test, derived, _DEEPEST)
+            found += [part for part in _pure_parts(test) if _mentions(part, counted)]
+    return found
+
+
+def _inside(node: ast.For | ast.While) -> Iterator[ast.AST]:
+    """The nodes of a loop's body, without those of functions defined there."""
+    waiting: list[ast.AST] = list(node.body)
+    while waiting:
+        inner = waiting.pop()
+        if not isinstance(inner, _SCOPES):
+            yield inner
+            waiting += ast.iter_child_nodes(inner)
+
+
+def _yields(node: ast.For | ast.While) -> bool:
+    """Whether the loop feeds a consumer, which decides how long it runs."""
+    return any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in _inside(node))
+
+
+def _counters(node: ast.For | ast.While) -> list[ast.AugAssign]:
+    """What each iteration surely advances by a constant: ``step += 1``."""
+    return [
+        inner
+        for inner in node.body
+        if isinstance(inner, ast.AugAssign)
+        and isinstance(inner.op, (ast.Add, ast.Sub))
+        and isinstance(inner.value, ast.Constant)
+        and isinstance(inner.value.value, int)
+        and isinstance(inner.target, (ast.Name, ast.Attribute))
+        and _pure(inner.target)
+    ]
+
+
+def _derived(node: ast.For | ast.While) -> dict[str, ast.expr]:
+    """Names that the body gives one value, which can be told from others."""
+    values: dict[str, list[ast.expr]] = {}
+    for inner in _inside(node):
+        if isinstance(inner, ast.Assign):
+            for target in inner.targets:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        values.setdefault(name.id, []).append(inner.value)
+        elif isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
+            values.setdefault(inner.target.id, []).extend([inner.value, inner.value])
+    return {name: given[0] for name, given in values.items() if len(given) == 1 and _pure(given[0])}
+
+
+def _inlined(test: ast.expr, derived: dict[str, ast.expr], depth: int) -> ast.expr:
+    class Inline(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            if depth and node.id in derived:
+                return _inlined(derived[node.id], derived, depth - 1)
+            return node
+
+    return Inline().visit(deepcopy(test))  # type: ignore[no-any-return]
+
+
+def _pure(node: ast.expr) -> bool:
+    """Whether evaluating it again changes nothing."""
+    return all(
+        isinstance(inner, _PURE)
+        or (
+            isinstance(inner, ast.Call)
+            and isinstance(inner.func, ast.Name)
+            and inner.func.id in _PURE_CALLS
+            and not inner.keywords
+        )
+        for inner in ast.walk(node)
+    )
+
+
+def _pure_parts(test: ast.expr) -> list[ast.expr]:
+    """The test, or what of it can be evaluated: of ``rank() == 0 and epoch % 5 == 0`` the second."""
+    if _pure(test):
+        return [test]
+    if isinstance(test, ast.BoolOp):
+        return [part for value in test.values for part in _pure_parts(value)]
+    if isinstance(test, ast.UnaryOp):
+        return _pure_parts(test.operand)
+    return []
+
+
+def _mentions(test: ast.expr, texts: set[str]) -> bool:
+    return any(
+        ast.unparse(inner) in texts
+        for inner in ast.walk(test)
+        if isinstance(inner, (ast.Name, ast.Attribute))
+    )
+
+
+def _function(test: ast.expr, name: str, counters: list[ast.AugAssign]) -> ast.expr:
+    """The test as a function of the loop's coming value and of how many iterations are skipped."""
+
+    class Ahead(ast.NodeTransformer):
+        def generic_visit(self, node: ast.AST) -> ast.AST:
+            for counter in counters:
+                if isinstance(node, ast.expr) and ast.unparse(node) == ast.unparse(counter.target):
+                    return _ahead(node, counter, test.lineno)
+            return super().generic_visit(node)
+
+    names = [ast.arg(name or "__value__"), ast.arg(_SKIPS)]
+    arguments = ast.arguments(
+        posonlyargs=[], args=names, kwonlyargs=[], kw_defaults=[], defaults=[]
+    )
+    return _at(ast.Lambda(arguments, Ahead().visit(deepcopy(test))), test)
+
+
+def _ahead(node: ast.expr, counter: ast.AugAssign, line: int) -> ast.expr:
+    """A counter as it will be: further by the skipped iterations, and by this one's own advance."""
+    skips: ast.expr = ast.Name(_SKIPS, ast.Load())
+    if counter.lineno < line:
+        skips = ast.BinOp(skips, ast.Add(), ast.Constant(1))
+    return ast.BinOp(node, counter.op, ast.BinOp(deepcopy(counter.value), ast.Mult(), skips))
+
+
+# -- Syntax ------------------------------------------------------------------------------------
+
+
+def _enumerated(iterable: ast.expr) -> ast.expr:
+    """``enumerate(...)`` in it made such that its numbers can be advanced."""
+
+    class Enumerate(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            self.generic_visit(node)
+            if isinstance(node.func, ast.Name) and node.func.id == "enumerate":
+                runtime = ast.Name(RUNTIME, ast.Load())
+                node.args.insert(0, node.func)
+                node.func = _at(ast.Attribute(runtime, "enumerated", ast.Load()), node)
+            return node
+
+    return Enumerate().visit(iterable)  # type: ignore[no-any-return]
+
+
+def _call(name: str, method: str, arguments: list[ast.expr]) -> ast.expr:
+    return ast.Call(ast.Attribute(ast.Name(name, ast.Load()), method, ast.Load()), arguments, [])
+
+
+def _at(node: _Node, where: ast.AST) -> _Node:
+    """The node, and what is new in it, at the user's line."""
+    for inner in ast.walk(node):
+        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, where)
+    return node
+
+
+def _located(statements: list[ast.stmt], where: ast.stmt) -> list[ast.stmt]:
+    for statement in statements:
+        _at(statement, where)
+    return statements

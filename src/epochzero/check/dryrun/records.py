@@ -1,0 +1,159 @@
+"""What the child wrote, as typed records. It is the job's own process: nothing of it is trusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+__all__ = [
+    "Assumed",
+    "Ended",
+    "Frame",
+    "NaN",
+    "Raised",
+    "Reached",
+    "Record",
+    "Shortened",
+    "Site",
+    "Started",
+    "read",
+]
+
+MOST_RECORDS = 10_000
+LONGEST_TEXT = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The child is about to run the script."""
+
+    python: str = ""
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A part of a job stands at these lines of the user's source."""
+
+    path: str = ""
+    part: str = ""
+    line: int = 0
+    end: int = 0
+    function: str = ""
+    condition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A part was run by a line of the user's."""
+
+    how: str = ""
+    phase: str = ""
+    path: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """A loop left iterations out; ``total`` is how many it has, 0 where that is not known."""
+
+    path: str = ""
+    line: int = 0
+    total: int = 0
+    work: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """Something is otherwise than on the platform."""
+
+    what: str = ""
+    path: str = ""
+    line: int = 0
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NaN:
+    """A loss is NaN when backward is called."""
+
+    path: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame of the error that ended the script."""
+
+    path: str = ""
+    line: int = 0
+    function: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The error that ended the script.
+
+    Attributes:
+        certain: whether no loop that was shortened before can be its cause.
+        frames: outermost first.
+        layer: the module that was being called, where that is known.
+    """
+
+    type: str = ""
+    message: str = ""
+    phase: str = ""
+    certain: bool = False
+    frames: tuple[Frame, ...] = ()
+    layer: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The script ended without an error."""
+
+    status: int = 0
+    why: str = ""
+
+
+Record = Started | Site | Reached | Shortened | Assumed | NaN | Raised | Ended
+_KINDS: Mapping[str, type[Record]] = {
+    "started": Started,
+    "site": Site,
+    "reached": Reached,
+    "shortened": Shortened,
+    "assumed": Assumed,
+    "nan": NaN,
+    "raised": Raised,
+    "ended": Ended,
+}
+
+
+def read(lines: Iterable[bytes]) -> Iterator[Record]:
+    """The records among lines; what is none, or of a kind that is not known, is left out."""
+    for _, line in zip(range(MOST_RECORDS), lines, strict=False):
+        try:
+            said = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        kind = _KINDS.get(str(said.get("kind"))) if isinstance(said, dict) else None
+        if kind is not None:
+            yield kind(**_fitting(kind, said))
+
+
+def _fitting(kind: type[Record] | type[Frame], said: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are of the type that they should have."""
+    found: dict[str, Any] = {}
+    for field in fields(kind):
+        value = said.get(field.name)
+        if field.name == "frames" and isinstance(value, list):
+            frames = [frame for frame in value if isinstance(frame, dict)]
+            found["frames"] = tuple(Frame(**_fitting(Frame, frame)) for frame in frames)
+        elif field.name == "layer":
+            found["layer"] = value if isinstance(value, dict) else None
+        elif type(value) is type(field.default):
+            found[field.name] = value[:LONGEST_TEXT] if isinstance(value, str) else value
+    return found

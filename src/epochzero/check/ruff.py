@@ -1,0 +1,133 @@
+"""What the analyser ruff says of Python source: names that nothing defines, formats that do not fit.
+
+It runs as a child process, over copies that hold the very text that check has read. No settings, no
+variables and no comments of the job reach it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruff import find_ruff_bin
+
+from epochzero.check.program.model import Module
+from epochzero.check.rules.base import CannotTell
+
+__all__ = ["CODES", "Message", "messages"]
+
+CODES = {
+    "F404": r"from __future__",
+    "F406": r"import \*",
+    "F407": r"feature `(.+)`",
+    "F501": r"invalid format string: (.+)",
+    "F502": r"expected mapping",
+    "F505": r"placeholder\(s\): (.+)",
+    "F506": r"mixed positional and named",
+    "F507": r"(\d+) placeholder\(s\) but (\d+) substitution",
+    "F509": r"format character `?'?(.+?)'?`?$",
+    "F521": r"invalid format string: (.+)",
+    "F524": r"placeholder\(s\): (.+)",
+    "F525": r"mixes automatic and manual",
+    "F622": r"starred expressions",
+    "F701": r"outside loop",
+    "F702": r"not properly in loop",
+    "F704": r"`(\w+)` statement",
+    "F706": r"outside of a function",
+    "F707": r"not the last exception handler",
+    "F821": r"Undefined name `(.+?)`",
+    "F823": r"Local variable `(.+?)`",
+}
+"""The rules that surely end in an exception, and how each names its values."""
+LONGEST_S = 20.0
+_FIRST_PYTHON, _LAST_PYTHON = (3, 7), (3, 14)
+"""Of those that ruff knows by name."""
+# Only ruff sees the copies' names, and by these a package's own module cannot be told.
+_BUILTINS = ("__path__",)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of ruff.
+
+    Attributes:
+        code: of its rule, such as ``F821``.
+        values: that it names.
+        module: in which it is.
+        line: from 1.
+        column: from 0, in bytes, as ``ast`` counts.
+    """
+
+    code: str
+    values: tuple[str, ...]
+    module: Module
+    line: int
+    column: int
+
+
+def messages(modules: Sequence[Module], python: tuple[int, ...] | None) -> list[Message]:
+    """What ruff says of modules, read as source for a version of Python (None: this one).
+
+    Raises:
+        CannotTell: ruff is not there or does not run, or its answer cannot be read.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix="epochzero-") as name:
+            folder = Path(name)
+            for number, module in enumerate(modules):
+                (folder / f"{number}.py").write_bytes(module.text.encode("utf-8", "replace"))
+            said = json.loads(_run(folder, python or sys.version_info[:2]))
+            return [_message(one, modules) for one in said if one["code"] in CODES]
+    except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise CannotTell(f"the analyser ruff cannot be asked: {reason}") from error
+
+
+def _run(folder: Path, python: tuple[int, ...]) -> bytes:
+    version = min(max(python[:2], _FIRST_PYTHON), _LAST_PYTHON)
+    command = [
+        find_ruff_bin(),
+        "check",
+        "--isolated",
+        "--no-cache",
+        "--ignore-noqa",
+        "--no-respect-gitignore",
+        "--quiet",
+        "--exit-zero",
+        "--output-format=json",
+        f"--target-version=py{version[0]}{version[1]}",
+        f"--select={','.join(CODES)}",
+        f"--config=builtins = {json.dumps(_BUILTINS)}",
+        ".",
+    ]
+    # Variables such as RUFF_OUTPUT_FILE would be read as options.
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=LONGEST_S,
+    )
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip() or f"status {done.returncode}"
+        raise ValueError(said)
+    return done.stdout
+
+
+def _message(said: dict[str, Any], modules: Sequence[Module]) -> Message:
+    code = said["code"]
+    found = re.search(CODES[code], said["message"])
+    if found is None:
+        raise ValueError(f"{code} says {said['message']!r}")
+    module = modules[int(Path(said["filename"]).stem)]
+    line, character = said["location"]["row"], said["location"]["column"]
+    before = module.lines[line - 1][: character - 1]
+    return Message(code, found.groups(), module, line, len(before.encode("utf-8", "replace")))

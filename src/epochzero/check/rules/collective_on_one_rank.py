@@ -1,0 +1,136 @@
+"""A collective operation that only one rank comes to: it waits for the others, which never come."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.code import Code, code_of
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.program.ranks import is_first_rank
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.world import world_size
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_COLLECTIVES = frozenset(
+    f"torch.distributed.{name}"
+    for name in (
+        "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
+        "barrier", "broadcast", "broadcast_object_list", "gather", "gather_object", "monitored_barrier",
+        "new_group", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter",
+        "scatter_object_list",
+    )
+)  # fmt: skip
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    world = world_size(program.job)
+    if world == 1:
+        return
+    reach = Reach.of(program)
+    for module in program.modules.values():
+        for node, name in _alone(code_of(module)):
+            at = reach.at(module, node)
+            if at is not None:
+                yield finding_at(
+                    at,
+                    RULE.id,
+                    RULE.category,
+                    severity="error" if world is not None else "warning",
+                    message=f"Only rank 0 calls {name}, which returns when all ranks have called it.",
+                    consequence="The job hangs until the timeout: Watchdog caught collective operation "
+                    "timeout",
+                    fix=f"Call {name} on all ranks: move it out of the condition.",
+                )
+
+
+def _alone(code: Code) -> Iterator[tuple[ast.Call, str]]:
+    """Collectives under ``if rank == 0`` that no other branch of the function calls, too."""
+    calls = [
+        (node, name)
+        for node in code.of(ast.Call)
+        if (name := code.imported_name(node.func)) in _COLLECTIVES and not _of_group(node)
+    ]
+    for node, name in calls:
+        branch = _first_rank_branch(code, node)
+        if branch is None:
+            continue
+        function = code.function(node)
+        others = [
+            other
+            for other, called in calls
+            if called == name
+            and other is not node
+            and code.function(other) is function
+            and _first_rank_branch(code, other) is not branch
+        ]
+        if not others:
+            yield node, name
+
+
+def _of_group(call: ast.Call) -> bool:
+    """Whether a collective may be of a group that rank 0 is alone in."""
+    return any(keyword.arg == "group" for keyword in call.keywords)
+
+
+def _first_rank_branch(code: Code, node: ast.AST) -> ast.If | None:
+    """The ``if`` in the same function that only rank 0 enters, with the node in its body."""
+    inner = node
+    for outer in code.around(node):
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            return None
+        if isinstance(outer, ast.If) and inner in outer.body and _is_first(outer.test):
+            return outer
+        inner = outer
+    return None
+
+
+def _is_first(test: ast.expr) -> bool:
+    """Whether only the first process comes through a condition: it is asked for, alone or with more."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_is_first(one) for one in test.values)
+    # There is a first process on each node, and a single process has the local rank -1.
+    return is_first_rank(test) and "local" not in ast.unparse(test)
+
+
+_HEAD = "import torch\nimport torch.distributed as dist\n\ndist.init_process_group('gloo')\nrank = dist.get_rank()\n"
+_FOUR = ("torchrun", "--nproc_per_node=4", "train.py")
+
+
+def _case(text: str, line: int = 0, command: tuple[str, ...] = _FOUR) -> Case:
+    return Case({"train.py": _HEAD + text}, line=line, command=command)
+
+
+RULE = Rule(
+    id="collective-on-one-rank",
+    title="Only one rank comes to an operation that waits for all",
+    category="timeout",
+    why="A barrier or a reduction returns when every rank has called it. Within a condition that only "
+    "rank 0 meets, often around saving or evaluating, rank 0 waits until the timeout, and the GPUs of all "
+    "are held.",
+    fix="Call it on all ranks, and keep under the condition only what writes or prints.",
+    source="PyTorch documentation, torch.distributed, collective functions: must be called by all ranks "
+    "of the group",
+    check=_check,
+    catches=(
+        _case("if rank == 0:\n    torch.save({}, 'a.pt')\n    dist.barrier()\n", 8),
+        _case("def log(value):\n    if dist.get_rank() == 0:\n        dist.all_reduce(value)\n"
+              "        print(value)\n\n\nlog(torch.ones(1))\n", 8),
+        _case("for epoch in range(3):\n    if rank == 0 and epoch > 1:\n        if epoch:\n"
+              "            dist.broadcast(torch.ones(1), 0)\n", 9),
+        _case("if not rank:\n    dist.barrier()\n", 7),
+    ),
+    leaves=(
+        _case("if rank == 0:\n    torch.save({}, 'a.pt')\ndist.barrier()\n"),
+        _case("if rank == 0:\n    dist.broadcast(torch.ones(1), 0)\nelse:\n    dist.broadcast(torch.ones(1), 0)\n"),
+        _case("if rank != 0:\n    dist.barrier()\nprint('prepares')\nif rank == 0:\n    dist.barrier()\n"),
+        _case("if rank == 0:\n    dist.barrier(group=dist.new_group([0]))\n".replace("dist.new_group([0])", "None")),
+        _case("if rank == 0:\n    dist.barrier()\n", command=("torchrun", "--nproc_per_node=1", "train.py")),
+        _case("if dist.get_world_size() > 1:\n    dist.barrier()\n"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,80 @@
+"""The program raises an exception itself, where it surely comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import failure, failures
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_CATEGORIES: Mapping[str, str] = {
+    "AttributeError": "attribute_not_found",
+    "FileNotFoundError": "path_not_found",
+    "ImportError": "library_not_found",
+    "ModuleNotFoundError": "library_not_found",
+    "NotADirectoryError": "path_not_found",
+    "NotImplementedError": "not_implemented",
+    "PermissionError": "permission_denied",
+    "TypeError": "type_mismatch",
+}
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    for failed in failures(program, "abstract", "raised"):
+        is_abstract = failed.kind == "abstract"
+        if not failed.at.certain:
+            continue
+        yield failure(
+            failed,
+            RULE.id,
+            "not_implemented" if is_abstract else _CATEGORIES.get(failed.error, RULE.category),
+            message=failed.message + "."
+            if is_abstract
+            else f"With these arguments the program comes here and gives up: {failed.at.place.code}",
+            fix="Implement the method in the class."
+            if is_abstract
+            else "Give it what it supports, or implement what is asked for.",
+        )
+
+
+_BUILD = (
+    "import argparse\n\n\ndef build(name):\n    if name == 'sgd':\n        return 1\n"
+    "    raise ValueError(f'no optimizer {name}')\n\n\nparser = argparse.ArgumentParser()\n"
+    "parser.add_argument('--optimizer', default='sgd')\nbuild(parser.parse_args().optimizer)\n"
+)
+_BASE = (
+    "from abc import ABC, abstractmethod\n\n\nclass Task(ABC):\n    @abstractmethod\n"
+    "    def test(self):\n        pass\n\n\nclass Mine(Task):\n    def {}(self):\n        print(1)\n\n\n"
+    "Mine()\n"
+)
+
+RULE = Rule(
+    id="exception-raised",
+    title="The program comes to a point where it gives up",
+    category="illegal_argument",
+    why="A value that a program does not know, or a method that is still to be written, is refused "
+    "where it is first used: for the evaluation that is after the training.",
+    fix="Give it what it supports, or implement what is asked for.",
+    source="Zhang et al., ICSE 2020, Table 1, Illegal Argument and Not Implemented",
+    check=_check,
+    catches=(
+        Case({"train.py": _BUILD}, ("--optimizer", "adam"), line=7),
+        Case({"train.py": "class Base:\n    def test(self):\n        raise NotImplementedError\n\n\n"
+              "class Mine(Base):\n    pass\n\n\nMine().test()\n"}, line=3),
+        Case({"train.py": _BASE.format("tests")}, line=15),
+    ),
+    leaves=(
+        Case({"train.py": _BUILD}),
+        Case({"train.py": _BASE.format("test")}),
+        Case({"train.py": _BUILD.replace("build(parser", "try:\n    build(parser")
+              + "except ValueError:\n    pass\n"}, ("--optimizer", "adam")),
+        Case({"train.py": "import random\n\nif random.random() > 2:\n    raise ValueError('no')\n"}),
+        Case({"train.py": "for _ in range(3):\n    try:\n        open('data.txt')\n        break\n"
+              "    except OSError:\n        pass\nelse:\n    raise RuntimeError('no data')\n"}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,105 @@
+"""A GPU is named by a number that the job's GPUs do not reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.builds import moves_to_cuda
+from epochzero.check.findings import Finding
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.world import gpus_of_a_node, number
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
+             "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    seen = gpus_of_a_node(program.job, target)
+    chooses = any(one.name == "CUDA_VISIBLE_DEVICES" and one.stored for one in program.lookups)
+    if seen is None or not seen[0] or chooses:
+        return
+    reach = Reach.of(program)
+    for call in (*moves_to_cuda(program), *(c for c in program.calls if c.name in _PARALLEL)):
+        index = max(_indices(call), default=0)
+        if index >= seen[0] and not guarded(call.at, RuntimeError):
+            gpus = f"{seen[0]} GPU{'s' * (seen[0] != 1)}"
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity=reach.severity(call.at),
+                message=f"GPU {index} is used, and {seen[1]} {gpus}: the last is GPU {seen[0] - 1}.",
+                consequence="RuntimeError: CUDA error: invalid device ordinal",
+                fix="Name no number: 'cuda' is the GPU of the process; or ask for more GPUs.",
+            )
+
+
+def _indices(call: Called) -> Iterator[int]:
+    """The numbers of GPUs that a call uses."""
+    values: list[Value | None] = [call.keywords.get("device")]
+    if call.name.rpartition(".")[2] in ("to", "cuda", "set_device"):
+        values += call.arguments[:1]
+    elif call.name in _PARALLEL:
+        devices = argument(call, 1, "device_ids")
+        values = [*devices.values] if isinstance(devices, Items) else []
+    for value in values:
+        index = _index(value)
+        if index is not None:
+            yield index
+
+
+def _index(value: Value | None) -> int | None:
+    """The number of ``3``, ``"cuda:3"``, ``torch.device("cuda:3")`` and ``torch.device("cuda", 3)``."""
+    if isinstance(value, Instance) and value.made_by == "torch.device" and value.arguments:
+        return (
+            number(value.arguments[1]) if len(value.arguments) > 1 else _index(value.arguments[0])
+        )
+    if isinstance(value, Constant) and isinstance(value.value, str):
+        device, _, index = value.value.partition(":")
+        return int(index) if device == "cuda" and index.isdecimal() else None
+    return number(value)
+
+
+_HEAD = "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"
+_TWO = 'gpus = "2 x H100"\n'
+
+RULE = Rule(
+    id="gpu-index",
+    title="A GPU is named by a number that is not there",
+    category="gpu_fault",
+    why="A number of a GPU is written down on a workstation where GPU 0 was taken. A job that gets two "
+    "GPUs sees them as 0 and 1, whichever they are.",
+    fix="Use 'cuda', and let the scheduler or CUDA_VISIBLE_DEVICES choose.",
+    source="PyTorch documentation, CUDA semantics; CUDA C++ Programming Guide, Device enumeration",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}model.to('cuda:3')\n"}, target=_TWO, line=4),
+        Case({"train.py": f"{_HEAD}model.cuda(2)\n"}, target=_TWO, line=4),
+        Case({"train.py": f"{_HEAD}device = torch.device('cuda:1')\n\n\ndef main():\n    model.to(device)\n\n\nmain()\n"},
+             command=("env", "CUDA_VISIBLE_DEVICES=2", "python", "train.py"), line=8),
+        Case({"train.py": f"{_HEAD}model = torch.nn.DataParallel(model, device_ids=[0, 1, 2, 3])\n"},
+             target=_TWO, line=4),
+        Case({"train.py": "import torch\n\ntorch.cuda.set_device(4)\n", "run.sh": "#!/bin/bash\n"
+              "#SBATCH --gres=gpu:4\npython train.py\n"}, command=("sbatch", "run.sh"), line=3),
+        Case({"train.py": "import torch\n\nx = torch.zeros(2, device='cuda:2')\n"}, target=_TWO, line=3),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}model.to('cuda:1')\n"}, target=_TWO),
+        Case({"train.py": f"{_HEAD}model.to('cuda')\nmodel.cuda()\n"}, target=_TWO),
+        Case({"train.py": f"{_HEAD}model.to('cuda:3')\n"}),
+        Case({"train.py": f"{_HEAD}try:\n    model.cuda(7)\nexcept RuntimeError:\n    pass\n"}, target=_TWO),
+        Case({"train.py": f"{_HEAD}print(model(torch.rand(3, 2)).to(torch.float32), model.to('cpu'))\n"},
+             target=_TWO),
+        Case({"train.py": f"{_HEAD}model = torch.nn.DataParallel(model)\n"}, target=_TWO),
+        Case({"train.py": "import torch\n\nx = torch.zeros(32, device='cuda')\n"}, target=_TWO),
+    ),
+)  # fmt: skip

@@ -1,0 +1,116 @@
+"""Half precision without scaled gradients, or gradients that are clipped while they are scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.builds import device_named
+from epochzero.check.findings import Finding
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, External
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument, backward_calls, does_anywhere, has_framework_loop
+
+__all__ = ["RULE"]
+
+_CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    if has_framework_loop(program) or not any(one.at.loop for one in backward_calls(program)):
+        return
+    scales = does_anywhere(program, "scale") or any(
+        "GradScaler" in module.text for module in program.modules.values()
+    )
+    for call in program.calls:
+        if scales and call.name in _CLIPS and _is_scaled(program):
+            yield _finding(
+                call,
+                "The gradients are clipped while they are scaled: unscale_ is never called.",
+                "Clipping to 1 with a scale of 65536 leaves steps of nearly nothing: the loss does not fall",
+                "Call scaler.unscale_(optimizer) before clipping.",
+            )
+            return
+        if not scales and _is_half(call):
+            yield _finding(
+                call,
+                "The model is trained in float16, and no gradient is scaled.",
+                "Small gradients become zero, or the loss NaN",
+                "Scale the loss by torch.amp.GradScaler, or use dtype=torch.bfloat16.",
+            )
+            return
+
+
+def _is_scaled(program: Program) -> bool:
+    """Whether a scaler steps the optimizer, and is never told to give the gradients back before."""
+    steps = any(call.name.endswith("GradScaler().step") for call in program.calls)
+    return steps and not does_anywhere(program, "unscale_")
+
+
+def _is_half(call: Called) -> bool:
+    """Whether a call begins float16 on GPUs within a training loop."""
+    if call.name == "torch.cuda.amp.autocast":
+        kind = argument(call, 1, "dtype")
+        on = argument(call, 0, "enabled")
+    elif call.name in ("torch.autocast", "torch.amp.autocast"):
+        kind, on = argument(call, 1, "dtype"), call.keywords.get("enabled")
+        if device_named(argument(call, 0, "device_type")) != "cuda":
+            return False
+    else:
+        return False
+    enabled = on is None or (isinstance(on, Constant) and on.value is True)
+    return (
+        call.at.loop
+        and enabled
+        and kind in (None, External("torch.float16"), External("torch.half"))
+    )
+
+
+def _finding(call: Called, message: str, consequence: str, fix: str) -> Finding:
+    return finding_at(
+        call.at,
+        RULE.id,
+        RULE.category,
+        severity="warning",
+        message=message,
+        consequence=consequence,
+        fix=fix,
+    )
+
+
+_HEAD = (
+    "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n"
+    "optimizer = torch.optim.SGD(model.parameters(), lr=1)\nscaler = {}\nfor step in range(9):\n"
+    "    optimizer.zero_grad()\n    with torch.autocast('cuda'{}):\n        loss = model(torch.rand(4, 2)).sum()\n"
+)
+_SCALER = "torch.amp.GradScaler('cuda')"
+_CLIP = "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1)\n"
+_SCALED = _HEAD.format(_SCALER, "") + "    scaler.scale(loss).backward()\n"
+_END = "    scaler.step(optimizer)\n    scaler.update()\n"
+_PLAIN = "    loss.backward()\n    optimizer.step()\n"
+
+RULE = Rule(
+    id="gradient-scaling",
+    title="Gradients in half precision are not scaled, or are clipped while they are",
+    category="framework_api_misuse",
+    why="float16 has no number below 6e-8, and gradients are often smaller. A scaler makes them larger for the "
+    "way back; a limit for their norm has to wait until they are as small as before.",
+    fix="Use GradScaler with float16, and unscale_ before clipping.",
+    source="PyTorch documentation, Automatic mixed precision examples: typical training, gradient clipping",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_SCALED}{_CLIP}{_END}"}, line=11),
+        Case({"train.py": _HEAD.format("None", "") + _PLAIN}, line=8),
+        Case({"train.py": _HEAD.format("None", ", dtype=torch.float16") + _PLAIN}, line=8),
+    ),
+    leaves=(
+        Case({"train.py": f"{_SCALED}    scaler.unscale_(optimizer)\n{_CLIP}{_END}"}),
+        Case({"train.py": f"{_SCALED}{_END}"}),
+        Case({"train.py": _HEAD.format("None", ", dtype=torch.bfloat16") + _PLAIN}),
+        Case({"train.py": _HEAD.format("None", "").replace("'cuda'", "'cpu'") + _PLAIN}),
+        Case({"train.py": _HEAD.format("None", ", enabled=step > 99") + _PLAIN}),
+    ),
+)  # fmt: skip

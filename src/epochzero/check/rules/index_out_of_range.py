@@ -1,0 +1,54 @@
+"""An index that a list, tuple or text does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import failure, failures
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    for failed in failures(program, "index"):
+        yield failure(
+            failed,
+            RULE.id,
+            RULE.category,
+            message=f"There are fewer items than the index asks for: {failed.at.place.code}",
+            fix="Give the program what it reads here, or ask for the length first.",
+        )
+
+
+RULE = Rule(
+    id="index-out-of-range",
+    title="An item is read that a list or text does not have",
+    category="illegal_index",
+    why="Arguments of the command line, fields of a line and entries of a configuration are read by "
+    "number. Where there are fewer, the job ends there.",
+    fix="Give the program what it reads, or ask for the length first.",
+    source="Zhang et al., ICSE 2020, Table 1, Illegal Index",
+    check=_check,
+    catches=(
+        Case({"train.py": "import sys\n\nprint(sys.argv[2])\n"}, ("data",), line=3),
+        Case({"train.py": "splits = ('train', 'val')\n\n\ndef test(s):\n    print(s[2])\n\n\ntest(splits)\n"},
+             line=5),
+        Case({"train.py": "names = 'a,b'.split(',')\nprint(names[2])\n"}, line=2),
+    ),
+    leaves=(
+        Case({"train.py": "import sys\n\nprint(sys.argv[1], sys.argv[-1])\n"}, ("data",)),
+        Case({"train.py": "import sys\n\nprint(sys.argv[1] if len(sys.argv) > 1 else 'data')\n"}),
+        Case({"train.py": "import sys\n\ntry:\n    print(sys.argv[1])\nexcept IndexError:\n    print('none')\n"}),
+        Case({"train.py": "import glob\n\nfound = []\nfor name in glob.glob('*.pt'):\n    found.append(name)\n"
+              "    print(found[-1])\nprint(found[0])\n"}),
+        Case({"train.py": "names = ['a', 'b']\nprint(names[-1], names[0:5], names[1])\n"}),
+        Case({"train.py": "import sys\n\nprint(sys.argv[1])\n"}, ("x",)),
+        Case({"train.py": "losses = []\nfor step in range(99):\n    if step > 5:\n        print(losses[5])\n"
+              "    losses.append(step)\nprint(losses[98])\n"}),
+        Case({"train.py": "names = []\ntry:\n    print(names[0])\nexcept IndexError:\n    pass\n"}),
+    ),
+)  # fmt: skip

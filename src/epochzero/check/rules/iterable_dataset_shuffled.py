@@ -1,0 +1,97 @@
+"""A data loader is to shuffle or sample a data set that only streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.calls import own_bases
+from epochzero.check.code import code_of
+from epochzero.check.findings import Finding
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+_ITERABLE = ("torch.utils.data.IterableDataset", "torch.utils.data.dataset.IterableDataset")
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    for call in program.calls:
+        refused = _refused(call) if call.name == "torch.utils.data.DataLoader" else ""
+        data = argument(call, 0, "dataset")
+        if not refused or not isinstance(data, Instance) or guarded(call.at, ValueError):
+            continue
+        if data.own and _streams(program, data.made_by):
+            option = refused.partition("=")[0]
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity=Reach.of(program).severity(call.at),
+                message=f"{data.made_by.rpartition('.')[2]} is an IterableDataset, which has an order of "
+                f"its own; {refused} is given.",
+                consequence=f"ValueError: DataLoader with IterableDataset: expected unspecified {option} "
+                f"option, but got {refused}",
+                fix=f"Leave {option} out, and shuffle in __iter__ of the data set.",
+            )
+
+
+def _refused(call: Called) -> str:
+    """The argument that no iterable data set can have; empty when there is none."""
+    shuffle = argument(call, 2, "shuffle")
+    if isinstance(shuffle, Constant) and shuffle.value is True:
+        return "shuffle=True"
+    for position, name in ((3, "sampler"), (4, "batch_sampler")):
+        if isinstance(given := argument(call, position, name), Instance):
+            return f"{name}={given.made_by.rpartition('.')[2]}"
+    return ""
+
+
+def _streams(program: Program, name: str) -> bool:
+    """Whether a class of the job is surely an iterable data set."""
+    within, _, last = name.rpartition(".")
+    module = program.modules.get(within)
+    cls = code_of(module).classes.get(last) if module is not None else None
+    if module is None or cls is None:
+        return False
+    line = own_bases(program, module, cls) or [(module, cls)]
+    bases = {base for where, one in line for base in code_of(where).library_bases(one)}
+    return not bases.isdisjoint(_ITERABLE)
+
+
+_SET = (
+    "import torch\nfrom torch.utils.data import DataLoader, {}\n\n\nclass Lines({}):\n    def __iter__(self):\n"
+    "        return iter(range(9))\n\n    def __getitem__(self, at):\n        return at\n\n"
+    "    def __len__(self):\n        return 9\n\n\n"
+)
+_STREAM = _SET.format("IterableDataset", "IterableDataset")
+
+RULE = Rule(
+    id="iterable-dataset-shuffled",
+    title="A data set that streams is to be shuffled by its loader",
+    category="illegal_argument",
+    why="A loader can only shuffle or sample what it can index. Turned into a stream because it grew too "
+    "large, a data set keeps the loader's arguments of before.",
+    fix="Leave shuffle and sampler out, and shuffle within the data set.",
+    source="PyTorch documentation, torch.utils.data, Iterable-style datasets: sampler and shuffle do not "
+    "apply; DataLoader.__init__",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_STREAM}loader = DataLoader(Lines(), 4, shuffle=True)\n"}, line=16),
+        Case({"train.py": f"{_STREAM}order = torch.utils.data.SequentialSampler([1])\n"
+              "loader = DataLoader(Lines(), 4, sampler=order)\n"}, line=17),
+        Case({"train.py": f"{_STREAM}class Words(Lines):\n    pass\n\n\nloader = DataLoader(Words(), 4, True)\n"},
+             line=20),
+    ),
+    leaves=(
+        Case({"train.py": f"{_STREAM}loader = DataLoader(Lines(), 4)\n"}),
+        Case({"train.py": f"{_STREAM}loader = DataLoader(Lines(), 4, shuffle=False, sampler=None)\n"}),
+        Case({"train.py": _SET.format("Dataset", "Dataset") + "loader = DataLoader(Lines(), 4, shuffle=True)\n"}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,127 @@
+"""The number of the process on its node is asked of the command line, and the launcher puts it elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from packaging.version import InvalidVersion, Version
+
+from epochzero.check.findings import Finding, Place
+from epochzero.check.program.model import Program
+from epochzero.check.program.parsers.model import OptionSpec, ParserSpec
+from epochzero.check.program.values import Constant
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_LAUNCH = "torch.distributed.launch"
+_TORCHRUN = ("torchrun", "torch.distributed.run")
+_OLD, _NEW = "--local_rank", "--local-rank"
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    job = program.job
+    parser = next((one.spec for one in program.parsed if one.spec.kind == "argparse"), None)
+    if parser is None:
+        return
+    option = next((one for one in parser.options if {_OLD, _NEW}.intersection(one.flags)), None)
+    if _LAUNCH in job.launchers and "use_env" not in job.command and "use-env" not in job.command:
+        yield from _refused(parser, option, _passed(target))
+    alone = job.processes_per_node == 1
+    if option is not None and not alone and any(one in job.launchers for one in _TORCHRUN):
+        yield from _not_given(program, option)
+
+
+def _passed(target: Target) -> tuple[str, ...]:
+    """What torch.distributed.launch adds to the command line: with a dash since PyTorch 2.0."""
+    torch = (target.distributions or {}).get("torch")
+    try:
+        return (_OLD, _NEW) if torch is None else (
+            (_NEW,) if Version(torch.version) >= Version("2.0") else (_OLD,)
+        )  # fmt: skip
+    except InvalidVersion:
+        return (_OLD, _NEW)
+
+
+def _refused(
+    parser: ParserSpec, option: OptionSpec | None, passed: tuple[str, ...]
+) -> Iterable[Finding]:
+    flags = () if option is None else option.flags
+    if set(passed).intersection(flags) or parser.known_only or not parser.complete:
+        return
+    yield _finding(
+        parser.place if option is None else option.place,
+        "error",
+        f"torch.distributed.launch adds {passed[-1]}, which the parser does not define.",
+        f"error: unrecognized arguments: {passed[-1]}=0",
+        f"Start the job with torchrun and read LOCAL_RANK, or define both {_OLD} and {_NEW}.",
+    )
+
+
+def _not_given(program: Program, option: OptionSpec) -> Iterable[Finding]:
+    value = program.options.get("local_rank")
+    reads = any("LOCAL_RANK" in module.text for module in program.modules.values())
+    if reads or not isinstance(value, Constant) or program.job.says(value.origin):
+        return
+    yield _finding(
+        option.place,
+        "warning",
+        f"torchrun gives no local rank as an argument: it is {value.value!r} in every process.",
+        "All processes of a node take the same GPU: out of memory, or NCCL finds a duplicate GPU",
+        "Read int(os.environ['LOCAL_RANK']).",
+    )
+
+
+def _finding(place: Place, severity: str, message: str, consequence: str, fix: str) -> Finding:
+    return Finding(
+        RULE.id,
+        "error" if severity == "error" else "warning",
+        RULE.category,
+        "initialization",
+        place,
+        message,
+        consequence,
+        fix,
+    )
+
+
+def _script(option: str, more: str = "") -> dict[str, str]:
+    return {
+        "train.py": "import argparse\nimport os\nimport torch\n\nparser = argparse.ArgumentParser()\n"
+        f"{option}args = parser.parse_args()\n{more}"
+    }
+
+
+_UNDERSCORE = "parser.add_argument('--local_rank', type=int, default=0)\n"
+_BOTH = "parser.add_argument('--local-rank', '--local_rank', type=int, default=0)\n"
+_USE = "torch.cuda.set_device(args.local_rank)\n"
+_LAUNCHED = ("python", "-m", "torch.distributed.launch", "--nproc_per_node=2", "train.py")
+_RUN = ("torchrun", "--nproc_per_node=2", "train.py")
+_TWO = 'distributions = { torch = "2.4.0" }\n'
+
+RULE = Rule(
+    id="local-rank-argument",
+    title="The local rank is asked of the command line, where the launcher does not put it",
+    category="illegal_argument",
+    why="torch.distributed.launch adds --local-rank to the arguments, and wrote it --local_rank before "
+    "PyTorch 2.0; torchrun adds none and sets LOCAL_RANK. A script that was written for one of them stops at "
+    "its parser with another, or trains on one GPU with all its processes.",
+    fix="Start with torchrun, and read LOCAL_RANK from the environment.",
+    source="PyTorch documentation, torchrun, Transitioning from torch.distributed.launch to torchrun",
+    check=_check,
+    catches=(
+        Case(_script(_UNDERSCORE, _USE), command=_LAUNCHED, target=_TWO, line=6),
+        Case(_script(""), command=_LAUNCHED, line=5),
+        Case(_script(_UNDERSCORE, _USE), command=_RUN, line=6),
+    ),
+    leaves=(
+        Case(_script(_BOTH, _USE), command=_LAUNCHED, target=_TWO),
+        Case(_script(_UNDERSCORE, _USE), command=_LAUNCHED),
+        Case(_script(_UNDERSCORE, _USE), command=_LAUNCHED, target='distributions = { torch = "1.13.1" }\n'),
+        Case(_script(""), command=(*_LAUNCHED[:3], "--use_env", *_LAUNCHED[3:])),
+        Case(_script(_UNDERSCORE, "args.local_rank = int(os.environ['LOCAL_RANK'])\n"), command=_RUN),
+        Case(_script("", "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n"), command=_RUN),
+        Case(_script(_UNDERSCORE, _USE)),
+    ),
+)  # fmt: skip

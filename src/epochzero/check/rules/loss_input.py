@@ -1,0 +1,91 @@
+"""A loss of probabilities is given scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Instance, Value
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+_BINARY, _LOGARITHMS = "probabilities", "logarithms of probabilities"
+_LOSSES: Mapping[str, str] = {
+    "torch.nn.BCELoss().__call__": _BINARY,
+    "torch.nn.functional.binary_cross_entropy": _BINARY,
+    "torch.nn.NLLLoss().__call__": _LOGARITHMS,
+    "torch.nn.functional.nll_loss": _LOGARITHMS,
+}
+_KEEPING = frozenset(["squeeze", "unsqueeze", "view", "reshape", "flatten", "float", "to"])
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    for call in program.calls:
+        wanted = _LOSSES.get(call.name)
+        if wanted is None or not _is_score(argument(call, 0, "input")):
+            continue
+        binary = wanted == _BINARY
+        if not binary or not guarded(call.at, RuntimeError):
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity=Reach.of(program).severity(call.at) if binary else "warning",
+                message=f"The loss takes {wanted}; it is given what a linear layer gives.",
+                consequence="RuntimeError: all elements of input should be between 0 and 1; on a GPU: CUDA "
+                "error: device-side assert triggered"
+                if binary
+                else "The loss is negative and falls without end; the model learns nothing",
+                fix="Use BCEWithLogitsLoss, or apply torch.sigmoid before."
+                if binary
+                else "Use CrossEntropyLoss, or apply log_softmax before.",
+            )
+
+
+def _is_score(value: Value | None) -> bool:
+    """Whether a value is what a linear layer gives, at most in another shape."""
+    if not isinstance(value, Instance):
+        return False
+    name = value.made_by
+    while name.rpartition(".")[2] in _KEEPING:
+        name = name.rpartition(".")[0].removesuffix("()")
+    return name.removesuffix("()") == "torch.nn.Linear().__call__"
+
+
+_HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\nlayer = nn.Linear(4, 1)\n"
+_DATA = "x, y = torch.rand(8, 4), torch.ones(8, 1)\n"
+_NET = (
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.fc = nn.Linear(4, 1)\n\n    def forward(self, x):\n        return {}\n\n\n"
+    "net, loss = Net(), nn.BCELoss()\nprint(loss(net(x), y))\n"
+)
+
+RULE = Rule(
+    id="loss-input",
+    title="A loss of probabilities is given scores",
+    category="framework_api_misuse",
+    why="BCELoss wants numbers between 0 and 1 and ends the job at the first that is not; NLLLoss wants "
+    "logarithms and goes on with anything. Both have a neighbor that takes scores.",
+    fix="Use BCEWithLogitsLoss or CrossEntropyLoss on scores.",
+    source="PyTorch documentation, torch.nn.BCELoss and torch.nn.NLLLoss, meaning of input",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}{_DATA}print(F.binary_cross_entropy(layer(x), y))\n"}, line=7),
+        Case({"train.py": _HEAD + _DATA + _NET.format("self.fc(x)")}, line=17),
+        Case({"train.py": _HEAD + _DATA + _NET.format("self.fc(x).squeeze(1)")}, line=17),
+        Case({"train.py": f"{_HEAD}{_DATA}loss = nn.NLLLoss()\nprint(loss(layer(x), y.long()))\n"}, line=8),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}{_DATA}print(F.binary_cross_entropy(torch.sigmoid(layer(x)), y))\n"}),
+        Case({"train.py": _HEAD + _DATA + _NET.format("self.fc(x).sigmoid()")}),
+        Case({"train.py": f"{_HEAD}{_DATA}print(F.binary_cross_entropy_with_logits(layer(x), y))\n"}),
+        Case({"train.py": f"{_HEAD}{_DATA}print(F.nll_loss(F.log_softmax(layer(x), 1), y.long()))\n"}),
+        Case({"train.py": f"{_HEAD}{_DATA}print(F.binary_cross_entropy(layer(x).clamp(0, 1), y))\n"}),
+    ),
+)  # fmt: skip

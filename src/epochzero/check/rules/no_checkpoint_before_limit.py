@@ -1,0 +1,68 @@
+"""A training with a time limit that saves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import has_framework_loop, optimizer_steps
+
+__all__ = ["RULE"]
+
+LONG_S = 3600.0
+"""A shorter limit is one of a trial."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    limit = program.job.time_limit_s
+    steps = [step for step in optimizer_steps(program) if step.at.loop]
+    if limit is None or limit < LONG_S or not steps or has_framework_loop(program):
+        return
+    # What saves may be called anything: save, save_checkpoint, dump, upload.
+    text = "".join(module.text for module in program.modules.values()).lower()
+    if any(word in text for word in ("save", "dump", "checkpoint", "upload", "pickle", "export")):
+        return
+    yield finding_at(
+        steps[0].at,
+        RULE.id,
+        RULE.category,
+        severity="warning",
+        message=f"The job may run for {limit / 3600:.1f} hours and saves no checkpoint at all.",
+        consequence="What was trained is lost at the time limit, when the node fails, and at the end",
+        fix="Save model, optimizer and epoch every epoch, and go on from there.",
+    )
+
+
+_TRAIN = (
+    "import torch\n\nmodel = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
+    "for epoch in range(900):\n    optimizer.zero_grad()\n    model(torch.rand(4, 2)).sum().backward()\n"
+    "    optimizer.step()\n"
+)
+_BATCH = "#!/bin/bash\n#SBATCH --time={}\npython train.py\n"
+
+
+def _case(more: str, time: str, line: int = 0) -> Case:
+    files = {"train.py": _TRAIN + more, "run.sh": _BATCH.format(time)}
+    return Case(files, command=("sbatch", "run.sh"), line=line)
+
+
+RULE = Rule(
+    id="no-checkpoint-before-limit",
+    title="A long training saves nothing",
+    category="interrupted",
+    why="The scheduler ends a job at its time limit without asking what is left. A job that has saved nothing "
+    "begins anew.",
+    fix="Save a checkpoint every epoch.",
+    source="sbatch(1), --time and --signal; PyTorch tutorials, Saving and loading a general checkpoint",
+    check=_check,
+    catches=(_case("", "12:00:00", 8), _case("print(model)\n", "2-00:00:00", 8)),
+    leaves=(
+        _case("    torch.save(model.state_dict(), 'last.pt')\n", "12:00:00"),
+        _case("", "00:20:00"),
+        Case({"train.py": _TRAIN}),
+    ),
+)

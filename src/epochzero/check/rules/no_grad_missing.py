@@ -1,0 +1,142 @@
+"""An evaluation that keeps the graphs of all its outputs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.code import Code, Function, code_of
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import does_anywhere, has_framework_loop, optimizer_steps
+
+__all__ = ["RULE"]
+
+_NAME = re.compile(
+    r"(^|_)(eval|evaluate|evaluation|valid|validate|validation|test|predict|infer|inference)(_|$)"
+)
+_PLAIN = ("item", "detach", "numpy", "tolist", "argmax", "max", "data", "eq", "long", "int")
+"""What leaves the graph behind, or has none."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    trains = any(step.at.loop for step in optimizer_steps(program))
+    without = ("no_grad", "inference_mode", "set_grad_enabled", "requires_grad_", "requires_grad")
+    if not trains or has_framework_loop(program) or does_anywhere(program, *without):
+        return
+    reach = Reach.of(program)
+    for module in program.modules.values():
+        if any(word in module.text for word in without):
+            continue
+        for node, kept in _kept(code_of(module)):
+            at = reach.at(module, node)
+            if at is not None:
+                yield finding_at(
+                    at,
+                    RULE.id,
+                    RULE.category,
+                    severity="warning",
+                    message=f"The evaluation keeps {kept} of every batch with all that made it, and nothing in "
+                    "the job turns gradients off.",
+                    consequence="torch.OutOfMemoryError: CUDA out of memory, after some batches",
+                    fix="Put the evaluation under `with torch.no_grad():`, and keep .item() or .detach().",
+                )
+                break
+
+
+def _kept(code: Code) -> Iterator[tuple[ast.AST, str]]:
+    """Outputs of a model that a loop of an evaluation collects or sums up."""
+    for loop in code.of(ast.For):
+        function = code.function(loop)
+        if not _evaluates(function) or _calls(loop, "backward"):
+            continue
+        outputs = {
+            name.id
+            for node in ast.walk(loop)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            and _is_of_model(node.value)
+            for name in node.targets
+            if isinstance(name, ast.Name)
+        }  # fmt: skip
+        for node in ast.walk(loop):
+            kept = _collected(node)
+            if kept is not None and _names(kept) & outputs and not _is_plain(kept):
+                yield node, ast.unparse(kept)
+
+
+def _evaluates(function: Function | None) -> bool:
+    return function is not None and _NAME.search(function.name) is not None
+
+
+def _calls(loop: ast.For, method: str) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == method for node in ast.walk(loop))
+
+
+def _is_of_model(call: ast.Call) -> bool:
+    """Whether a call is one of a model or of a loss, by its name."""
+    name = ast.unparse(call.func).rpartition(".")[2].lower()
+    return "model" in name or "criterion" in name or "loss" in name or name in ("net", "network")
+
+
+def _collected(node: ast.AST) -> ast.expr | None:
+    """What is added to a sum or put into a list."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+        return node.args[0] if node.func.attr == "append" else None
+    return None
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether what is kept has no graph: a number, an index, an array."""
+    attributes = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    compared = any(isinstance(one, ast.Compare) for one in ast.walk(node))
+    called = {ast.unparse(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
+    return compared or not attributes.isdisjoint(_PLAIN) or not called.isdisjoint(("float", "int"))
+
+
+_HEAD = (
+    "import torch\n\nmodel, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()\n"
+    "optimizer = torch.optim.SGD(model.parameters(), lr=1)\nfor step in range(9):\n"
+    "    optimizer.zero_grad()\n    model(torch.rand(4, 2)).sum().backward()\n    optimizer.step()\n\n\n"
+)
+_EVALUATE = (
+    "def evaluate(data):\n    total, outputs = 0, []\n    for x in data:\n        output = model(x)\n"
+    "        loss = loss_of(output, x)\n        {}\n    return total, outputs\n\n\n"
+    "evaluate([torch.rand(4, 2)] * 100)\n"
+)
+
+RULE = Rule(
+    id="no-grad-missing",
+    title="The evaluation keeps the graphs of all its batches",
+    category="gpu_out_of_memory",
+    why="What a model gives knows all that it was computed from, unless gradients are off. An evaluation that "
+    "sums up losses or collects outputs keeps the activations of the whole test set, and fails hours later "
+    "than the training would have.",
+    fix="Evaluate under torch.no_grad(), and keep numbers.",
+    source="PyTorch documentation, frequently asked questions: My model reports CUDA out of memory; "
+    "torch.no_grad",
+    check=_check,
+    catches=(
+        Case({"train.py": _HEAD + _EVALUATE.format("total += loss")}, line=16),
+        Case({"train.py": _HEAD + _EVALUATE.format("outputs.append(output)")}, line=16),
+        Case({"train.py": _HEAD + _EVALUATE.format("outputs.append(output.cpu())")}, line=16),
+    ),
+    leaves=(
+        Case({"train.py": _HEAD + _EVALUATE.format("total += loss.item()")}),
+        Case({"train.py": _HEAD + _EVALUATE.format("outputs.append(output.argmax(1))")}),
+        Case({"train.py": _HEAD + _EVALUATE.format("outputs.append(output.detach())")}),
+        Case({"train.py": _HEAD + "@torch.no_grad()\n" + _EVALUATE.format("total += loss")}),
+        Case({"train.py": _HEAD + _EVALUATE.format("loss.backward(); total += loss")}),
+        Case({"train.py": _HEAD + _EVALUATE.format("total += (output > 0).sum()")}),
+    ),
+)  # fmt: skip

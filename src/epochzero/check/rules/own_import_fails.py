@@ -1,0 +1,70 @@
+"""Imports within the job's own code that Python refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import failure, failures
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_CIRCULAR = "circular import"
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    told: set[str] = set()
+    for failed in failures(program, "import"):
+        is_circular = _CIRCULAR in failed.message
+        if not is_circular and failed.message in told:
+            continue  # Those that follow fail for the same reason.
+        told.add(failed.message)
+        yield failure(
+            failed,
+            RULE.id,
+            RULE.category,
+            message="The modules import each other, and the name is not bound yet."
+            if is_circular
+            else "A relative import needs a package around it.",
+            fix="Move what both need to a third module, or import it in the function that uses it."
+            if is_circular
+            else "Run it with `python -m package.module` from the folder above the package, or import "
+            "without the dot.",
+        )
+
+
+_MODEL = "def build():\n    return 1\n"
+
+RULE = Rule(
+    id="own-import-fails",
+    title="An import of the job's own code fails",
+    category="library_not_found",
+    why="Two modules that import names from each other, or a script of a package that is run as a file: "
+    "the code is there, and the import fails all the same.",
+    fix="Break the circle, or run the module with `python -m`.",
+    source="Python documentation, The import system, section 5.7; FAQ, How do I share global variables",
+    check=_check,
+    catches=(
+        Case({"train.py": "import model\n\nprint(model.build())\n",
+              "model.py": f"from loss import weight\n\n\n{_MODEL}",
+              "loss.py": "from model import build\n\nweight = build\n"}, line=1, path="loss.py"),
+        Case({"train.py": "from .model import build\n\nbuild()\n", "model.py": _MODEL}, line=1),
+        Case({"train.py": "import lib.run\n", "lib/__init__.py": "", "lib/run.py": "from ..model import build\n",
+              "model.py": _MODEL}, line=1, path="lib/run.py"),
+    ),
+    leaves=(
+        Case({"train.py": "import model\n\nprint(model.build())\n",
+              "model.py": f"{_MODEL}\n\nfrom loss import weight\n",
+              "loss.py": "from model import build\n\nweight = build\n"}),
+        Case({"train.py": "import model\n\nprint(model.build())\n",
+              "model.py": f"import loss\n\n\n{_MODEL}", "loss.py": "import model\n\n\ndef f():\n"
+              "    return model.build()\n"}),
+        Case({"train.py": "try:\n    from .model import build\nexcept ImportError:\n"
+              "    from model import build\n\nbuild()\n", "model.py": _MODEL}),
+        Case({"lib/__init__.py": "", "lib/run.py": "from .model import build\n\nbuild()\n",
+              "lib/model.py": _MODEL}, command=("python", "-m", "lib.run")),
+    ),
+)  # fmt: skip

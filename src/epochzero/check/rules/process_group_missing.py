@@ -1,0 +1,84 @@
+"""Processes are to talk to one another before, or without, a process group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import has_framework_loop
+
+__all__ = ["RULE"]
+
+_NEEDS_GROUP = frozenset(
+    [*(f"torch.distributed.{name}" for name in (
+        "all_gather", "all_gather_object", "all_reduce", "barrier", "broadcast",
+        "broadcast_object_list", "gather", "get_rank", "get_world_size", "new_group", "reduce",
+        "reduce_scatter", "scatter",
+     )),
+     "torch.nn.parallel.DistributedDataParallel"]
+)  # fmt: skip
+_MAKES_GROUP = ("init_process_group", "init_device_mesh", "init_distributed", "init_method")
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    if has_framework_loop(program):
+        return
+    starts = [
+        at for at, call in enumerate(program.calls) if call.name.rpartition(".")[2] in _MAKES_GROUP
+    ]
+    says = any(word in module.text for module in program.modules.values() for word in _MAKES_GROUP)
+    if says and not starts:  # Somewhere where it was not followed to.
+        return
+    before = program.calls[: starts[0]] if starts else program.calls
+    for call in before:
+        # What is said of a rank or of a world without a group is often asked for with a guard.
+        if call.name in _NEEDS_GROUP and call.at.certain and not guarded(
+            call.at, RuntimeError, ValueError
+        ):  # fmt: skip
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity=Reach.of(program).severity(call.at),
+                message=f"{call.name} needs a process group, and "
+                + ("it is made later." if starts else "nothing in the job makes one."),
+                consequence="ValueError: Default process group has not been initialized, please make sure "
+                "to call init_process_group.",
+                fix="Call torch.distributed.init_process_group first.",
+            )
+            return
+
+
+_HEAD = "import torch\nimport torch.distributed as dist\n"
+_START = "dist.init_process_group('gloo')\n"
+
+RULE = Rule(
+    id="process-group-missing",
+    title="Processes talk to one another without a process group",
+    category="framework_api_misuse",
+    why="Ranks, barriers and DistributedDataParallel are there only after init_process_group. A module that "
+    "asks for the rank when it is imported comes too early.",
+    fix="Call init_process_group before, once in each process.",
+    source="PyTorch documentation, torch.distributed, initialization: the package needs to be initialized "
+    "before calling any other methods",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}rank = dist.get_rank()\n{_START}"}, line=3),
+        Case({"train.py": f"{_HEAD}model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))\n"}, line=3),
+        Case({"train.py": f"import log\n{_HEAD}{_START}", "log.py": "import torch.distributed as dist\n\nRANK = dist.get_rank()\n"},
+             path="log.py", line=3),
+        Case({"train.py": f"{_HEAD}\n\ndef main():\n    dist.barrier()\n    {_START}\n\nmain()\n"}, line=6),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}{_START}rank = dist.get_rank()\n"}),
+        Case({"train.py": f"{_HEAD}if dist.is_initialized():\n    print(dist.get_rank())\n"}),
+        Case({"train.py": f"{_HEAD}try:\n    rank = dist.get_rank()\nexcept ValueError:\n    rank = 0\n"}),
+        Case({"train.py": f"import deepspeed\n{_HEAD}deepspeed.init_distributed()\nrank = dist.get_rank()\n"}),
+        Case({"train.py": f"{_HEAD}rank = dist.get_rank() if dist.is_initialized() else 0\n"}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,96 @@
+"""All processes of a node use its first GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.builds import moves_to_cuda
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.world import constant
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument, has_framework_loop
+
+__all__ = ["RULE"]
+
+_CHOOSES = ("set_device", "LOCAL_RANK", "local_rank", "SLURM_LOCALID", "device_count",
+            "CUDA_VISIBLE_DEVICES")  # fmt: skip
+"""What a program that gives each process a GPU of its own has somewhere in its text."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    each = program.job.processes_per_node
+    if each is None or each < 2 or has_framework_loop(program) or not _uses_nccl(program):
+        return
+    if any(word in module.text for module in program.modules.values() for word in _CHOOSES):
+        return
+    moves = list(moves_to_cuda(program))
+    if not moves or not all(_is_first(value) for call in moves for value in call.arguments[:1]):
+        return
+    yield finding_at(
+        moves[0].at,
+        RULE.id,
+        RULE.category,
+        severity=Reach.of(program).severity(moves[0].at),
+        message=f"{each} processes are started on each node, and each puts its model on GPU 0: nothing "
+        "in the job chooses a GPU by the local rank.",
+        consequence="torch.distributed.DistBackendError: NCCL error: Duplicate GPU detected: rank 0 and "
+        "rank 1 both on CUDA device",
+        fix="Call torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) first.",
+    )
+
+
+def _uses_nccl(program: Program) -> bool:
+    return any(
+        call.name == "torch.distributed.init_process_group"
+        and constant(argument(call, 0, "backend")) == "nccl"
+        for call in program.calls
+    )
+
+
+def _is_first(value: object) -> bool:
+    """Whether a device is surely the process's first GPU: ``"cuda"``, ``"cuda:0"``, ``0``."""
+    if isinstance(value, Instance) and value.made_by == "torch.device":
+        return len(value.arguments) == 1 and _is_first(value.arguments[0])
+    return isinstance(value, Constant) and value.value in ("cuda", "cuda:0", 0)
+
+
+_HEAD = (
+    "import os\nimport torch\nimport torch.distributed as dist\n"
+    "from torch.nn.parallel import DistributedDataParallel\n\ndist.init_process_group('nccl')\n"
+)
+_TWO = ("torchrun", "--nproc_per_node=2", "train.py")
+_PLAIN = "model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())\n"
+
+
+def _case(text: str, line: int = 0, command: tuple[str, ...] = _TWO) -> Case:
+    return Case({"train.py": _HEAD + text}, line=line, command=command)
+
+
+RULE = Rule(
+    id="rank-device-missing",
+    title="All processes of a node use its first GPU",
+    category="gpu_fault",
+    why="'cuda' is GPU 0 in every process that was not told another. NCCL refuses two ranks on one GPU, "
+    "and without it the memory of one GPU has to hold the models of all.",
+    fix="Give each process the GPU of its local rank.",
+    source="PyTorch documentation, torch.nn.parallel.DistributedDataParallel: each process should work on "
+    "one GPU of its own, by torch.cuda.set_device(i)",
+    check=_check,
+    catches=(
+        _case(_PLAIN, 7),
+        _case("device = torch.device('cuda')\nmodel = torch.nn.Linear(2, 2).to(device)\n", 8),
+        _case("def main():\n    model = torch.nn.Linear(2, 2).to('cuda:0')\n\n\nmain()\n", 8),
+    ),
+    leaves=(
+        _case(f"torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n{_PLAIN}"),
+        _case("model = torch.nn.Linear(2, 2).to(dist.get_rank())\n"),
+        _case(_PLAIN, command=("torchrun", "--nproc_per_node=1", "train.py")),
+        _case("model = torch.nn.Linear(2, 2).to(f'cuda:{dist.get_rank()}')\n"),
+        Case({"train.py": (_HEAD + _PLAIN).replace("nccl", "gloo")}, command=_TWO),
+    ),
+)  # fmt: skip

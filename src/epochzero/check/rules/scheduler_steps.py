@@ -1,0 +1,183 @@
+"""A scheduler of the learning rate that steps too often, or before the optimizer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.findings import Finding
+from epochzero.check.paths.sizes import enclosing_loops, rounds
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Instance, Value
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.world import number
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import does_anywhere, has_framework_loop, optimizer_steps
+
+__all__ = ["RULE"]
+
+_SCHEDULERS = "torch.optim.lr_scheduler."
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    if has_framework_loop(program):
+        return
+    steps = [call for call in program.calls if _is_step(call)]
+    told = set()
+    for call in steps:
+        if call.at.place in told or not isinstance(call.receiver, Instance):
+            continue
+        found = next(_too_often(program, call, call.receiver), None)
+        if found is not None:
+            told.add(call.at.place)
+            yield found
+    if not told:
+        yield from _too_early(program, steps)
+
+
+def _is_step(call: Called) -> bool:
+    return call.name.startswith(_SCHEDULERS) and call.name.endswith("().step") and call.at.loop
+
+
+def _too_often(program: Program, call: Called, made: Instance) -> Iterator[Finding]:
+    """OneCycleLR refuses more steps than it was made for; a cosine goes up again."""
+    counts = _loops(program, call, made)
+    name = made.made_by.removeprefix(_SCHEDULERS)
+    if name == "OneCycleLR":
+        total = _total(made)
+        steps = 1
+        for count in counts:
+            steps *= count or 2  # A loader has more than one batch.
+        if total and steps > total and not guarded(call.at, ValueError):
+            yield finding_at(
+                call.at, RULE.id, RULE.category,
+                severity=Reach.of(program).severity(call.at),
+                message=f"The scheduler is made for {total} steps, and steps more often.",
+                consequence=f"ValueError: Tried to step {total + 1} times. The total number of steps is "
+                f"{total}",
+                fix="Make it for epochs x len(loader) steps, or step it once an epoch.",
+            )  # fmt: skip
+    elif name == "CosineAnnealingLR" and len(counts) > 1 and counts[-1] is None:
+        period = number(_given(made, 1, "T_max"))
+        if period is not None and period == counts[0]:
+            yield finding_at(
+                call.at, RULE.id, RULE.category, severity="warning",
+                message=f"The scheduler's period is {period}, as many as there are epochs, and it steps in "
+                "every batch.",
+                consequence="The learning rate goes down and up again within each epoch",
+                fix="Step it once an epoch, or make T_max epochs x len(loader).",
+            )  # fmt: skip
+
+
+def _total(made: Instance) -> int | None:
+    total = number(_given(made, 2, "total_steps"))
+    epochs, each = (number(made.keywords.get(name)) for name in ("epochs", "steps_per_epoch"))
+    return total if total is not None else epochs * each if epochs and each else None
+
+
+def _given(made: Instance, position: int, name: str) -> Value | None:
+    if name in made.keywords:
+        return made.keywords[name]
+    return made.arguments[position] if position < len(made.arguments) else None
+
+
+def _loops(program: Program, call: Called, made: Instance) -> list[int | None]:
+    """The loops in which a scheduler steps and is not made, the outermost first.
+
+    Of each how many rounds it has; None for those over data. Empty when a step is taken on a condition, or a loop may end early.
+    """
+    maker = next((one.at for one in program.calls if one.result == made), None)
+    outer = (
+        set()
+        if maker is None
+        else {
+            loop
+            for place in (*maker.via, maker.place)
+            for loop, _ in enclosing_loops(program, place)
+        }
+    )
+    found: list[int | None] = []
+    for place in (*call.at.via, call.at.place):
+        for loop, conditions in enclosing_loops(program, place):
+            if loop in outer:
+                continue
+            if conditions or any(isinstance(node, ast.Break) for node in ast.walk(loop)):
+                return []
+            counted = isinstance(loop.iter, ast.Call) and "range" in ast.unparse(loop.iter.func)
+            count = rounds(program, loop)
+            if counted and count is None:
+                return []
+            found.append(count)
+    return found
+
+
+def _too_early(program: Program, steps: list[Called]) -> Iterator[Finding]:
+    """A step of a scheduler within training that comes before the first one of an optimizer."""
+    # A scaler steps the optimizer; what steps it elsewhere is not known.
+    if not steps or does_anywhere(program, "scaler", "GradScaler", "closure"):
+        return
+    first = next((call for call in optimizer_steps(program) if call.at.loop), None)
+    if first is None or steps[0].at.phase != "training":
+        return
+    calls = list(program.calls)
+    if calls.index(steps[0]) < calls.index(first):
+        yield finding_at(
+            steps[0].at,
+            RULE.id,
+            RULE.category,
+            severity="warning",
+            message="The scheduler steps before the optimizer has.",
+            consequence="UserWarning: Detected call of `lr_scheduler.step()` before `optimizer.step()`: the "
+            "first learning rate is skipped",
+            fix="Call scheduler.step() after optimizer.step().",
+        )
+
+
+_HEAD = (
+    "import torch\nfrom torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR\n\n"
+    "model = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
+    "loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)\n"
+    "scheduler = {}\n"
+)
+_LOOP = (
+    "for epoch in range(10):\n    for (x,) in loader:\n        optimizer.zero_grad()\n"
+    "        model(x).sum().backward()\n        {}\n    {}\n"
+)
+_STEPS, _BOTH = "optimizer.step()", "optimizer.step(); scheduler.step()"
+
+
+def _case(scheduler: str, inner: str, outer: str = "pass", line: int = 0) -> Case:
+    return Case({"train.py": _HEAD.format(scheduler) + _LOOP.format(inner, outer)}, line=line)
+
+
+RULE = Rule(
+    id="scheduler-steps",
+    title="The learning rate's scheduler steps too often, or too early",
+    category="framework_api_misuse",
+    why="Some schedulers count epochs and some count batches, by where they are stepped. One that is made for "
+    "as many steps as there are epochs and stepped in every batch ends the job, or moves the learning rate "
+    "up and down.",
+    fix="Make the scheduler for as many steps as it will take, and step it after the optimizer.",
+    source="PyTorch documentation, torch.optim, How to adjust learning rate; torch.optim.lr_scheduler.OneCycleLR",
+    check=_check,
+    catches=(
+        _case("OneCycleLR(optimizer, 0.1, total_steps=10)", _BOTH, line=12),
+        _case("OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)", _STEPS, "scheduler.step()", line=13),
+        _case("CosineAnnealingLR(optimizer, T_max=10)", _BOTH, line=12),
+        _case("StepLR(optimizer, 3)", "scheduler.step(); optimizer.step()", line=12),
+    ),
+    leaves=(
+        _case("OneCycleLR(optimizer, 0.1, total_steps=10)", _STEPS, "scheduler.step()"),
+        _case("OneCycleLR(optimizer, 0.1, epochs=10, steps_per_epoch=len(loader))", _BOTH),
+        _case("CosineAnnealingLR(optimizer, T_max=10)", _STEPS, "scheduler.step()"),
+        _case("CosineAnnealingLR(optimizer, T_max=10 * len(loader))", _BOTH),
+        _case("StepLR(optimizer, 3)", _STEPS, "scheduler.step()"),
+        Case({"train.py": _HEAD.format("None") + "def train():\n    scheduler = OneCycleLR(optimizer, 0.1, total_steps=4)\n"
+              "    for epoch in range(4):\n        optimizer.step()\n        scheduler.step()\n\n\n"
+              "for fold in range(5):\n    train()\n"}),
+        _case("OneCycleLR(optimizer, 0.1, total_steps=10)", _STEPS, "if epoch < 5: scheduler.step()"),
+    ),
+)  # fmt: skip

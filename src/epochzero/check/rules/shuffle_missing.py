@@ -1,0 +1,102 @@
+"""Training data that come in the same order in every epoch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.code import code_of
+from epochzero.check.findings import Finding, Place
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument, optimizer_steps
+
+__all__ = ["RULE"]
+
+_SORTED = ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder")
+"""Data sets that have one class after the other."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    if not any(step.at.loop for step in optimizer_steps(program)):
+        return
+    named = dict(_training_loaders(program))
+    for call in program.calls:
+        name = named.get((call.at.place.path, call.at.place.line))
+        if call.name == "torch.utils.data.DataLoader" and name and _keeps_order(call):
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity="warning",
+                message=f"{name} gives the training data in their own order: it has no shuffle and no "
+                "sampler.",
+                consequence="Batches hold one class after the other, and the model learns the last best",
+                fix="Give the loader shuffle=True.",
+            )
+
+
+def _training_loaders(program: Program) -> Iterator[tuple[tuple[str, int], str]]:
+    """Where something whose name speaks of training is given a value, with the name."""
+    for module in program.modules.values():
+        for node in code_of(module).of(ast.Assign):
+            for one in node.targets:
+                name = ast.unparse(one) if isinstance(one, ast.Name | ast.Attribute) else ""
+                if "train" in name.rpartition(".")[2].lower() and isinstance(node.value, ast.Call):
+                    place: Place = module.place(node.value)
+                    yield (place.path, place.line), name
+
+
+def _keeps_order(call: Called) -> bool:
+    """Whether a loader of data that can be indexed surely leaves them in their order."""
+    data, shuffle = argument(call, 0, "dataset"), argument(call, 2, "shuffle")
+    known = isinstance(data, Instance) and not data.own and "ataset" in data.made_by
+    ordered = len(call.arguments) > 3 or {"sampler", "batch_sampler"} & set(call.keywords)
+    if not known or ordered or not call.complete or not isinstance(data, Instance):
+        return False
+    if shuffle is None:
+        return True
+    return isinstance(shuffle, Constant) and shuffle.value is False and data.made_by in _SORTED
+
+
+_HEAD = (
+    "import torch\nfrom torch.utils.data import DataLoader, TensorDataset, RandomSampler\n"
+    "from torchvision.datasets import ImageFolder\n\nmodel = torch.nn.Linear(2, 2)\n"
+    "optimizer = torch.optim.SGD(model.parameters(), lr=1)\ndata = TensorDataset(torch.rand(8, 2))\n"
+)
+_LOOP = (
+    "for epoch in range(3):\n    for x in train_loader:\n        optimizer.zero_grad()\n"
+    "        model(x[0]).sum().backward()\n        optimizer.step()\n"
+)
+
+
+def _case(loader: str, line: int = 0) -> Case:
+    return Case({"train.py": f"{_HEAD}{loader}\n{_LOOP}"}, line=line)
+
+
+RULE = Rule(
+    id="shuffle-missing",
+    title="The training data come in the same order in every epoch",
+    category="framework_api_misuse",
+    why="A loader does not shuffle unless it is told. Data that lie sorted by class or by time give batches "
+    "of one kind; the loss falls, and the model is worse than it could be.",
+    fix="Give the training loader shuffle=True, or a sampler.",
+    source="PyTorch documentation, torch.utils.data.DataLoader: shuffle, default False",
+    check=_check,
+    catches=(
+        _case("train_loader = DataLoader(data, batch_size=4)", 8),
+        _case("train_loader = DataLoader(ImageFolder('.'), 4, shuffle=False)", 8),
+        _case("class Data:\n    pass\n\n\nData.train = train_loader = DataLoader(data)", 12),
+    ),
+    leaves=(
+        _case("train_loader = DataLoader(data, batch_size=4, shuffle=True)"),
+        _case("train_loader = DataLoader(data, sampler=RandomSampler(data))"),
+        _case("train_loader = DataLoader(data, 4, shuffle=False)"),
+        _case("train_loader, test_loader = [], DataLoader(data)"),
+        Case({"train.py": f"{_HEAD}train_loader = DataLoader(data)\n"}),
+    ),
+)  # fmt: skip

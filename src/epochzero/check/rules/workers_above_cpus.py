@@ -1,0 +1,90 @@
+"""More data loader workers than processors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.job.model import Job
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.world import number
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    most = _for_each_process(program.job, target)
+    if most is None:
+        return
+    for call in program.calls:
+        workers = number(argument(call, 5, "num_workers"))
+        if call.name != "torch.utils.data.DataLoader" or workers is None or workers <= most[0]:
+            continue
+        yield finding_at(
+            call.at,
+            RULE.id,
+            RULE.category,
+            severity="warning",
+            message=f"{workers} workers are started, and a process has {most[0]} "
+            f"processor{'s' * (most[0] != 1)}: {most[1]}.",
+            consequence="UserWarning: This DataLoader will create more worker processes than is suggested: "
+            "it might get slow or even freeze",
+            fix=f"Use num_workers={most[0]}, or ask for more processors.",
+        )
+        return
+
+
+def _for_each_process(job: Job, target: Target) -> tuple[int, str] | None:
+    """How many processors each process has, and who says so; None when that is not known."""
+    if job.cpus is not None:
+        return max(1, job.cpus), "the job asks for no more"
+    if target.cpus is None:
+        return None
+    processes = job.processes_per_node or 1
+    shared = f", which {processes} processes share" * (processes > 1)
+    return max(1, target.cpus // processes), f"a node of the target has {target.cpus}{shared}"
+
+
+def _job(workers: int, script: str = "") -> dict[str, str]:
+    return {
+        "train.py": "from torch.utils.data import DataLoader\n\n"
+        f"loader = DataLoader([1, 2], num_workers={workers})\n",
+        "run.sh": script,
+    }
+
+
+_BATCH = "#!/bin/bash\n#SBATCH --cpus-per-task=4\npython train.py\n"
+_POD = (
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\nspec:\n  template:\n    spec:\n      containers:\n"
+    "        - name: main\n          image: torch\n          command: [python, train.py]\n"
+    "          resources: {limits: {cpu: '2'}}\n"
+)
+
+RULE = Rule(
+    id="workers-above-cpus",
+    title="There are more data loader workers than processors",
+    category="timeout",
+    why="Workers that share a processor wait for one another, and the GPUs for them. A number that suits a "
+    "workstation is far too many for a container with two processors, and with one process for each GPU the "
+    "workers are as many times more.",
+    fix="Use as many workers as each process has processors.",
+    source="PyTorch, torch/utils/data/dataloader.py, check_worker_number_rationality",
+    check=_check,
+    catches=(
+        Case(_job(16), target="cpus = 8\n", line=3),
+        Case(_job(4), target="cpus = 8\n", command=("torchrun", "--nproc_per_node=4", "train.py"), line=3),
+        Case(_job(8, _BATCH), target="cpus = 64\n", command=("sbatch", "run.sh"), line=3),
+        Case({**_job(4), "job.yaml": _POD}, command=("kubectl", "apply", "-f", "job.yaml"), line=3),
+    ),
+    leaves=(
+        Case(_job(8), target="cpus = 8\n"),
+        Case(_job(64)),
+        Case(_job(4, _BATCH), target="cpus = 64\n", command=("sbatch", "run.sh")),
+        Case({"train.py": "import os\nfrom torch.utils.data import DataLoader\n\n"
+              "DataLoader([1], num_workers=os.cpu_count())\n"}, target="cpus = 2\n"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,275 @@
+"""Whole scripts, run dry: how far they come, what fails, and what is not the platform's fault."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from epochzero.check import Checked, Limits, Target, check
+from epochzero.check.target.model import GPU
+
+pytest.importorskip("torch", reason="the scripts train with torch")
+
+HERE = Target(name="here", here=True, gpus=())
+PRELUDE = """\
+import argparse
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+def data(samples=403, classes=4):
+    return TensorDataset(torch.randn(samples, 8), torch.randint(0, classes, (samples,)))
+"""
+
+
+def dry(
+    folder: Path,
+    script: str,
+    *arguments: str,
+    target: Target = HERE,
+    seconds: float = 30.0,
+    prelude: str = PRELUDE,
+) -> Checked:
+    """Checks a script, which begins in line 8 behind the prelude, dry alone."""
+    (folder / "train.py").write_text(prelude + dedent(script))
+    return check(
+        [sys.executable, "train.py", *arguments],
+        target,
+        folder=folder,
+        environment=dict(os.environ),
+        select=["dry-run-failed", "dry-run-crashed", "dry-run-nan"],
+        dry=Limits(seconds=seconds),
+    )
+
+
+WHOLE = """
+    def main():
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--epochs", type=int, default=100)
+        parser.add_argument("--resume")
+        args = parser.parse_args()
+        model = nn.Linear(8, 4)
+        if args.resume:
+            model.load_state_dict(torch.load(args.resume))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+        loader = DataLoader(data(), batch_size=10, num_workers=2, shuffle=True)
+        for epoch in range(args.epochs):
+            model.train()
+            for x, y in loader:
+                loss = nn.functional.cross_entropy(model(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            scheduler.step()
+            model.eval()
+            with torch.no_grad():
+                right = sum((model(x).argmax(1) == y).sum().item() for x, y in loader)
+            if (epoch + 1) % 50 == 0:
+                torch.save(model.state_dict(), f"epoch{epoch}.pt")
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+def test_a_good_job_comes_to_its_end_and_tells_its_parts(tmp_path: Path) -> None:
+    found = dry(tmp_path, WHOLE)
+    (run,) = found.dry
+    assert not found.findings
+    assert run.ended == "finished"
+    reached = [part.name for part in run.parts if part.reached]
+    assert reached == [
+        "arguments", "data", "forward", "backward", "optimizer step", "schedule", "validation", "save",
+    ]  # fmt: skip
+    phases = {part.name: part.phase for part in run.parts}
+    assert (phases["arguments"], phases["save"]) == ("initialization", "training")
+    missed = next(part for part in run.parts if not part.reached)
+    assert (missed.name, missed.condition) == ("load", "if args.resume")
+    assert any("num_workers=2" in one.what for one in run.assumptions)
+    assert run.seconds < 30
+
+
+@pytest.mark.parametrize(
+    ("body", "category", "phase", "code"),
+    [
+        ("model = nn.Linear(9, 4)", "tensor_mismatch", "training", "model(x)"),
+        ("loader = DataLoader(data(classes=7))", "corrupt_data", "training", "cross_entropy"),
+        ("history = {}['val_loss']", "key_not_found", "initialization", "val_loss"),
+        ("model.requires_grad_(False)", "framework_api_misuse", "training", "backward"),
+    ],
+)
+def test_a_failure_is_told_in_the_taxonomys_words(
+    tmp_path: Path, body: str, category: str, phase: str, code: str
+) -> None:
+    script = f"""
+    model = nn.Linear(8, 4)
+    loader = DataLoader(data(), batch_size=10)
+    {body}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(30):
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+    (finding,) = dry(tmp_path, script).findings
+    assert (finding.rule, finding.severity) == ("dry-run-failed", "error")
+    assert (finding.category, finding.phase) == (category, phase)
+    assert finding.place.path == "train.py"
+    assert code in finding.place.code
+
+
+def test_what_the_last_epoch_and_the_last_batch_do_is_run(tmp_path: Path) -> None:
+    script = """
+    model = nn.Linear(8, 4)
+    sizes = set()
+    for epoch in range(1000):
+        for step, (x, y) in enumerate(DataLoader(data(), batch_size=10)):
+            model(x)
+            sizes.add(len(x))
+        if epoch == 999:
+            assert sizes == {10, 3}, sizes
+            model.fc.weight
+    """
+    (finding,) = dry(tmp_path, script).findings
+    assert finding.category == "attribute_not_found"
+    assert finding.severity == "error"
+
+
+def test_what_only_shortening_would_break_is_no_finding(tmp_path: Path) -> None:
+    script = """
+    model = nn.Linear(8, 4)
+    set_ = data()
+    found = [model(x).argmax(1) for x, _ in DataLoader(set_, batch_size=10)]
+    right = torch.cat(found) == set_.tensors[1]
+    """
+    found = dry(tmp_path, script)
+    assert not found.findings
+    assert found.dry[0].ended == "finished"
+
+
+def test_a_nan_loss_is_a_warning(tmp_path: Path) -> None:
+    script = """
+    model = nn.Linear(8, 4)
+    loss = (model(torch.zeros(2, 8)) / 0).mean() * 0
+    loss.backward()
+    """
+    (finding,) = dry(tmp_path, script).findings
+    assert (finding.rule, finding.severity) == ("dry-run-nan", "warning")
+    assert finding.place.line == 11
+
+
+def test_a_suppression_takes_it_away(tmp_path: Path) -> None:
+    script = "\nraise KeyError('x')  # epochzero: ignore[dry-run-failed] it is wanted\n"
+    found = dry(tmp_path, script)
+    assert not found.findings
+    assert len(found.suppressed) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("torch.zeros(2).cuda()", "needs a GPU"),
+        ("input()", "standard input"),
+        ("import module_of_the_platform", "no module module_of_the_platform"),
+        ("open('/data/of/the/platform.csv')", "is not on this machine"),
+        ("raise ConnectionError('refused')", "network"),
+        ("import os; os.environ['OF_THE_PLATFORM']", "OF_THE_PLATFORM is not set"),
+    ],
+)
+def test_what_the_dry_run_lacks_is_unknown(tmp_path: Path, body: str, reason: str) -> None:
+    cluster = Target(name="cluster", gpus=(GPU("A100", 80 << 30, (8, 0)),))
+    found = dry(tmp_path, body, target=cluster)
+    assert not found.findings
+    assert any(reason in one.reason for one in found.unknowns)
+
+
+def test_a_program_that_gives_up_without_its_data_is_unknown(tmp_path: Path) -> None:
+    script = """
+    import os, sys
+    if not os.path.exists(sys.argv[1]):
+        sys.exit(2)
+    """
+    cluster = Target(name="cluster")
+    found = dry(tmp_path, script, "/data/of/the/platform", target=cluster, prelude="")
+    assert not found.findings
+    assert any("/data/of/the/platform is not on this" in one.reason for one in found.unknowns)
+    (finding,) = dry(tmp_path, script, "/data/of/the/platform", prelude="").findings
+    assert finding.severity == "error"
+
+
+def test_what_an_earlier_job_writes_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("python first.py\npython train.py\n")
+    (tmp_path / "first.py").write_text("")
+    (tmp_path / "train.py").write_text("open('made_by_the_first')\n")
+    found = check(
+        ["sh", "run.sh"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        dry=Limits(seconds=10),
+        select=["dry-run-failed"],
+    )
+    assert [run.ended for run in found.dry] == ["finished", "failed"]
+    assert not found.findings
+
+
+def test_a_process_of_a_launcher_has_what_that_sets(tmp_path: Path) -> None:
+    script = "import os\nprint(int(os.environ['RANK']) // int(os.environ['WORLD_SIZE']))\n"
+    (tmp_path / "train.py").write_text(script)
+    found = check(
+        ["torchrun", "--nproc_per_node=4", "train.py"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        dry=Limits(seconds=10),
+        select=["dry-run-failed"],
+    )
+    assert [run.ended for run in found.dry] == ["finished"]
+
+
+@pytest.mark.parametrize(
+    ("body", "category"),
+    [
+        ("import sys; sys.exit('no data were found in the folder')", None),
+        ("import os; os._exit(3)", None),
+        ("def f(:", "syntax_error"),
+        ("import ctypes; ctypes.string_at(0)", "process_crash"),
+    ],
+)
+def test_every_end_is_told(tmp_path: Path, body: str, category: str | None) -> None:
+    (finding,) = dry(tmp_path, body, prelude="").findings
+    assert finding.severity == "error"
+    assert category in (None, finding.category)
+
+
+def test_a_script_that_does_not_end_is_unknown(tmp_path: Path) -> None:
+    found = dry(tmp_path, "while True: pass", prelude="", seconds=1.5)
+    assert not found.findings
+    assert found.dry[0].ended == "time"
+
+
+def test_a_module_and_its_own_imports_are_run(tmp_path: Path) -> None:
+    package = tmp_path / "job"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "steps.py").write_text("def step(options):\n    return options['lr']\n")
+    (package / "__main__.py").write_text("from job.steps import step\nstep({})\n")
+    found = check(
+        [sys.executable, "-m", "job"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        dry=Limits(seconds=10),
+        select=["dry-run-failed"],
+    )
+    (finding,) = found.findings
+    assert (finding.place.path, finding.place.line) == ("job/steps.py", 2)
+    assert finding.category == "key_not_found"
+    assert [place.path for place in finding.via] == ["job/__main__.py"]

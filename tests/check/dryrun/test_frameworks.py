@@ -1,0 +1,86 @@
+"""Trainers of libraries, run dry: their checkpoints and callbacks are what is wanted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from epochzero.check import Checked, Limits, Target, check
+
+HERE = Target(name="here", here=True, gpus=())
+
+
+def dry(folder: Path, script: str) -> Checked:
+    """Checks a script dry alone."""
+    (folder / "train.py").write_text(dedent(script))
+    return check(
+        [sys.executable, "train.py"],
+        HERE,
+        folder=folder,
+        environment=dict(os.environ),
+        select=["dry-run-failed"],
+        dry=Limits(seconds=60),
+    )
+
+
+def test_lightning_checkpoints_are_made(tmp_path: Path) -> None:
+    pytest.importorskip("lightning", reason="the script trains with Lightning")
+    found = dry(
+        tmp_path,
+        """
+        import torch, lightning
+        from torch.utils.data import DataLoader, TensorDataset
+
+        class Net(lightning.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.fc = torch.nn.Linear(8, 4)
+            def loss(self, batch):
+                return torch.nn.functional.cross_entropy(self.fc(batch[0]), batch[1])
+            def training_step(self, batch, _):
+                return self.loss(batch)
+            def validation_step(self, batch, _):
+                self.log("val_loss", self.loss(batch))
+            def configure_optimizers(self):
+                return torch.optim.AdamW(self.parameters())
+
+        data = TensorDataset(torch.randn(4000, 8), torch.randint(0, 4, (4000,)))
+        keep = lightning.pytorch.callbacks.ModelCheckpoint(monitor="val_los")
+        trainer = lightning.Trainer(max_epochs=500, callbacks=[keep], logger=False)
+        trainer.fit(Net(), DataLoader(data), DataLoader(data))
+        """,
+    )
+    (finding,) = found.findings
+    assert "could not find the monitored key" in finding.consequence
+    assert (finding.place.line, finding.phase) == (22, "training")
+
+
+def test_transformers_evaluates_and_saves(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="the script trains with Transformers")
+    pytest.importorskip("accelerate", reason="its trainer needs accelerate")
+    found = dry(
+        tmp_path,
+        """
+        import torch
+        from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+
+        size = dict(hidden_size=16, num_attention_heads=2, intermediate_size=32)
+        config = BertConfig(vocab_size=100, num_hidden_layers=1, num_labels=2, **size)
+        model = BertForSequenceClassification(config)
+        ids = torch.randint(0, 100, (400, 12))
+        data = [{"input_ids": row, "labels": torch.tensor(n % 2)} for n, row in enumerate(ids)]
+        arguments = TrainingArguments(
+            "out", num_train_epochs=50, eval_strategy="epoch", save_strategy="epoch", report_to=[],
+            load_best_model_at_end=True, metric_for_best_model="accuracy", use_cpu=True,
+        )
+        metrics = lambda _: {"acc": 1.0}
+        Trainer(model, arguments, train_dataset=data, eval_dataset=data, compute_metrics=metrics).train()
+        """,
+    )
+    (finding,) = found.findings
+    assert "eval_accuracy" in finding.consequence
+    assert (finding.category, finding.phase) == ("key_not_found", "training")

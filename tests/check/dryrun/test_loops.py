@@ -1,0 +1,255 @@
+"""Loops of the user's code, shortened: which iterations run, and that the rest stays as it was."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+import traceback
+from collections.abc import Iterator
+from itertools import islice
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epochzero.check.dryrun.child.emit import Records
+from epochzero.check.dryrun.child.loops import OutOfTime, Runtime
+from epochzero.check.dryrun.child.rewrite import RUNTIME, rewritten
+
+
+@pytest.fixture(autouse=True)
+def runtime() -> Iterator[Runtime]:
+    """The runtime that rewritten code finds, with time enough."""
+    reading, writing = os.pipe()
+    made = Runtime(Records(writing), 60.0, patience=0.0)
+    setattr(builtins, RUNTIME, made)
+    yield made
+    delattr(builtins, RUNTIME)
+    os.close(reading)
+    os.close(writing)
+
+
+def run(source: str, runtime: Runtime, **names: Any) -> dict[str, Any]:
+    """Runs a script whose function ``work`` is what a training step is."""
+
+    def work() -> None:
+        runtime.work += 1
+
+    found: dict[str, Any] = {"__file__": "job.py", "work": work, "seen": [], **names}
+    tree = rewritten(ast.parse(dedent(source)))
+    exec(compile(tree, "job.py", "exec"), found)
+    return found
+
+
+def seen(source: str, runtime: Runtime, **names: Any) -> list[Any]:
+    """What the script appended to ``seen``."""
+    return list(run(source, runtime, **names)["seen"])
+
+
+def test_a_loop_that_works_runs_its_first_iterations_and_its_last(runtime: Runtime) -> None:
+    loop = "for i in range(1000): work(); seen.append(i)"
+    assert seen(loop, runtime) == [0, 1, 999]
+    assert runtime.skipped
+
+
+def test_a_loop_without_work_runs_whole(runtime: Runtime) -> None:
+    assert seen("for i in range(1000): seen.append(i)", runtime) == list(range(1000))
+    assert not runtime.skipped
+
+
+def test_a_short_loop_runs_whole(runtime: Runtime) -> None:
+    assert seen("for fold in range(5): work(); seen.append(fold)", runtime) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("test", "wanted"),
+    [
+        ("(epoch + 1) % 25 == 0", 24),
+        ("epoch == total // 2", 50),
+        ("epoch >= warmup", 12),
+        ("epoch % args['every'] == 0 and epoch > 0", 30),
+        ("rank() == 0 and epoch == 77", 77),
+        ("not epoch < 40", 40),
+        ("len(items) < epoch", 8),
+    ],
+)
+def test_a_test_of_the_body_is_seen_both_ways(runtime: Runtime, test: str, wanted: int) -> None:
+    source = f"""
+        for epoch in range(total):
+            work()
+            seen.append(epoch)
+            if {test}:
+                saved = epoch
+    """
+    names = {"total": 100, "warmup": 12, "args": {"every": 30}, "rank": int, "items": "abcdefg"}
+    found = run(source, runtime, **names)
+    assert wanted in found["seen"]
+    assert found["seen"][-1] == 99
+    assert len(found["seen"]) <= 6
+
+
+def test_a_value_derived_from_the_variable_is_followed(runtime: Runtime) -> None:
+    source = """
+        for epoch in range(300):
+            work()
+            is_last = epoch == 299 - 1
+            if is_last:
+                seen.append(epoch)
+    """
+    assert seen(source, runtime) == [298]
+
+
+def test_a_counter_is_advanced_over_what_is_left_out(runtime: Runtime) -> None:
+    source = """
+        step = 0
+        for batch in range(1000):
+            work()
+            step += 1
+            if step % 300 == 0:
+                seen.append(step)
+    """
+    found = run(source, runtime)
+    assert found["seen"] == [300]
+    assert found["step"] == 1000
+
+
+def test_a_while_loop_goes_to_its_end(runtime: Runtime) -> None:
+    source = """
+        step = 0
+        while step < 5000:
+            work()
+            step += 1
+            if step % 1000 == 0:
+                seen.append(step)
+        else:
+            seen.append("else")
+    """
+    found = run(source, runtime)
+    assert found["seen"] == [1000, 5000, "else"]
+    assert found["step"] == 5000
+
+
+def test_an_endless_loop_is_left_by_its_own_break(runtime: Runtime) -> None:
+    source = """
+        step = 0
+        while True:
+            work()
+            step += 1
+            if step >= 10**5 - 1:
+                break
+    """
+    assert run(source, runtime)["step"] == 99_999
+
+
+def test_an_endless_loop_without_a_way_out_ends_with_the_time(runtime: Runtime) -> None:
+    runtime._seconds = 0.2
+    with pytest.raises(OutOfTime):
+        run("while True: work()", runtime)
+
+
+def test_a_number_of_enumerate_is_advanced(runtime: Runtime) -> None:
+    source = """
+        for i, batch in enumerate(iter("abcdefgh" * 50), start=1):
+            work()
+            if i % 100 == 0:
+                seen.append((i, batch))
+    """
+    assert seen(source, runtime) == [(100, "c")]
+
+
+def test_an_enumerate_of_the_users_own_is_left_alone(runtime: Runtime) -> None:
+    source = """
+        def enumerate(items): return [("mine", item) for item in items]
+        for name, item in enumerate("ab"): seen.append(name)
+    """
+    assert seen(source, runtime) == ["mine", "mine"]
+
+
+def test_a_comprehension_is_shortened(runtime: Runtime) -> None:
+    assert run("got = [work() or i for i in range(50)]", runtime)["got"] == [0, 1, 49]
+
+
+def test_what_feeds_a_consumer_is_not_shortened(runtime: Runtime) -> None:
+    source = """
+        def forever():
+            while True:
+                for i in range(7):
+                    work()
+                    yield i
+        seen.extend(islice(forever(), 20))
+    """
+    assert seen(source, runtime, islice=islice) == [number % 7 for number in range(20)]
+
+
+def test_a_loop_in_a_model_is_part_of_it(runtime: Runtime) -> None:
+    runtime.depth = 1
+    assert len(seen("for i in range(50): work(); seen.append(i)", runtime)) == 50
+
+
+def test_loops_of_a_class_body_bind_nothing_more(runtime: Runtime) -> None:
+    source = """
+        class Names:
+            for name in "ab": pass
+            def letters(self): return [letter for letter in "xy"]
+        seen.append(sorted(n for n in vars(Names) if not n.startswith("_")))
+        seen.append(Names().letters())
+    """
+    assert seen(source, runtime) == [["letters", "name"], ["x", "y"]]
+
+
+def test_a_loop_that_is_quick_runs_whole(runtime: Runtime) -> None:
+    runtime.patience = 0.5
+    assert len(seen("for i in range(1000): work(); seen.append(i)", runtime)) == 1000
+    assert not runtime.skipped
+
+
+def test_lines_of_an_error_stay_those_of_the_user(runtime: Runtime) -> None:
+    source = "step = 0\nfor i in range(9):\n    step += 1\n    if i == 7:\n        1 / 0\n"
+    with pytest.raises(ZeroDivisionError) as error:
+        run(source, runtime)
+    assert traceback.extract_tb(error.value.__traceback__)[-1].lineno == 5
+
+
+def test_time_ends_a_loop_that_works(runtime: Runtime) -> None:
+    runtime._seconds = 0.1
+    source = """
+        import time
+        for i in range(10**6):
+            work()
+            seen.append(i)
+            time.sleep(0.06)
+    """
+    assert seen(source, runtime) == [0]
+
+
+@given(
+    st.lists(st.integers(), max_size=30),
+    st.sampled_from(["break", "continue", "pass", "if item > 3: break", "total -= 1"]),
+)
+def test_loops_without_work_mean_what_they_meant(items: list[int], body: str) -> None:
+    source = f"""
+total = 0
+for place, item in enumerate(items):
+    total += item
+    {body}
+    seen.append((place, item))
+else:
+    seen.append("else")
+while items:
+    total += items.pop()
+got = {{item for item in seen}}
+"""
+    names = {"items": list(items), "seen": []}
+    wanted = {"items": list(items), "seen": []}  # type: dict[str, Any]
+    exec(source, wanted)
+    reading, writing = os.pipe()
+    setattr(builtins, RUNTIME, Runtime(Records(writing), 60.0, patience=0.0))
+    found = {"__file__": "job.py", **names}
+    exec(compile(rewritten(ast.parse(source)), "job.py", "exec"), found)
+    os.close(reading)
+    os.close(writing)
+    for name in ("seen", "total", "got", "items"):
+        assert found[name] == wanted[name]
