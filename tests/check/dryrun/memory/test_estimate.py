@@ -156,12 +156,12 @@ def test_nothing_fits_where_the_smallest_value_does_not() -> None:
 
 
 def test_the_picture_is_well_formed_and_shows_every_kind() -> None:
-    text = picture(training(batch=64), SMALL, title="<train> & co")
+    text = picture(estimate(training(batch=64), SMALL), title="<train> & co")
     tree = ElementTree.fromstring(text)
     shown = " ".join(node.text or "" for node in tree.iter())
     for word in ("<train> & co", "activation", "optimizer", "backward", "a small GPU", "peak"):
         assert word in shown
-    assert ElementTree.fromstring(picture(Trace(()), SMALL)) is not None
+    assert ElementTree.fromstring(picture(estimate(Trace(()), SMALL))) is not None
 
 
 # -- Traces as they are written ----------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_any_trace_is_answered(events: list[Alloc | Free | Mark], kinds: dict[in
     memory = estimate(trace, SMALL)
     assert memory.allocated.low <= memory.allocated.likely <= memory.reserved.likely
     advise(trace, SMALL)
-    ElementTree.fromstring(picture(trace, SMALL))
+    ElementTree.fromstring(picture(memory))
 
 
 def test_a_program_is_traced_and_estimated(tmp_path: Path) -> None:

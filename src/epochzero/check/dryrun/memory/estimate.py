@@ -11,6 +11,7 @@ from typing import Literal
 from epochzero.check.dryrun.memory.options import AllocatorOptions, cublas_workspace_bytes
 from epochzero.check.dryrun.memory.replay import WORKSPACES, Peak, kind_of, replay, with_workspaces
 from epochzero.check.dryrun.memory.surroundings import Range, Surrounding, surroundings, total
+from epochzero.check.dryrun.memory.timeline import Timeline, timeline
 from epochzero.check.dryrun.memory.trace import Alloc, Mark, Site, Trace
 from epochzero.check.dryrun.memory.units import MIB
 from epochzero.check.target.model import GPU
@@ -75,6 +76,7 @@ class Memory:
         moment: of the peak, by the marks of the trace (``after backward of step 2``).
         fit: on the GPU.
         assumptions: what makes the range.
+        timeline: what is allocated over the events.
     """
 
     allocated: Range
@@ -84,6 +86,7 @@ class Memory:
     moment: str
     fit: Fit
     assumptions: tuple[str, ...]
+    timeline: Timeline
 
 
 def estimate(
@@ -109,6 +112,7 @@ def estimate(
         moment=_moment(trace, workspace, peak.event),
         fit=fit(trace, gpu, environment, processes),
         assumptions=tuple(_assumptions(trace, options, workspace, processes)),
+        timeline=timeline(trace, workspace),
     )
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from html import escape
 
-from epochzero.check.dryrun.memory.options import cublas_workspace_bytes
-from epochzero.check.dryrun.memory.replay import WORKSPACES, kind_of, with_workspaces
-from epochzero.check.dryrun.memory.trace import Alloc, Free, Trace
+from epochzero.check.dryrun.memory.estimate import Memory
+from epochzero.check.dryrun.memory.timeline import Timeline
 from epochzero.check.dryrun.memory.units import MIB, size_text
 from epochzero.check.target.model import GPU
 
-__all__ = ["Column", "Moment", "columns", "picture"]
+__all__ = ["picture"]
 
 COLORS = {
     "parameter": "#4477aa",
@@ -27,11 +25,8 @@ COLORS = {
 """By kind, the lowest first: Tol's "bright" scheme, which the color-blind can tell apart."""
 WIDTH, HEIGHT = 960, 440
 LEFT, RIGHT, TOP, BOTTOM = 72, 180, 72, 44
-MOST_COLUMNS = 720
 LIMIT_SHOWN = 2.0
 """The GPU's limit is drawn where it is at most this many times the peak."""
-NOT_SHOWN = frozenset({*WORKSPACES, "backward done", "empty cache"})
-"""Marks that do not help the reader."""
 _STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #333 }
 .title { font-size: 15px; font-weight: 600 }
@@ -49,56 +44,9 @@ text { font: 12px system-ui, sans-serif; fill: #333 }
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A few events on end, at the one of them at which most was allocated: bytes by kind."""
-
-    sizes: dict[str, int]
-
-    @property
-    def total(self) -> int:
-        """Bytes."""
-        return sum(self.sizes.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A mark of the trace: its name, and the column at which it stands."""
-
-    name: str
-    column: int
-
-
-def columns(trace: Trace, workspace: int) -> tuple[list[Column], list[Moment]]:
-    """What is allocated over the events, and the moments that have names."""
-    found: list[Column] = []
-    moments: list[Moment] = []
-    each = -(-len(trace.events) // MOST_COLUMNS) or 1
-    now: dict[str, int] = dict.fromkeys(COLORS, 0)
-    most: dict[str, int] = {}
-    living: dict[int, Alloc] = {}
-    for number, event in enumerate(with_workspaces(trace, workspace), 1):
-        if isinstance(event, Alloc):
-            living[event.storage] = event
-            now[kind_of(trace, event.storage)] += event.size
-        elif isinstance(event, Free):
-            if gone := living.pop(event.storage, None):
-                now[kind_of(trace, gone.storage)] -= gone.size
-        elif event.name not in NOT_SHOWN:
-            moments.append(Moment(event.name, len(found)))
-        if sum(now.values()) >= sum(most.values()):
-            most = dict(now)
-        if number % each == 0:
-            found.append(Column(most))
-            most = dict(now)
-    return [*found, Column(dict(now))], moments
-
-
-def picture(trace: Trace, gpu: GPU, title: str = "") -> str:
-    """The picture, as the text of an SVG file."""
-    workspace = cublas_workspace_bytes(gpu.capability, {})
-    drawn, moments = columns(trace, workspace)
-    plot = _Plot(drawn, gpu)
+def picture(memory: Memory, title: str = "") -> str:
+    """The timeline of a job's memory, as the text of an SVG file."""
+    plot = _Plot(memory.timeline, memory.fit.gpu)
     head = title or "GPU memory"
     return "\n".join(
         (
@@ -108,7 +56,7 @@ def picture(trace: Trace, gpu: GPU, title: str = "") -> str:
             f'<text class="title" x="{LEFT}" y="22">{escape(head)}</text>',
             *plot.grid(),
             *plot.areas(),
-            *plot.moments(moments),
+            *plot.moments(),
             *plot.limit(),
             *plot.peak(),
             *plot.legend(),
@@ -120,14 +68,16 @@ def picture(trace: Trace, gpu: GPU, title: str = "") -> str:
 class _Plot:
     """Columns drawn to scale."""
 
-    def __init__(self, drawn: Sequence[Column], gpu: GPU) -> None:
-        self.columns = drawn
+    def __init__(self, timeline: Timeline, gpu: GPU) -> None:
+        drawn = self.columns = timeline.columns
+        self.marks = timeline.moments
         self.gpu = gpu
-        self.highest = max(drawn, key=lambda column: column.total)
-        peak = max(self.highest.total, 1)
+        self.highest = max(drawn, key=lambda column: sum(column.values()))
+        self.most = sum(self.highest.values())
+        peak = max(self.most, 1)
         self.limited = gpu.memory_bytes <= LIMIT_SHOWN * peak
         self.top = max(peak, gpu.memory_bytes if self.limited else 0) * 1.08
-        self.kinds = [kind for kind in COLORS if any(column.sizes[kind] for column in drawn)]
+        self.kinds = [kind for kind in COLORS if any(column.get(kind) for column in drawn)]
 
     def x(self, column: int) -> float:
         return LEFT + column / max(len(self.columns) - 1, 1) * (WIDTH - LEFT - RIGHT)
@@ -150,16 +100,16 @@ class _Plot:
     def areas(self) -> Iterator[str]:
         base = [0] * len(self.columns)
         for kind in self.kinds:
-            top = [b + c.sizes[kind] for b, c in zip(base, self.columns, strict=True)]
+            top = [b + c.get(kind, 0) for b, c in zip(base, self.columns, strict=True)]
             edge = [(self.x(number), self.y(size)) for number, size in enumerate(top)]
             edge += [(self.x(number), self.y(size)) for number, size in enumerate(base)][::-1]
             points = " ".join(f"{x:.1f},{y:.1f}" for x, y in edge)
             yield f'<polygon fill="{COLORS[kind]}" points="{points}"><title>{kind}</title></polygon>'
             base = top
 
-    def moments(self, moments: Sequence[Moment]) -> Iterator[str]:
+    def moments(self) -> Iterator[str]:
         free = 0.0
-        for moment in moments:
+        for moment in self.marks:
             x = self.x(moment.column)
             yield f'<path class="mark" d="M{x:.1f} {TOP - 6}V{HEIGHT - BOTTOM}"/>'
             if x >= free:
@@ -175,12 +125,12 @@ class _Plot:
             yield f'<text class="limit-text" x="{LEFT + 6}" y="{y - 6:.1f}">{text}</text>'
 
     def peak(self) -> Iterator[str]:
-        x, y = self.x(self.columns.index(self.highest)), self.y(self.highest.total)
+        x, y = self.x(self.columns.index(self.highest)), self.y(self.most)
         side = ("start", 8) if x < WIDTH / 2 else ("end", -8)
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" stroke="#fff"/>'
         yield (
             f'<text x="{x + side[1]:.1f}" y="{y - 6:.1f}" text-anchor="{side[0]}">'
-            f"peak {size_text(self.highest.total)}</text>"
+            f"peak {size_text(self.most)}</text>"
         )
 
     def legend(self) -> Iterator[str]:
@@ -189,7 +139,7 @@ class _Plot:
         for number, kind in enumerate(reversed(self.kinds)):
             row = y + 20 * number
             yield f'<rect x="{x}" y="{row - 10}" width="12" height="12" fill="{COLORS[kind]}"/>'
-            size = size_text(self.highest.sizes[kind])
+            size = size_text(self.highest.get(kind, 0))
             yield f'<text x="{x + 18}" y="{row}">{kind} {size}</text>'
 
 
