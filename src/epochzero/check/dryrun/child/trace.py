@@ -37,6 +37,7 @@ _LIBRARIES = tuple(
         "<frozen",
     }
 )
+_A_LINE = 1000
 # Whether the code at a path is the user's.
 _users: dict[str, bool] = {}
 
@@ -109,13 +110,20 @@ class Trace:
             self._handles.add(name)
             self.mark(name)
 
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """All of it: the events, then what the storages are for, then the places, a few a line."""
+        yield from self.events
+        kinds = list(self.kinds.items())
+        for start in range(0, len(kinds), _A_LINE):
+            yield {"kinds": dict(kinds[start : start + _A_LINE])}
+        for start in range(0, len(self.where), _A_LINE):
+            yield {"where": self.where[start : start + _A_LINE]}
+
     def write(self, path: str) -> None:
         """Write all as JSON lines."""
         with open(path, "w", encoding="utf-8") as file:
-            for event in self.events:
-                file.write(json.dumps(event) + "\n")
-            file.write(json.dumps({"kinds": self.kinds}) + "\n")
-            file.write(json.dumps({"where": self.where}) + "\n")
+            for line in self.lines():
+                file.write(json.dumps(line) + "\n")
 
     @contextmanager
     def watched(self) -> Iterator[None]:

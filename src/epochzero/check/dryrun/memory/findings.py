@@ -11,28 +11,24 @@ from epochzero.check.findings import Finding, Place
 
 __all__ = ["RULE", "finding"]
 
-RULE = "gpu-memory"
+RULE = "dry-run-memory"
 MOST_ADVICE = 3
 
 
-def finding(
-    memory: Memory, job: Place, advice: Sequence[Advice] = (), phase: str = "training"
-) -> Finding | None:
+def finding(memory: Memory, place: Place, advice: Sequence[Advice] = ()) -> Finding | None:
     """What to tell of a job's memory; None where it surely fits.
 
     An error only where the least of the estimate does not fit; a warning where it may not.
 
     Args:
         memory: of the job.
-        job: its place, where no line of its own asks for what there is no room for.
+        place: the line that asks for what there is no room for.
         advice: what saves memory, the best first.
-        phase: that the job is in at the peak, by the taxonomy.
     """
     fit = memory.fit
     if fit.answer == "fits":
         return None
     failing = fit.failing
-    place = Place(failing.path, failing.line) if failing and failing.path else job
     layer = f" in {failing.layer}" if failing and failing.layer else ""
     likely, room = memory.allocated.likely, fit.gpu.memory_bytes
     certain = fit.answer == "does not fit"
@@ -40,7 +36,7 @@ def finding(
         rule=RULE,
         severity="error" if certain else "warning",
         category="gpu_out_of_memory",
-        phase=phase,
+        phase="training",
         place=place,
         message=(
             f"the job takes about {size_text(likely)} ({_range(memory)}) beside the CUDA context,"

@@ -10,7 +10,7 @@ from typing import Any
 
 from epochzero.errors import InputError
 
-__all__ = ["KINDS", "Alloc", "Event", "Free", "Mark", "Site", "Trace", "read"]
+__all__ = ["KINDS", "Alloc", "Event", "Free", "Mark", "Site", "Trace", "read", "trace_of"]
 
 KINDS = ("parameter", "gradient", "optimizer", "activation", "input", "buffer", "temporary")
 MOST_EVENTS = 5_000_000
@@ -84,9 +84,21 @@ def read(path: Path) -> Trace:
     """
     try:
         with path.open(encoding="utf-8") as lines:
-            return _trace(json.loads(line) for line in lines)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path}: no trace of allocations ({error})") from error
+            return trace_of(json.loads(line) for line in lines)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def trace_of(lines: Iterable[Any]) -> Trace:
+    """A trace from its lines, as JSON has them.
+
+    Raises:
+        InputError: they are none.
+    """
+    try:
+        return _trace(lines)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"no trace of allocations: {error}") from error
 
 
 def _trace(records: Iterable[Any]) -> Trace:
@@ -95,11 +107,10 @@ def _trace(records: Iterable[Any]) -> Trace:
     sites: list[Site] = []
     for record in records:
         if "kinds" in record:
-            kinds = {int(key): kind for key, kind in record["kinds"].items() if kind in KINDS}
+            told = record["kinds"].items()
+            kinds.update({int(key): kind for key, kind in told if kind in KINDS})
         elif "where" in record:
-            sites = [
-                Site(str(path), int(line), str(layer)) for path, line, layer in record["where"]
-            ]
+            sites += [Site(str(path), int(line), str(name)) for path, line, name in record["where"]]
         else:
             events.append(_event(record))
         if len(events) > MOST_EVENTS:

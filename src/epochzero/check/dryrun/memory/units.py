@@ -16,4 +16,5 @@ def size_text(size: float) -> str:
     """
     if size == 0:
         return "0"
-    return f"{size / GIB:.3g} GiB" if size >= GIB else f"{size / MIB:.3g} MiB"
+    number, unit = (size / GIB, "GiB") if size >= GIB else (size / MIB, "MiB")
+    return f"{number:.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
