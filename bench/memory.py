@@ -1,9 +1,11 @@
 """The memory of training programs, estimated without a GPU, beside what was measured on one.
 
 The programs in ``memory/`` run on a pretended T4; the traces of what they allocate are replayed in the
-model of torch's allocator. Nothing is fitted to the measurements: they are eight runs of the
-calibration of torch-preflight (``tests/calibration/measured_peaks.json``), and no constant of
-EpochZero comes from them. Then time and memory of the estimate itself, for larger models.
+model of torch's allocator. The measurements are eight runs of the calibration of torch-preflight
+(``tests/calibration/measured_peaks.json``). Nothing is fitted to them: what the model knows comes from
+torch's source, and the programs do what the measuring program does, before it measures too
+(``memory/warm.py``; ``cold`` in the result is without that). Then time and memory of the estimate itself, for
+larger models.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from epochzero.check.target.gpus import presets
 from epochzero.check.target.model import GPU
 
 HERE = Path(__file__).resolve().parent
+__all__ = ["errors", "estimated", "versions"]
+
 MEASURED = "gpu_memory/t4_measured_peaks.json"
 ALLOCATED, RESERVED = 0.015, 0.03
 """The mean errors that are wanted at most."""
@@ -49,37 +53,42 @@ def main() -> None:
     path = data_path(MEASURED)
     runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
     rows = [_row(run, options.python) for run in runs]
-    numbers: dict[str, Any] = {"runs": rows, "epochzero": _errors(rows, "epochzero")}
+    numbers: dict[str, Any] = {
+        "runs": rows,
+        "epochzero": errors(rows, "epochzero"),
+        "cold": errors(rows, "cold"),
+    }
     for name, formula in FORMULAS.items():
         for run, row in zip(runs, rows, strict=True):
             row[name] = dict.fromkeys(("allocated", "reserved"), formula(run["params"]))
-        numbers[name] = _errors(rows, name)
+        numbers[name] = errors(rows, name)
     if options.rivals:
         answers = torch_preflight(options.rivals, runs)
         for row, (allocated, reserved, _) in zip(rows, answers, strict=True):
             row["torch_preflight"] = {"allocated": allocated, "reserved": reserved}
-        numbers["torch_preflight"] = _errors(rows, "torch_preflight")
+        numbers["torch_preflight"] = errors(rows, "torch_preflight")
     numbers["prototype"] = PROTOTYPE
     numbers["time"] = {name: _timed(given, options.python) for name, given in LARGE.items()}
     numbers["reached"] = _reached(numbers)
     _print(numbers)
     data = [{"name": MEASURED, "records": len(runs)}]
-    versions = _versions(options.python, "torch", "transformers")
+    used = versions(options.python, "torch", "transformers")
     rivals = {"torch-preflight": "not run"}
     if options.rivals:
-        rivals = _versions(str(options.rivals / "bin" / "python"), "torch-preflight")
-    save("memory", numbers, data=data, rivals={**versions, **rivals})
+        rivals = versions(str(options.rivals / "bin" / "python"), "torch-preflight")
+    save("memory", numbers, data=data, rivals={**used, **rivals})
 
 
 def _row(run: Mapping[str, Any], python: str) -> dict[str, Any]:
     """A measured run, and what is estimated for it."""
     given, model = run["config"], run["model"].split("-")[0]
-    common = ("--autocast", "--warm", f"--batch={given['batch_size']}")
+    common = ("--autocast", f"--batch={given['batch_size']}")
     if model == "resnet50":
         program = ("image.py", f"--size={given['image_size']}", *common)
     else:
         program = ("language.py", f"--model={model}", f"--length={given['seq_len']}", *common)
-    found, seconds, _ = _estimated(program, presets()["T4"], python)
+    found, seconds, _ = estimated((*program, "--warm"), presets()["T4"], python)
+    cold, _, _ = estimated(program, presets()["T4"], python)
     return {
         "model": run["model"],
         "config": given,
@@ -88,11 +97,12 @@ def _row(run: Mapping[str, Any], python: str) -> dict[str, Any]:
             "reserved": run["measured_reserved_bytes"],
         },
         "epochzero": {"allocated": found.allocated.likely, "reserved": found.reserved.likely},
+        "cold": {"allocated": cold.allocated.likely, "reserved": cold.reserved.likely},
         "seconds": round(seconds, 1),
     }
 
 
-def _estimated(program: Sequence[str], gpu: GPU, python: str) -> tuple[Memory, float, float]:
+def estimated(program: Sequence[str], gpu: GPU, python: str) -> tuple[Memory, float, float]:
     """The estimate for a program; seconds and MiB that it took, the start of Python included."""
     with tempfile.TemporaryDirectory(prefix="memory-") as folder:
         trace = Path(folder) / "trace"
@@ -114,7 +124,7 @@ def _estimated(program: Sequence[str], gpu: GPU, python: str) -> tuple[Memory, f
 
 
 def _timed(given: Sequence[str], python: str) -> Mapping[str, object]:
-    found, seconds, megabytes = _estimated(("language.py", *given), presets()["A100 80GB"], python)
+    found, seconds, megabytes = estimated(("language.py", *given), presets()["A100 80GB"], python)
     return {
         "seconds": round(seconds, 1),
         "process_mib": round(megabytes),
@@ -125,7 +135,7 @@ def _timed(given: Sequence[str], python: str) -> Mapping[str, object]:
     }
 
 
-def _errors(rows: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, float]:
+def errors(rows: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, float]:
     """Mean and largest error, relative to what was measured."""
     errors: dict[str, float] = {}
     for what in ("allocated", "reserved"):
@@ -145,7 +155,7 @@ def _reached(numbers: Mapping[str, Any]) -> Mapping[str, bool]:
     }
 
 
-def _versions(python: str, *names: str) -> dict[str, str]:
+def versions(python: str, *names: str) -> dict[str, str]:
     """Of the distributions that an interpreter has."""
     program = (
         "import importlib.metadata as m, json, sys;"
@@ -164,7 +174,7 @@ def _print(numbers: Mapping[str, Any]) -> None:
             real, said = row["measured"][what], row["epochzero"][what]
             texts.append(f"{what} {said >> 20:5} of {real >> 20:5} MiB {said / real - 1:+6.1%}")
         print(f"{row['model']:24} batch {row['config']['batch_size']:2} | {' | '.join(texts)}")
-    for name in ("epochzero", "torch_preflight", *FORMULAS, "prototype"):
+    for name in ("epochzero", "cold", "torch_preflight", *FORMULAS, "prototype"):
         if name in numbers:
             found = numbers[name]
             print(f"{name:24} mean error {found['allocated']:6.1%} {found['reserved']:6.1%}")

@@ -107,7 +107,7 @@ def test_only_what_surely_does_not_fit_is_an_error() -> None:
     assert (surely.severity, surely.category) == ("error", "gpu_out_of_memory")
     assert surely.place == JOB
     assert "CUDA out of memory. Tried to allocate" in surely.consequence
-    assert "half the batch" in surely.fix
+    assert "Half the batch" in surely.fix
 
 
 def test_advice_is_what_a_replay_of_the_changed_job_says() -> None:

@@ -34,7 +34,7 @@ class Holder:
 
     Attributes:
         site: line and layer that allocated it; ``*`` stands for the numbers of like layers.
-        kind: what for, one of `trace.KINDS`, or ``workspace``.
+        kind: what for, one of `trace.KINDS`.
         size: bytes.
         count: of storages.
     """
@@ -164,6 +164,8 @@ def _holders(peak: Peak, trace: Trace) -> tuple[Holder, ...]:
     """Like layers of a stack are one holder: ``h.*.mlp``."""
     held: dict[tuple[Site, str], list[int]] = defaultdict(list)
     for storage, event in peak.alive.items():
+        if storage in WORKSPACES.values():
+            continue  # no line's
         site = trace.site(event)
         alike = replace(site, layer=_NUMBER.sub("*", site.layer))
         held[alike, kind_of(trace, storage)].append(event.size)

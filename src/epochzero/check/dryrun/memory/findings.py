@@ -39,15 +39,15 @@ def finding(memory: Memory, place: Place, advice: Sequence[Advice] = ()) -> Find
         phase="training",
         place=place,
         message=(
-            f"the job takes about {size_text(likely)} ({_range(memory)}) beside the CUDA context,"
-            f" {memory.moment}; {fit.gpu.model} has {size_text(room)}"
+            f"The job takes about {size_text(likely)} ({_range(memory)}) beside the CUDA context,"
+            f" {memory.moment}; {fit.gpu.model} has {size_text(room)}."
         ),
         consequence=(
             f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate"
             f" {size_text(fit.wanted)}{layer}"
         ),
-        fix="; or ".join(_said(one) for one in advice[:MOST_ADVICE])
-        or "take a smaller batch, or a GPU with more memory",
+        fix=" ".join(_said(one) for one in advice[:MOST_ADVICE])
+        or "Take a smaller batch, or a GPU with more memory.",
     )
 
 
@@ -58,4 +58,5 @@ def _range(memory: Memory) -> str:
 def _said(advice: Advice) -> str:
     about = "" if advice.change.exact else "about "
     saved = size_text(max(advice.allocated, advice.reserved))
-    return f"{advice.change.name}: {advice.change.fix} (saves {about}{saved})"
+    name = advice.change.name
+    return f"{name[0].upper()}{name[1:]} saves {about}{saved}: {advice.change.fix}."
