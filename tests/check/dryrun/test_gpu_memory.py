@@ -90,5 +90,6 @@ def test_the_command_tells_and_draws_it(tmp_path: Path) -> None:
     assert ran.exit_code == 0
     told = " ".join(ran.output.split())
     assert "fits on Tesla T4 with 15 GiB" in told
-    assert "Held by train.py:" in told
+    assert "Held by" in told
+    assert "train.py:8: parameter" in told
     ElementTree.fromstring(drawn.read_text())
