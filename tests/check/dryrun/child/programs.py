@@ -81,6 +81,12 @@ with m.no_sync(): m(x).sum().backward()
 m(x).sum().backward(); dist.all_reduce(x); dist.barrier(); assert dist.get_world_size() == 4
 assert list(m.state_dict())[0] == "module.weight"; dist.destroy_process_group()
 """,
+    "data moved by hand": "m = nn.Linear(8, 8)\nfor p in m.parameters(): p.data = p.data.to('cuda')\nassert all(p.is_cuda for p in m.parameters()); m(x).sum().backward()",
+    "a mesh that is not given": """
+import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+dist.init_process_group("nccl"); fully_shard(model); model(x).sum().backward()
+""",
     "FSDP2": """
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh

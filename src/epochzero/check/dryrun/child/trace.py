@@ -67,8 +67,8 @@ class Trace:
     where
         The places: path, line, module path.
     kinds
-        Storage -> ``parameter``, ``gradient``, ``optimizer``, ``activation``, ``input``, ``buffer``; what
-        is not named is ``temporary``.
+        Storage -> ``parameter``, ``gradient``, ``optimizer``, ``activation``, ``input``, ``buffer``,
+        ``communication`` (buckets, gathered parameters); what is not named is ``temporary``.
     """
 
     def __init__(self) -> None:
@@ -99,6 +99,20 @@ class Trace:
     def mark(self, name: str) -> None:
         """Name the moment."""
         self.events.append({"m": name})
+
+    def exchanged(self, tensor: Any) -> None:
+        """Note a buffer of what processes send each other."""
+        if isinstance(tensor, FakeTensor):
+            number = self._numbers.get(tensor.untyped_storage()._cdata)
+            if number is not None:
+                self.kinds.setdefault(number, "communication")
+
+    def resized(self, storage: Any) -> None:
+        """Note that a storage has another size now: FSDP gives gathered parameters back in this way."""
+        number = self._numbers.get(storage._cdata)
+        if number is not None and self._sizes[number] != storage.nbytes():
+            self._gone(storage._cdata, number)
+            self.kinds[self._taken(storage)] = "communication"
 
     def multiplied(self) -> None:
         """Note the first product of a thread: its cuBLAS handle takes a workspace then.
@@ -155,7 +169,12 @@ class Trace:
         key = storage._cdata
         if key in self._numbers:
             return
-        number, size = self._next, storage.nbytes()
+        number = self._taken(storage)
+        if moved:
+            self.kinds[number] = "input"
+
+    def _taken(self, storage: Any) -> int:
+        key, number, size = storage._cdata, self._next, storage.nbytes()
         self._next += 1
         self._numbers[key] = number
         self._sizes[number] = size
@@ -163,8 +182,7 @@ class Trace:
         self._peak = max(self._peak, self._now)
         self.events.append({"a": number, "n": size, "w": self._place()})
         self._living[number] = weakref.ref(storage, lambda _: self._gone(key, number))
-        if moved:
-            self.kinds[number] = "input"
+        return number
 
     def _gone(self, key: int, number: int) -> None:
         self.events.append({"f": number})

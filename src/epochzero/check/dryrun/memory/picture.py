@@ -18,6 +18,7 @@ COLORS = {
     "gradient": "#228833",
     "optimizer": "#ccbb44",
     "workspace": "#999999",
+    "communication": "#332288",
     "input": "#aa3377",
     "activation": "#ee6677",
     "temporary": "#ee9955",

@@ -12,7 +12,16 @@ from epochzero.errors import InputError
 
 __all__ = ["KINDS", "Alloc", "Event", "Free", "Mark", "Site", "Trace", "read", "trace_of"]
 
-KINDS = ("parameter", "gradient", "optimizer", "activation", "input", "buffer", "temporary")
+KINDS = (
+    "parameter",
+    "gradient",
+    "optimizer",
+    "activation",
+    "input",
+    "buffer",
+    "communication",
+    "temporary",
+)
 MOST_EVENTS = 5_000_000
 MOST_BYTES = 1 << 50
 

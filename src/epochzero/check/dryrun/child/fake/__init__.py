@@ -85,7 +85,7 @@ def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterat
         stack.enter_context(pretended(gpus, faked.trace.memory, emptied))
         stack.enter_context(_tensors_read(faked))
         stack.enter_context(_torch_as_on_a_gpu(mode, capability, faked))
-        stack.enter_context(imagined(world, faked.assume))
+        stack.enter_context(imagined(world, faked.assume, faked.trace.exchanged))
         stack.enter_context(by_shape())
         stack.enter_context(faked.trace.watched())
         # `torch.tensor(..., device="cuda")` is made on the CPU and moved by an operation that is seen.
@@ -152,6 +152,8 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
     address: Any = torch.UntypedStorage.data_ptr
     classify: Any = torch.ctc_loss
     attend = torch.nn.functional.scaled_dot_product_attention
+    resize: Any = torch.UntypedStorage.resize_
+    data: Any = vars(torch._C.TensorBase)["data"]
 
     def swap_tensors(first: Any, second: Any) -> None:
         # What the converter remembers keeps tensors from being swapped.
@@ -173,6 +175,18 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
     def pointer(self: Any) -> int:
         # Only to tell storages apart: those of fakes have no address.
         return int(self._cdata if self.device.type == "meta" else address(self))
+
+    def get_data(self: Any) -> Any:
+        return data.__get__(self)
+
+    def set_data(self: Any, value: Any) -> None:
+        data.__set__(self, value)
+        self.fake_device = getattr(value, "fake_device", value.device)
+
+    def resized(self: Any, size: int) -> Any:
+        result = resize(self, size)
+        faked.trace.resized(self)
+        return result
 
     def temporal(
         log_probs: Any, targets: Any, given: Any, wanted: Any, *rest: Any, **options: Any
@@ -202,7 +216,10 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
             "record_stream": lambda self, stream: None,
         }
         stack.enter_context(replaced(torch.Tensor, pinned))
-        stack.enter_context(replaced(torch.UntypedStorage, {"data_ptr": pointer}))
+        stack.enter_context(replaced(FakeTensor, {"data": property(get_data, set_data)}))
+        stack.enter_context(
+            replaced(torch.UntypedStorage, {"data_ptr": pointer, "resize_": resized})
+        )
         stack.enter_context(
             replaced(
                 torch.nn.functional,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, Callable
 
 import torch
@@ -59,9 +60,9 @@ def _first_object(result: list[Any], objects: list[Any], *arguments: Any, **opti
 _COLLECTIVES: dict[str, Any] = {
     **dict.fromkeys(
         (
-            "all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "gather",
-            "scatter", "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single",
-            "barrier", "send", "recv", "monitored_barrier", "all_reduce_coalesced",
+            "all_reduce", "broadcast", "reduce", "all_gather", "gather", "scatter", "reduce_scatter",
+            "all_to_all", "all_to_all_single", "barrier", "send", "recv", "monitored_barrier",
+            "all_reduce_coalesced",
         ),
         _done,
     ),
@@ -71,10 +72,18 @@ _COLLECTIVES: dict[str, Any] = {
     "gather_object": _gather_object,
     "scatter_object_list": _first_object,
 }  # fmt: skip
+# With one tensor for all processes; torch 2.13 names two of them anew.
+_BUFFERED = (
+    "all_gather_into_tensor", "all_gather_single", "reduce_scatter_tensor", "reduce_scatter_single",
+)  # fmt: skip
 
 
 @contextmanager
-def imagined(world: Mapping[str, int], assume: Callable[[str], None]) -> Iterator[None]:
+def imagined(
+    world: Mapping[str, int],
+    assume: Callable[[str], None],
+    exchanged: Callable[[torch.Tensor], None],
+) -> Iterator[None]:
     """`torch.distributed` works as rank ``rank`` of ``size`` processes, without any other.
 
     Parameters
@@ -83,6 +92,8 @@ def imagined(world: Mapping[str, int], assume: Callable[[str], None]) -> Iterato
         ``size``, ``rank`` and ``local_size``.
     assume
         Called with what is assumed.
+    exchanged
+        Called with the buffers of what is exchanged.
     """
     if not dist.is_available():
         yield
@@ -100,16 +111,36 @@ def imagined(world: Mapping[str, int], assume: Callable[[str], None]) -> Iterato
         "RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank % world["local_size"],
         "LOCAL_WORLD_SIZE": world["local_size"], "MASTER_ADDR": "localhost", "MASTER_PORT": 29500,
     }  # fmt: skip
-    functions = {"init_process_group": init_process_group, **_COLLECTIVES}
+
+    def buffered(*arguments: Any, **options: Any) -> Any:
+        # The larger side holds what all processes have.
+        tensors = (v for v in (*arguments, *options.values()) if isinstance(v, torch.Tensor))
+        exchanged(max(tensors, key=lambda tensor: tensor.nbytes))
+        return _done(**options)
+
+    def parallel_init(model: Any, *arguments: Any, **options: Any) -> None:
+        _parallel_init(model, *arguments, **options)
+        for bucket in model._buckets:
+            exchanged(bucket)
+
+    functions = {
+        "init_process_group": init_process_group,
+        **_COLLECTIVES,
+        **dict.fromkeys(_BUFFERED, buffered),
+    }
     functions = {name: value for name, value in functions.items() if hasattr(dist, name)}
     parallel = torch.nn.parallel.DistributedDataParallel
-    methods = {"__init__": _parallel_init, "forward": _parallel_forward, "no_sync": _no_sync}
+    methods = {"__init__": parallel_init, "forward": _parallel_forward, "no_sync": _no_sync}
     with ExitStack() as stack:
         if size > 1:
             stack.enter_context(_environment(variables))
         stack.enter_context(replaced(dist, functions))
         stack.enter_context(replaced(dist.distributed_c10d, functions))
         stack.enter_context(replaced(parallel, methods))
+        # A mesh that is not given is one of the accelerator.
+        stack.enter_context(
+            replaced(torch._C, {"_get_accelerator": lambda check=None: torch.device("cuda")})
+        )
         try:
             yield
         finally:
@@ -164,20 +195,40 @@ def _parallel_init(
     self.device_ids, self.device = device_ids, trained[0].device
     self.static_graph = False
     self.require_backward_grad_sync = True
-    self._buckets = [] if gradient_as_bucket_view else _buckets(trained, bucket_cap_mb or 25)
+    self._buckets = []
+    for parameters in _groups(trained, bucket_cap_mb or 25):
+        values = sum(one.numel() for one in parameters)
+        bucket = torch.empty(values, dtype=parameters[0].dtype, device=self.device)
+        self._buckets.append(bucket)
+        if gradient_as_bucket_view:
+            _view_bucket(parameters, bucket)
 
 
-def _buckets(parameters: list[Any], megabytes: float) -> list[torch.Tensor]:
-    """The reducer's copies of the gradients, from the last parameter to the first."""
-    sizes: list[int] = [0]
-    limit = FIRST_BUCKET_BYTES
+def _groups(parameters: list[Any], megabytes: float) -> list[list[Any]]:
+    """The parameters of each bucket, as the reducer has them: from the last, each type for itself."""
+    full: list[list[Any]] = []
+    filling: dict[torch.dtype, list[Any]] = {}
+    limits = dict.fromkeys((one.dtype for one in parameters), FIRST_BUCKET_BYTES)
     for parameter in reversed(parameters):
-        sizes[-1] += parameter.numel() * parameter.element_size()
-        if sizes[-1] >= limit:
-            sizes.append(0)
-            limit = int(megabytes * (1 << 20))
-    device = parameters[0].device
-    return [torch.empty(size, dtype=torch.uint8, device=device) for size in sizes if size]
+        kind = parameter.dtype
+        group = filling.setdefault(kind, [])
+        group.append(parameter)
+        if sum(one.nbytes for one in group) >= limits[kind]:
+            full.append(filling.pop(kind))
+            limits[kind] = int(megabytes * (1 << 20))
+    return [*full, *filling.values()]
+
+
+def _view_bucket(parameters: list[Any], bucket: torch.Tensor) -> None:
+    """Each gradient, when it is made, is copied to its place in the bucket, and given back."""
+    places = iter(torch.split(bucket, [one.numel() for one in parameters]))
+    for parameter in parameters:
+        there = next(places).view(parameter.shape)
+        parameter.register_post_accumulate_grad_hook(partial(_moved, place=there))
+
+
+def _moved(parameter: Any, place: torch.Tensor) -> None:
+    parameter.grad = place
 
 
 def _parallel_forward(self: Any, *inputs: Any, **options: Any) -> Any:

@@ -39,6 +39,7 @@ REAL_BYTES = 64 << 20
 
 aten = torch.ops.aten
 _DEVICE = torch.ops.prim.device.default
+_FAKES = torch._C._TorchDispatchModeKey.FAKE
 _RANDOM = torch.Tag.nondeterministic_seeded
 # Made without tensors, and known nevertheless.
 _CONSTANT = frozenset(
@@ -106,7 +107,13 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         if func is _DEVICE:
             return args[0].fake_device if isinstance(args[0], FakeTensor) else args[0].device
+        if torch._C._get_dispatch_mode(_FAKES) is not None:
+            # torch reckons shapes for itself, those of whole DTensors: nothing is allocated.
+            return func(*args, **kwargs)
         tensors = list(_tensors(args, kwargs))
+        if any(hasattr(tensor, "_local_tensor") for tensor in tensors):
+            # A DTensor does the operation on its part, which is seen here again.
+            return NotImplemented
         device = kwargs.get("device")
         on_gpu = device is not None and device.type == "cuda"
         if not on_gpu and not any(isinstance(tensor, FakeTensor) for tensor in tensors):

@@ -1,0 +1,107 @@
+"""The memory of one of several processes, by hand: buckets, gathered parameters, sharded states."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from epochzero.check.dryrun.memory.estimate import Memory, estimate
+from epochzero.check.dryrun.memory.trace import read
+from epochzero.check.target.gpus import presets
+
+pytest.importorskip("torch", reason="the scripts train with torch")
+
+TRACER = Path(__file__).parents[4] / "bench" / "memory" / "trace.py"
+MIB = 1 << 20
+A100 = presets()["A100 80GB"]
+PROCESSES = 8
+HEAD = """\
+import torch, torch.distributed as dist
+from torch import nn
+dist.init_process_group("nccl")
+"""
+TRAIN = """
+for _ in range(2):
+    model(torch.randn(4, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+PARALLEL = """
+model = nn.Sequential(*(nn.Linear(1024, 1024, bias=False) for _ in range(16))).cuda()
+model = nn.parallel.DistributedDataParallel(model, device_ids=[0], gradient_as_bucket_view=VIEW)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+BLOCKS = """
+blocks = (
+    nn.Sequential(nn.Linear(1024, 4096, bias=False), nn.Linear(4096, 1024, bias=False))
+    for _ in range(6)
+)
+model = nn.Sequential(*blocks)
+"""
+FSDP2 = """
+from torch.distributed.fsdp import fully_shard
+for block in model:
+    fully_shard(block)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+"""
+FSDP1 = """
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+policy = ModuleWrapPolicy({type(model)})
+model = FullyShardedDataParallel(model, device_id=0, auto_wrap_policy=policy)
+optimizer = torch.optim.AdamW(model.parameters())
+"""
+SHARDED = (BLOCKS + FSDP2.replace("for block", "model.cuda()\nfor block"), BLOCKS + FSDP1)
+
+
+def traced(folder: Path, script: str) -> Memory:
+    (folder / "train.py").write_text(HEAD + script + TRAIN, encoding="utf-8")
+    gpu = {"model": A100.model, "memory_bytes": A100.memory_bytes, "capability": A100.capability}
+    spec = {"gpu": gpu, "processes": PROCESSES, "trace": str(folder / "trace")}
+    command = [sys.executable, str(TRACER), json.dumps(spec), str(folder / "train.py")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return estimate(read(folder / "trace"), A100, processes=PROCESSES)
+
+
+def mebibytes(sizes: Mapping[str, int]) -> Mapping[str, float]:
+    return {kind: round(size / MIB) for kind, size in sizes.items() if size > MIB}
+
+
+def test_gradients_are_copied_to_the_buckets_of_ddp(tmp_path: Path) -> None:
+    memory = traced(tmp_path, PARALLEL.replace("VIEW", "False"))
+    # 16 weights of 4 MiB, their gradients, and the buckets of these.
+    expected = {"parameter": 64, "gradient": 64, "communication": 64, "workspace": 16}
+    assert mebibytes(memory.by_kind) == expected
+
+
+def test_gradients_may_be_views_of_buckets(tmp_path: Path) -> None:
+    memory = traced(tmp_path, PARALLEL.replace("VIEW", "True"))
+    # One gradient at a time lies beside the buckets.
+    expected = {"parameter": 64, "gradient": 64, "temporary": 4, "workspace": 16}
+    assert mebibytes(memory.by_kind) == expected
+
+
+@pytest.mark.parametrize("script", SHARDED, ids=("FSDP2", "FSDP1"))
+def test_a_process_has_its_shards_and_what_is_gathered_of_two_blocks(
+    script: str, tmp_path: Path
+) -> None:
+    memory = traced(tmp_path, script)
+    # An eighth of 192 MiB of weights, and Adam's two states for each; gradients of four of the six
+    # blocks, sharded. Of a block, 32 MiB: its weights gathered, those of the next in the buffer of the
+    # gathering, its gradients, and the buffer of those that are scattered.
+    assert mebibytes(memory.by_kind) == {
+        "parameter": 24,
+        "optimizer": 48,
+        "gradient": 16,
+        "communication": 96,
+        "temporary": 32,
+        "workspace": 16,
+    }
+    assert memory.moment == "in backward, step 2"
