@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,9 @@ from pathlib import Path
 from epochzero import taxonomy
 from epochzero.check.budget import Stopped, at_most
 from epochzero.check.dryrun.contain.model import Limits
+from epochzero.check.dryrun.gpus import pretended_gpus
 from epochzero.check.dryrun.model import DryRun
+from epochzero.check.dryrun.records import Record
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
 from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
@@ -66,6 +68,7 @@ def check(
     ignore: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
     dry: Limits | None = None,
+    hear: Callable[[Record], None] = lambda _: None,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
 
@@ -78,13 +81,14 @@ def check(
         ignore: ids of rules not to ask, besides those of the settings.
         environment: variables that are set where the command would be given.
         dry: run the job dry too, within these limits.
+        hear: is told what a dry run's child tells, while it runs, from more than one thread.
 
     Raises:
         InputError: the command runs no Python that can be read, or the folder, the settings, the
             target or a rule's name is wrong.
     """
     with _without_collector():
-        return _check(arguments, target, folder, select, ignore, environment, dry)
+        return _check(arguments, target, folder, select, ignore, environment, dry, hear)
 
 
 def _check(
@@ -95,6 +99,7 @@ def _check(
     ignore: Iterable[str],
     environment: Mapping[str, str] | None,
     dry: Limits | None,
+    hear: Callable[[Record], None],
 ) -> Checked:
     base = Path(folder).absolute()
     if not base.is_dir():
@@ -115,7 +120,7 @@ def _check(
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
     unknown += _without_packages(read.jobs, platforms) if named is None else ()
-    runs = () if dry is None else _run_dry(read.jobs, platforms, dry, environment or {})
+    runs = () if dry is None else _run_dry(programs, platforms, dry, environment or {}, hear)
     asked = [
         name for name in DRY_RUN if runs and name in (select or DRY_RUN) and name not in ignore
     ]
@@ -215,19 +220,28 @@ def _program(job: Job, target: Target) -> Program:
 
 
 def _run_dry(
-    jobs: Sequence[Job],
+    programs: Sequence[Program],
     platforms: Sequence[Target],
     limits: Limits,
     environment: Mapping[str, str],
+    hear: Callable[[Record], None],
 ) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
     # It knows diagnose, whose patterns take long to load.
     from epochzero.check.dryrun.run import dry_run
 
     return tuple(
-        dry_run(job, platform, limits, environment=environment, first=job is jobs[0])
-        for job, platform in zip(jobs, platforms, strict=True)
-        if not (job.fault or job.unsure) and job.complete
+        dry_run(
+            program.job,
+            platform,
+            limits,
+            environment=environment,
+            gpus=pretended_gpus(program, platform),
+            first=program.before is None,
+            hear=hear,
+        )
+        for program, platform in zip(programs, platforms, strict=True)
+        if not (program.job.fault or program.job.unsure) and program.job.complete
     )
 
 

@@ -12,12 +12,17 @@ __all__ = [
     "Ended",
     "Frame",
     "NaN",
+    "Network",
     "Raised",
     "Reached",
     "Record",
+    "Resumed",
     "Shortened",
     "Site",
+    "Spawned",
     "Started",
+    "Traced",
+    "Unfit",
     "read",
 ]
 
@@ -84,6 +89,41 @@ class NaN:
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """Something beyond this machine was reached for: ``host:port`` or a name."""
+
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spawned:
+    """Another program was started."""
+
+    program: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """The GPU could not be pretended."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The script came to its end, and begins once more with what it saved."""
+
+    argv: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A part of the trace of allocations on the pretended GPU, as `child.trace` says."""
+
+    events: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """A frame of the error that ended the script."""
 
@@ -119,7 +159,21 @@ class Ended:
     why: str = ""
 
 
-Record = Started | Site | Reached | Shortened | Assumed | NaN | Raised | Ended
+Record = (
+    Started
+    | Site
+    | Reached
+    | Shortened
+    | Assumed
+    | NaN
+    | Network
+    | Spawned
+    | Unfit
+    | Resumed
+    | Traced
+    | Raised
+    | Ended
+)
 _KINDS: Mapping[str, type[Record]] = {
     "started": Started,
     "site": Site,
@@ -127,6 +181,11 @@ _KINDS: Mapping[str, type[Record]] = {
     "shortened": Shortened,
     "assumed": Assumed,
     "nan": NaN,
+    "network": Network,
+    "spawned": Spawned,
+    "unfit": Unfit,
+    "resumed": Resumed,
+    "trace": Traced,
     "raised": Raised,
     "ended": Ended,
 }
@@ -154,6 +213,10 @@ def _fitting(kind: type[Record] | type[Frame], said: Mapping[str, Any]) -> dict[
             found["frames"] = tuple(Frame(**_fitting(Frame, frame)) for frame in frames)
         elif field.name == "layer":
             found["layer"] = value if isinstance(value, dict) else None
+        elif field.name == "events" and isinstance(value, list):
+            found["events"] = tuple(event for event in value if isinstance(event, dict))
+        elif field.name == "argv" and isinstance(value, list):
+            found["argv"] = tuple(str(word)[:LONGEST_TEXT] for word in value)
         elif type(value) is type(field.default):
             found[field.name] = value[:LONGEST_TEXT] if isinstance(value, str) else value
     return found

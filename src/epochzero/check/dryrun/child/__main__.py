@@ -14,8 +14,9 @@ import json
 import os
 import re
 import sys
+import time
 import traceback
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from importlib import import_module
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
@@ -41,22 +42,27 @@ def _find_ourselves() -> None:
 
 _find_ourselves()
 
-from epochzero.check.dryrun.child import frameworks  # noqa: E402
+from epochzero.check.dryrun.child import frameworks, guard  # noqa: E402
 from epochzero.check.dryrun.child.emit import Records  # noqa: E402
 from epochzero.check.dryrun.child.frames import Roots, described, walked  # noqa: E402
 from epochzero.check.dryrun.child.imports import Finder, compiled  # noqa: E402
 from epochzero.check.dryrun.child.loops import OutOfTime, Runtime  # noqa: E402
 from epochzero.check.dryrun.child.phases import Phases  # noqa: E402
+from epochzero.check.dryrun.child.resume import resuming  # noqa: E402
 from epochzero.check.dryrun.child.rewrite import RUNTIME  # noqa: E402
 from epochzero.check.dryrun.child.sites import sites  # noqa: E402
+
+EVENTS_A_RECORD = 1000
+MOST_IN_A_PIPE = 1 << 15
 
 
 class DryRun:
     """One run of one job.
 
     Args:
-        spec: what to run: ``script`` or ``module``, ``argv``, ``roots``, ``mode``, ``seconds`` and
-            ``whole`` (loops are not shortened).
+        spec: what to run: ``script`` or ``module``, ``argv``, ``roots``, ``mode``, ``gpus``, ``world``,
+            ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
+            shortened) and ``resume`` (what was saved is given to the script once more).
         records: where to write what happens.
     """
 
@@ -65,17 +71,72 @@ class DryRun:
         self._records = records
         self._roots = Roots(spec["roots"])
         self._runtime = Runtime(records, spec["seconds"], whole=spec["whole"])
-        real = spec["mode"] == "real"
-        self._phases = Phases(records, self._runtime, self._roots, real=real)
+        self._fake = spec["mode"] == "fake"
+        self._phases = Phases(
+            records, self._runtime, self._roots, real=not self._fake, batch=spec["batch"]
+        )
+        self._layers: Any = None
 
     def run(self) -> int:
         """Run the job to its end; its exit status."""
         faulthandler.enable()
         self._install()
         self._records.emit("started", python=sys.version.split()[0], mode=self._spec["mode"])
+        with ExitStack() as stack:
+            try:
+                faked = self._pretended(stack) if self._fake else None
+            except Exception as unfit:
+                self._records.emit("unfit", why=str(unfit))
+                return 0
+            status = self._ran()
+            if faked is not None:
+                self._tell(faked)
+        return status
+
+    def resumed(self) -> list[str]:
+        """The arguments with which the job would go on from what it saved; none where it cannot."""
+        return resuming(self._phases.parser, self._spec["argv"], self._phases.saved)
+
+    def _install(self) -> None:
+        setattr(builtins, RUNTIME, self._runtime)
+        self._phases.arguments()
+        adjusted = {"torch": self._torch, **frameworks.adjusted(self._phases)}
+        sys.meta_path.insert(0, Finder(self._roots, self._seen, adjusted))
+
+    def _torch(self, torch: ModuleType) -> None:
+        """Torch is imported: by the job, or to pretend its GPU."""
+        self._phases.torch(torch)
+        self._layers = import_module("epochzero.check.dryrun.child.layers")
+        # Until the process ends.
+        self._layers.watched().__enter__()
+        if self._spec["gpus"] and not self._fake:
+            on_cpu = import_module("epochzero.check.dryrun.child.on_cpu")
+            on_cpu.install(self._spec["gpus"], self._roots, self._phases.assume)
+
+    def _pretended(self, stack: ExitStack) -> Any:
+        """The platform's GPU, pretended from here on."""
+        fake = import_module("epochzero.check.dryrun.child.fake")
+        return stack.enter_context(fake.enter(self._spec["gpus"], self._spec["world"]))
+
+    def _tell(self, faked: Any) -> None:
+        """What was assumed and allocated on the pretended GPU."""
+        for (what, path, line), count in faked.assumptions.items():
+            self._records.emit("assumed", what=what, path=path, line=line, count=count)
+        trace = faked.trace
+        for first in range(0, len(trace.events), EVENTS_A_RECORD):
+            self._records.emit("trace", events=trace.events[first : first + EVENTS_A_RECORD])
+        # What stands last says that none is missing.
+        self._records.emit("trace", events=[{"kinds": trace.kinds}, {"where": trace.where}])
+
+    def _seen(self, tree: Any, path: str) -> None:
+        for site in sites(tree):
+            self._records.emit("site", path=path, **site._asdict())
+
+    # -- The script, as Python itself would run it ---------------------------------------------
+
+    def _ran(self) -> int:
         try:
-            with self._device():
-                self._script()
+            self._script()
         except OutOfTime:
             self._records.emit("ended", status=0, why="time")
             return 0
@@ -86,26 +147,6 @@ class DryRun:
             return 1
         self._records.emit("ended", status=0, why="script ended")
         return 0
-
-    def _install(self) -> None:
-        setattr(builtins, RUNTIME, self._runtime)
-        self._phases.arguments()
-        adjusted = {"torch": self._phases.torch, **frameworks.adjusted(self._phases)}
-        sys.meta_path.insert(0, Finder(self._roots, self._seen, adjusted))
-
-    def _device(self) -> AbstractContextManager[Any]:
-        """The platform's GPU, pretended where it is asked for; what pretends it imports torch."""
-        if self._spec["mode"] == "real":
-            return nullcontext()
-        fake = import_module("epochzero.check.dryrun.child.fake")
-        made: AbstractContextManager[Any] = fake.enter(self._spec["gpus"], self._spec["world"])
-        return made
-
-    def _seen(self, tree: Any, path: str) -> None:
-        for site in sites(tree):
-            self._records.emit("site", path=path, **site._asdict())
-
-    # -- The script, as Python itself would run it ---------------------------------------------
 
     def _script(self) -> None:
         main = ModuleType("__main__")
@@ -165,7 +206,7 @@ class DryRun:
             message=str(error),
             frames=described(trace) + _of_syntax(error),
             phase=self._phases.of(walked(trace)),
-            layer=None,
+            layer=self._layers.explain(error) if self._layers else None,
             certain=not self._runtime.skipped or _of_code(error) or _in_model(trace),
             fatal=True,
         )
@@ -214,13 +255,54 @@ def _without_ours(shown: traceback.TracebackException | None) -> None:
 
 def main() -> None:
     """Reads the spec, runs the job and leaves as it did."""
-    descriptor, records = int(sys.argv[1]), Records(int(sys.argv[2]))
+    descriptor, told = int(sys.argv[1]), int(sys.argv[2])
+    records = Records(told)
     with os.fdopen(descriptor, "rb") as file:
         spec = json.load(file)
-    status = DryRun(spec, records).run()
+    environment, folder = dict(os.environ), os.getcwd()
+    _contain(records)
+    began = time.monotonic()
+    run = DryRun(spec, records)
+    status = run.run()
     sys.stdout.flush()
     sys.stderr.flush()
+    if status == 0 and spec["resume"] and (argv := run.resumed()):
+        seconds = spec["seconds"] - (time.monotonic() - began)
+        records.emit("resumed", argv=argv)
+        records.end()
+        again = {**spec, "argv": argv, "seconds": max(seconds, 1.0), "resume": False}
+        _begin_anew(again, told, environment, folder)
     os._exit(status & 0xFF)
+
+
+def _contain(records: Records) -> None:
+    """Tell what leaves the process, and hold it back where nothing else does."""
+
+    def emit(record: dict[str, Any]) -> None:
+        records.emit(**record)
+
+    scratch = os.environ.pop(guard.SCRATCH_VARIABLE, "")
+    if scratch:
+        guard.install(scratch, emit)
+    else:
+        guard.listen(emit)
+
+
+def _begin_anew(
+    spec: dict[str, Any], records: int, environment: dict[str, str], folder: str
+) -> None:
+    """The same process with the same files, and nothing else of what the script did to it."""
+    reading, writing = os.pipe()
+    text = json.dumps(spec).encode()
+    if len(text) > MOST_IN_A_PIPE:
+        return
+    os.write(writing, text)
+    os.close(writing)
+    os.chdir(folder)
+    for number in (reading, records):
+        os.set_inheritable(number, True)
+    command = [sys.executable, os.path.abspath(__file__), str(reading), str(records)]
+    os.execve(command[0], command, environment)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
@@ -179,7 +180,17 @@ class _Answers:
         return number
 
     def functions(self) -> dict[str, Any]:
-        """What replaces the functions of the same names."""
+        """What replaces the functions of the same names, each one an object of its own.
+
+        torch's compiler has a table by these objects, and takes none twice.
+        """
+        answers = self._answers()
+        return {
+            name: answer if isinstance(answer, type) else functools.partial(answer)
+            for name, answer in answers.items()
+        }
+
+    def _answers(self) -> dict[str, Any]:
         capabilities = [tuple(gpu["capability"]) for gpu in self.gpus]
         names = sorted({f"sm_{major}{minor}" for major, minor in capabilities})
         live: Callable[..., int] = lambda *a, **k: self.memory()[0]  # noqa: E731
