@@ -26,7 +26,7 @@ _CPU_ONLY = re.compile(
     r"cuda|gpu|nccl|flash|triton|device|not implemented for '(BFloat16|Half|Float8)", re.IGNORECASE
 )
 _OF_GPU = re.compile(
-    r"cuda|gpu|device|dtype|scalar type|same type|Half|BFloat16|shape|size|dimension|channels",
+    r"cuda|gpu|device|dtype|scalar type|same type|Half|BFloat16|shape|size|dimension|channels|unscale_|inf checks",
     re.IGNORECASE,
 )
 
@@ -64,7 +64,8 @@ def _same(one: Finding, other: Finding) -> bool:
 def _of_fake(fake: Outcome, real: Outcome) -> Iterator[Answer]:
     found = fake.answer
     if isinstance(found, Unknown):
-        yield found
+        if not (fake.run.unfit and real.answer):
+            yield found
     elif found is not None:
         if _FAKE_ONLY.search(fake.shown):
             yield Unknown("what comes after this line on the GPU", _CANNOT, found.place)

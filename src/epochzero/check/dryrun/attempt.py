@@ -159,7 +159,9 @@ def _launched(job: Job, *, alone: bool) -> dict[str, str]:
 
 
 def _python(job: Job, environment: Mapping[str, str]) -> str:
-    """The job's interpreter, as its command names it; this one where there is none of the name."""
+    """The job's interpreter, else that of its name, else this one."""
+    if job.interpreter is not None:
+        return str(job.interpreter)
     name = job.program if job.program.startswith(("/", "python")) else "python"
     path = environment.get("PATH")
     return (shutil.which(name, path=path) if path else None) or sys.executable

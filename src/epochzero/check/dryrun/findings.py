@@ -75,7 +75,7 @@ def failure(failed: Failure, job: Job, target: Target) -> Finding | Unknown:
         place=place,
         message=_message(failed, found),
         consequence=_consequence(failed, found),
-        fix=_fix(failed, found),
+        fix=_fix(failed, found, job),
         via=_via(failed, job, place),
     )
 
@@ -191,7 +191,7 @@ def _layer(failed: Failure) -> _Layer:
         return _Layer()
     whole = f"{kind}({said.get('config') or ''})" if "config" in said else kind
     given = " and ".join(_shape(one) for one in said.get("shapes") or () if isinstance(one, list))
-    text = f"{f'{name}, ' if name else ''}{whole}"
+    text = f"Layer {name}, {whole}" if name else whole
     text += f", got {given}" if given else ""
     text += f"; it takes {said['expected']}" if said.get("expected") else ""
     return _Layer(f"{text}."[:2000], path, line, code)
@@ -210,11 +210,20 @@ def _consequence(failed: Failure, found: Diagnosis) -> str:
     return found.root.text if found.root else failed.ended.why
 
 
-def _fix(failed: Failure, found: Diagnosis) -> str:
+def _fix(failed: Failure, found: Diagnosis, job: Job) -> str:
     layer = failed.raised.layer if failed.raised else None
-    if layer and layer.get("fix"):
-        return f"Use {layer['fix']}."[:2000]
-    return found.fixes[0] if found.fixes else "Run the command dry and look at its output."
+    if not (layer and layer.get("fix")):
+        return found.fixes[0] if found.fixes else "Run the command dry and look at its output."
+    fix, made = str(layer["fix"])[:1000], _layer(failed)
+    if not _OF_CODE.match(fix):
+        return f"{fix[0].upper()}{fix[1:]}."
+    place = place_of(made.path, made.line, job)
+    where = f" at {place.path}:{place.line}" if made.path and _ARGUMENT.match(fix) else ""
+    return f"Use {fix}{where}."
+
+
+_OF_CODE = re.compile(r"[\w.]+[=(\[]")
+_ARGUMENT = re.compile(r"\w+=")
 
 
 # -- What the dry run cannot have --------------------------------------------------------------

@@ -76,21 +76,21 @@ class DryRun:
             records, self._runtime, self._roots, real=not self._fake, batch=spec["batch"]
         )
         self._layers: Any = None
+        self._until_the_end = ExitStack()
 
     def run(self) -> int:
         """Run the job to its end; its exit status."""
         faulthandler.enable()
         self._install()
         self._records.emit("started", python=sys.version.split()[0], mode=self._spec["mode"])
-        with ExitStack() as stack:
-            try:
-                faked = self._pretended(stack) if self._fake else None
-            except Exception as unfit:
-                self._records.emit("unfit", why=str(unfit))
-                return 0
-            status = self._ran()
-            if faked is not None:
-                self._tell(faked)
+        try:
+            faked = self._pretended() if self._fake else None
+        except Exception as unfit:
+            self._records.emit("unfit", why=str(unfit))
+            return 0
+        status = self._ran()
+        if faked is not None:
+            self._tell(faked)
         return status
 
     def resumed(self) -> list[str]:
@@ -107,16 +107,15 @@ class DryRun:
         """Torch is imported: by the job, or to pretend its GPU."""
         self._phases.torch(torch)
         self._layers = import_module("epochzero.check.dryrun.child.layers")
-        # Until the process ends.
-        self._layers.watched().__enter__()
+        self._until_the_end.enter_context(self._layers.watched())
         if self._spec["gpus"] and not self._fake:
             on_cpu = import_module("epochzero.check.dryrun.child.on_cpu")
             on_cpu.install(self._spec["gpus"], self._roots, self._phases.assume)
 
-    def _pretended(self, stack: ExitStack) -> Any:
+    def _pretended(self) -> Any:
         """The platform's GPU, pretended from here on."""
         fake = import_module("epochzero.check.dryrun.child.fake")
-        return stack.enter_context(fake.enter(self._spec["gpus"], self._spec["world"]))
+        return self._until_the_end.enter_context(fake.enter(self._spec["gpus"], self._spec["world"]))
 
     def _tell(self, faked: Any) -> None:
         """What was assumed and allocated on the pretended GPU."""

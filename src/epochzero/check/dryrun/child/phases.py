@@ -36,6 +36,7 @@ class Phases:
         batch: how many samples a batch has at most; 0 for as many as the job asks for.
 
     Attributes:
+        real: as given.
         parser: that read the command line; None where no `argparse` did.
         saved: the files that were saved, in order.
     """
@@ -46,7 +47,7 @@ class Phases:
         self._records = records
         self._runtime = runtime
         self._roots = roots
-        self._real = real
+        self.real = real
         self._batch = batch
         self.parser: argparse.ArgumentParser | None = None
         self.saved: list[str] = []
@@ -185,7 +186,7 @@ class Phases:
         def checking(tensors: Any, *arguments: Any, **options: Any) -> Any:
             self.reach("backward")
             # An infinite loss is what a gradient scaler looks for.
-            if self._real and _is_nan(tensors):
+            if self.real and _is_nan(tensors):
                 path, line = self._roots.place()
                 self._records.emit("nan", path=path, line=line)
             return backward(tensors, *arguments, **options)
