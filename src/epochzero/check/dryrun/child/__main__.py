@@ -115,7 +115,9 @@ class DryRun:
     def _pretended(self) -> Any:
         """The platform's GPU, pretended from here on."""
         fake = import_module("epochzero.check.dryrun.child.fake")
-        return self._until_the_end.enter_context(fake.enter(self._spec["gpus"], self._spec["world"]))
+        return self._until_the_end.enter_context(
+            fake.enter(self._spec["gpus"], self._spec["world"])
+        )
 
     def _tell(self, faked: Any) -> None:
         """What was assumed and allocated on the pretended GPU."""

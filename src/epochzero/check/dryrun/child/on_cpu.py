@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 import torch.distributed
+from torch.distributed.device_mesh import DeviceMesh
 from torch.overrides import TorchFunctionMode
 
 from epochzero.check.dryrun.child.fake.device import pretended
@@ -47,6 +48,7 @@ def install(gpus: Sequence[Mapping[str, Any]], roots: Roots, assume: Assume) -> 
         setattr(owner, name, _by_caller(getattr(owner, name), answer, roots))
     _kept.enter_context(_OnCpu(told))
     torch.load = _loading_to_cpu(torch.load)
+    torch.nn.Module.to = _moving(torch.nn.Module.to)  # type: ignore[method-assign]
     torch.set_default_device = _without_device(torch.set_default_device)
     torch.compile = functools.partial(_uncompiled, told)
     torch.nn.Module.compile = lambda *_, **__: told(_UNCOMPILED)  # type: ignore[method-assign]
@@ -75,6 +77,8 @@ class _OnCpu(TorchFunctionMode):
             self._told(MOVED)
             return args[0]
         options = kwargs or {}
+        if function is torch.Tensor.to:
+            args = (args[0], *map(_numbered, args[1:]))
         if any(map(_is_gpu, args)) or any(map(_is_gpu, options.values())):
             self._told(MOVED)
             args = tuple(map(_on_cpu, args))
@@ -86,6 +90,11 @@ def _is_gpu(value: Any) -> bool:
     if isinstance(value, torch.device):
         return value.type == "cuda"
     return isinstance(value, str) and value.partition(":")[0] == "cuda"
+
+
+def _numbered(value: Any) -> Any:
+    """A device that is given by its number alone."""
+    return torch.device("cuda", value) if type(value) is int else value
 
 
 def _on_cpu(value: Any) -> Any:
@@ -111,6 +120,15 @@ def _loading_to_cpu(load: Callable[..., Any]) -> Any:
     return loading
 
 
+def _moving(move: Callable[..., Any]) -> Any:
+    @functools.wraps(move)
+    def moving(self: Any, *arguments: Any, **options: Any) -> Any:
+        places = map(_on_cpu, map(_numbered, arguments))
+        return move(self, *places, **{name: _on_cpu(value) for name, value in options.items()})
+
+    return moving
+
+
 def _without_device(set_device: Callable[..., Any]) -> Any:
     @functools.wraps(set_device)
     def setting(device: Any) -> None:
@@ -123,7 +141,7 @@ def _spread_on_cpu(told: Assume) -> None:
     """Processes talk through gloo, and models that are spread lie on the CPU."""
     start = torch.distributed.init_process_group
     parallel = torch.nn.parallel.DistributedDataParallel
-    make = parallel.__init__
+    make, mesh = parallel.__init__, DeviceMesh.__init__
 
     @functools.wraps(start)
     def starting(backend: Any = None, *arguments: Any, **options: Any) -> None:
@@ -139,6 +157,11 @@ def _spread_on_cpu(told: Assume) -> None:
             told(MOVED)
         make(self, module, *arguments[2:], **options)
 
+    @functools.wraps(mesh)
+    def meshing(self: Any, device_type: Any, *arguments: Any, **options: Any) -> None:
+        mesh(self, _on_cpu(device_type), *arguments, **options)
+
+    DeviceMesh.__init__ = meshing  # type: ignore[method-assign]
     torch.distributed.init_process_group = starting
     torch.distributed.distributed_c10d.init_process_group = starting
     parallel.__init__ = making  # type: ignore[method-assign]

@@ -180,17 +180,7 @@ class _Answers:
         return number
 
     def functions(self) -> dict[str, Any]:
-        """What replaces the functions of the same names, each one an object of its own.
-
-        torch's compiler has a table by these objects, and takes none twice.
-        """
-        answers = self._answers()
-        return {
-            name: answer if isinstance(answer, type) else functools.partial(answer)
-            for name, answer in answers.items()
-        }
-
-    def _answers(self) -> dict[str, Any]:
+        """What replaces the functions of the same names."""
         capabilities = [tuple(gpu["capability"]) for gpu in self.gpus]
         names = sorted({f"sm_{major}{minor}" for major, minor in capabilities})
         live: Callable[..., int] = lambda *a, **k: self.memory()[0]  # noqa: E731
@@ -200,8 +190,6 @@ class _Answers:
         return {
             "is_available": lambda: True,
             "is_initialized": lambda: True,
-            "init": nothing,
-            "_lazy_init": nothing,
             "device_count": lambda: len(self.gpus),
             "current_device": lambda: self.current,
             "set_device": self.set_device,
@@ -218,10 +206,8 @@ class _Answers:
             ),
             "is_tf32_supported": lambda: capabilities[self.current] >= (8, 0),
             "mem_get_info": self.free_and_total,
-            "memory_allocated": live,
-            "memory_reserved": live,
-            "max_memory_allocated": peak,
-            "max_memory_reserved": peak,
+            **_each(live, "memory_allocated", "memory_reserved"),
+            **_each(peak, "max_memory_allocated", "max_memory_reserved"),
             "memory_stats": lambda *a: {
                 "allocated_bytes.all.current": live(),
                 "allocated_bytes.all.peak": peak(),
@@ -233,17 +219,21 @@ class _Answers:
             "Stream": Stream,
             "Event": Event,
             "ExternalStream": Stream,
-            "current_stream": stream,
-            "default_stream": stream,
+            **_each(stream, "current_stream", "default_stream"),
             "stream": lambda stream: nullcontext(stream),
             "device": lambda device: nullcontext(device),
             "CUDAGraph": Graph,
             "graph": lambda graph, *a, **k: nullcontext(graph),
             "make_graphed_callables": lambda callables, *a, **k: callables,
             "is_current_stream_capturing": lambda: False,
-            **dict.fromkeys(("synchronize", "empty_cache", "ipc_collect", "set_stream", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_accumulated_memory_stats", "set_per_process_memory_fraction"), nothing),
+            **_each(nothing, "init", "_lazy_init", "synchronize", "empty_cache", "ipc_collect", "set_stream", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_accumulated_memory_stats", "set_per_process_memory_fraction"),
             **{name: _old_type(dtype) for name, dtype in _OLD_TYPES.items()},
         }  # fmt: skip
+
+
+def _each(answer: Callable[..., Any], *names: str) -> dict[str, Any]:
+    """The same answer of several functions, as objects of their own: torch's compiler lists each once."""
+    return {name: functools.partial(answer) for name in names}
 
 
 @contextmanager
