@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ import click
 from epochzero.check import Limits, check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
+from epochzero.cli.progress import Progress
 
 __all__ = ["command"]
 
@@ -116,15 +118,17 @@ def command(
     # Python looks for garbage when it ends; in millions of nodes of trees that takes half a second.
     atexit.register(gc.freeze)
     began = time.perf_counter()
-    found = check(
-        job,
-        target,
-        folder=folder,
-        select=select,
-        ignore=ignore,
-        environment=dict(os.environ),
-        dry=Limits(seconds=dry_seconds) if dry else None,
-    )
+    with Progress() if dry else nullcontext() as progress:
+        found = check(
+            job,
+            target,
+            folder=folder,
+            select=select,
+            ignore=ignore,
+            environment=dict(os.environ),
+            dry=Limits(seconds=dry_seconds) if dry else None,
+            hear=progress.hear if progress else lambda _: None,
+        )
     seconds = time.perf_counter() - began
     render_findings.write(found, form, folder=folder, verbose=verbose, seconds=seconds)
     if any(finding.severity == "error" for finding in found.findings):

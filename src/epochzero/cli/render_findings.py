@@ -200,9 +200,9 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
 def _effects(effects: Effects) -> Iterator[str]:
     """What a job would have left behind, and where it may have."""
     told = [f"{_size(one.size)} to {one.place}" for one in effects.written]
-    told += [f"deletes {_counted(effects.deleted, 'file')}"] if effects.deleted else []
     lines = (
         ("Writes", told),
+        ("Deletes", effects.deleted),
         ("Reaches", effects.addresses),
         ("Starts", effects.programs),
         ("Held by", [f"{effects.containment}. {effects.leaks}"] if effects.leaks else []),

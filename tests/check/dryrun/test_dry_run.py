@@ -173,7 +173,6 @@ def test_a_suppression_takes_it_away(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("torch.zeros(2).cuda()", "needs a GPU"),
         ("input()", "standard input"),
         ("import module_of_the_platform", "no module module_of_the_platform"),
         ("open('/data/of/the/platform.csv')", "is not on this machine"),

@@ -21,6 +21,7 @@ from epochzero.check.target.model import GPU
 __all__ = ["Attempt", "Plan", "attempt"]
 
 CHILD = Path(__file__).parent / "child" / "__main__.py"
+OWN_SHARE = 0.9
 _LAUNCHED = {
     "GROUP_RANK": "0",
     "LOCAL_RANK": "0",
@@ -90,6 +91,12 @@ class Attempt:
         return next(iter(self.of(Unfit)), None)
 
     @property
+    def ended_itself(self) -> bool:
+        """Whether the process ended without an end of the script that Python knows."""
+        told = self.of(Finished) or self.raised or self.unfit
+        return not told and self.ended.code is not None
+
+    @property
     def in_order(self) -> bool:
         """Whether the script said itself that it ended, if only because its time was over."""
         last = next((one for one in reversed(self.records) if isinstance(one, _ENDS)), None)
@@ -135,7 +142,8 @@ def attempt(
             for g in plan.gpus
         ],
         "world": {"size": size, "rank": 0, "local_size": job.processes_per_node or 1},
-        "seconds": limits.seconds,
+        # It stops itself before it is stopped, and so can say where it is.
+        "seconds": limits.seconds * OWN_SHARE,
         "whole": plan.whole,
         "batch": plan.batch,
         "resume": plan.resume,

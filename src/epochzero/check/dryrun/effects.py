@@ -26,7 +26,7 @@ def effects_of(ended: Sequence[Ended], records: Iterable[Record], job: Job) -> E
         containment=most.containment.description,
         leaks=most.containment.leaks,
         written=tuple(_by_folder(written, job)),
-        deleted=len(most.changes) - len(written),
+        deleted=_named(_shown(one.path, job.base) for one in most.changes if one.how == "deleted"),
         addresses=_named(one.address for one in told if isinstance(one, Network)),
         programs=_named(one.program for one in told if isinstance(one, Spawned)),
     )
@@ -42,6 +42,10 @@ def _by_folder(changes: Iterable[Change], job: Job) -> Iterable[Written]:
             files[folder] += 1
             sizes[folder] += change.size
     return [Written(folder, files[folder], size) for folder, size in sizes.most_common(MOST)]
+
+
+def _shown(path: Path, base: Path) -> str:
+    return str(path.relative_to(base) if path.is_relative_to(base) and path != base else path)
 
 
 def _folder(path: Path, base: Path) -> str:

@@ -28,6 +28,7 @@ _NO_GPU = re.compile(
     r"|torch\.cuda\.is_available\(\) is False|No supported gpu backend|not found.*accelerator",
     re.IGNORECASE,
 )
+_NO_DISPLAY = re.compile(r"no display name|cannot open display|could not connect to display")
 _NO_NETWORK = re.compile(
     r"ConnectionError|ConnectTimeout|URLError|gaierror|OfflineMode|LocalEntryNotFound"
     r"|MaxRetryError|NetworkUnreachable|NewConnectionError"
@@ -157,8 +158,16 @@ def _message(failed: Failure, found: Diagnosis) -> str:
     if failed.resumed:
         ended = f"The job ends here when it goes on from what it saved: {' '.join(failed.resumed.argv)}."
     layer = _layer(failed).text
-    said = (ended, found.meaning or failed.ended.why, layer, _doubt(failed))
+    meaning = _SILENT if _is_silent(failed, found) else found.meaning or failed.ended.why
+    said = (ended, meaning, layer, _doubt(failed))
     return " ".join(sentence for sentence in said if sentence)
+
+
+_SILENT = "The process ended itself without any error, as os._exit and some compiled code do."
+
+
+def _is_silent(failed: Failure, found: Diagnosis) -> bool:
+    return failed.raised is None and not failed.ended.signal and found.root is None
 
 
 def _doubt(failed: Failure) -> str:
@@ -212,6 +221,8 @@ def _consequence(failed: Failure, found: Diagnosis) -> str:
 
 def _fix(failed: Failure, found: Diagnosis, job: Job) -> str:
     layer = failed.raised.layer if failed.raised else None
+    if _is_silent(failed, found):
+        return "Look for os._exit in the job's code and in what it calls."
     if not (layer and layer.get("fix")):
         return found.fixes[0] if found.fixes else "Run the command dry and look at its output."
     fix, made = str(layer["fix"])[:1000], _layer(failed)
@@ -243,6 +254,8 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     shown = f"{raised.type}: {raised.message}"
     if raised.type == "EOFError" and "EOF when reading a line" in raised.message:
         return "it asks its standard input, which is empty in a dry run"
+    if _NO_DISPLAY.search(shown) and "DISPLAY" in (target.environment or {}):
+        return "it opens a window, and the dry run has no display"
     no_gpu = failed.plan.mode == "real" and (failed.plan.gpus or target.gpus != ())
     if no_gpu and _NO_GPU.search(shown):
         return "it needs a GPU, and the dry run has none"

@@ -85,7 +85,7 @@ class Effects:
         containment: what held the job back.
         leaks: what that cannot hold back, a sentence; empty where nothing is known.
         written: where it would have written most, the largest first.
-        deleted: how many files and folders it would have deleted.
+        deleted: files and folders that it would have deleted, some of them.
         addresses: beyond this machine that it tried to reach.
         programs: that it started.
     """
@@ -93,7 +93,7 @@ class Effects:
     containment: str
     leaks: str = ""
     written: tuple[Written, ...] = ()
-    deleted: int = 0
+    deleted: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
 

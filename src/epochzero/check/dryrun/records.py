@@ -153,10 +153,12 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The script ended without an error."""
+    """The script ended without an error, or was at a line when its time was over."""
 
     status: int = 0
     why: str = ""
+    path: str = ""
+    line: int = 0
 
 
 Record = (

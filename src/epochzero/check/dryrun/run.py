@@ -154,11 +154,16 @@ def _answer(
     if run.unfit:
         return Unknown("what only a GPU shows", run.unfit.why, job.at)
     if run.ending == "finished":
-        return None
+        return Unknown("the rest of the job", _BY_ITSELF, job.at) if run.ended_itself else None
     if run.ending == "time" and run.in_order:
-        return Unknown("the rest of the job", "the time of the dry run was over", job.at)
+        over = run.of(Finished)[-1]
+        place = place_of(over.path, over.line, job)
+        return Unknown("what comes after this line", "the time of the dry run was over", place)
     failed = Failure(run.raised, run.ended, run.plan, certain, first, run.resumed)
     return failure(failed, job, target)
+
+
+_BY_ITSELF = "the process ended before its script did, with exit status 0, as os._exit does"
 
 
 # -- What they told ----------------------------------------------------------------------------

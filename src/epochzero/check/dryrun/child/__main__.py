@@ -138,8 +138,9 @@ class DryRun:
     def _ran(self) -> int:
         try:
             self._script()
-        except OutOfTime:
-            self._records.emit("ended", status=0, why="time")
+        except OutOfTime as over:
+            path, line = self._users(over)
+            self._records.emit("ended", status=0, why="time", path=path, line=line)
             return 0
         except SystemExit as stop:
             return self._stopped(stop)
@@ -148,6 +149,11 @@ class DryRun:
             return 1
         self._records.emit("ended", status=0, why="script ended")
         return 0
+
+    def _users(self, error: BaseException) -> tuple[str, int]:
+        """The innermost line of the user's that an error came through."""
+        lines = [(frame.f_code.co_filename, line) for frame, line in walked(error.__traceback__)]
+        return next((at for at in reversed(lines) if self._roots.holds(at[0])), ("", 0))
 
     def _script(self) -> None:
         main = ModuleType("__main__")
