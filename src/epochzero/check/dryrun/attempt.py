@@ -21,7 +21,6 @@ from epochzero.check.target.model import GPU
 __all__ = ["Attempt", "Plan", "attempt"]
 
 CHILD = Path(__file__).parent / "child" / "__main__.py"
-OWN_SHARE = 0.9
 _LAUNCHED = {
     "GROUP_RANK": "0",
     "LOCAL_RANK": "0",
@@ -142,8 +141,7 @@ def attempt(
             for g in plan.gpus
         ],
         "world": {"size": size, "rank": 0, "local_size": job.processes_per_node or 1},
-        # It stops itself before it is stopped, and so can say where it is.
-        "seconds": limits.seconds * OWN_SHARE,
+        "seconds": _own_seconds(limits.seconds),
         "whole": plan.whole,
         "batch": plan.batch,
         "resume": plan.resume,
@@ -157,6 +155,11 @@ def attempt(
         hear=lambda line: list(map(hear, read([line]))),
     )
     return Attempt(plan, ended, tuple(read(ended.records)))
+
+
+def _own_seconds(seconds: float) -> float:
+    """When the child stops itself, and so can say where it is, before it is stopped."""
+    return max(seconds - max(seconds / 10, 1.0), seconds / 2)
 
 
 def _launched(job: Job, *, alone: bool) -> dict[str, str]:
