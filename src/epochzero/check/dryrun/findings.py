@@ -31,7 +31,8 @@ _NO_GPU = re.compile(
 _NO_DISPLAY = re.compile(r"no display name|cannot open display|could not connect to display")
 _NO_NETWORK = re.compile(
     r"ConnectionError|ConnectTimeout|URLError|gaierror|OfflineMode|LocalEntryNotFound"
-    r"|MaxRetryError|NetworkUnreachable|NewConnectionError"
+    r"|MaxRetryError|NetworkUnreachable|NewConnectionError|couldn't connect to '?https?:"
+    r"|outgoing traffic has been disabled|offline mode is enabled"
 )
 
 
