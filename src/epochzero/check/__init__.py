@@ -68,6 +68,7 @@ def check(
     ignore: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
     dry: Limits | None = None,
+    memory: bool = False,
     hear: Callable[[Record], None] = lambda _: None,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
@@ -82,13 +83,14 @@ def check(
         environment: variables that are set where the command would be given.
         dry: run the job dry too, within these limits.
         hear: is told what a dry run's child tells, while it runs, from more than one thread.
+        memory: run it as on the target's GPU, and tell how much of its memory it takes.
 
     Raises:
         InputError: the command runs no Python that can be read, or the folder, the settings, the
             target or a rule's name is wrong.
     """
     with _without_collector():
-        return _check(arguments, target, folder, select, ignore, environment, dry, hear)
+        return _check(arguments, target, folder, select, ignore, environment, dry, memory, hear)
 
 
 def _check(
@@ -99,6 +101,7 @@ def _check(
     ignore: Iterable[str],
     environment: Mapping[str, str] | None,
     dry: Limits | None,
+    memory: bool,
     hear: Callable[[Record], None],
 ) -> Checked:
     base = Path(folder).absolute()
@@ -120,12 +123,16 @@ def _check(
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
     unknown += _without_packages(read.jobs, platforms) if named is None else ()
-    runs = () if dry is None else _run_dry(programs, platforms, dry, environment or {}, hear)
+    runs = (
+        () if dry is None else _run_dry(programs, platforms, dry, environment or {}, memory, hear)
+    )
     asked = [
         name for name in DRY_RUN if runs and name in (select or DRY_RUN) and name not in ignore
     ]
     found += _not_yet_told(found, (f for run in runs for f in run.findings if f.rule in asked))
     unknown += [one for run in runs for one in run.unknowns]
+    if memory and runs and not all(platform.gpus for platform in platforms):
+        unknown.append(Unknown("the memory of the job", "the target names no GPU", read.jobs[0].at))
     kept, suppressed = apply(
         found,
         _suppressions(programs, found, base),
@@ -224,6 +231,7 @@ def _run_dry(
     platforms: Sequence[Target],
     limits: Limits,
     environment: Mapping[str, str],
+    memory: bool,
     hear: Callable[[Record], None],
 ) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
@@ -238,6 +246,7 @@ def _run_dry(
             environment=environment,
             gpus=pretended_gpus(program, platform),
             first=program.before is None,
+            memory=memory,
             hear=hear,
         )
         for program, platform in zip(programs, platforms, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from epochzero.check.dryrun.memory.estimate import Memory
 from epochzero.check.findings import Finding, Place, Unknown
 
 __all__ = ["PARTS", "Assumption", "DryRun", "Effects", "Ending", "Mode", "Part", "Written"]
@@ -113,6 +114,7 @@ class DryRun:
         assumptions: loops that were shortened among them.
         effects: what it would have left behind.
         seconds: that it took.
+        memory: of the platform's GPU that it would take; None where no GPU was pretended.
     """
 
     job: str
@@ -125,3 +127,4 @@ class DryRun:
     assumptions: tuple[Assumption, ...]
     effects: Effects
     seconds: float
+    memory: Memory | None = None

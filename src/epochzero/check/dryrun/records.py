@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 __all__ = [
+    "Allocated",
     "Assumed",
     "Ended",
     "Frame",
@@ -21,7 +22,6 @@ __all__ = [
     "Site",
     "Spawned",
     "Started",
-    "Traced",
     "Unfit",
     "read",
 ]
@@ -117,13 +117,6 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
-    """A part of the trace of allocations on the pretended GPU, as `child.trace` says."""
-
-    events: tuple[Mapping[str, Any], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Frame:
     """A frame of the error that ended the script."""
 
@@ -152,6 +145,13 @@ class Raised:
 
 
 @dataclass(frozen=True, slots=True)
+class Allocated:
+    """Lines of the trace of allocations, which come in order; `memory.trace` reads them."""
+
+    lines: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The script ended without an error, or was at a line when its time was over."""
 
@@ -172,8 +172,8 @@ Record = (
     | Spawned
     | Unfit
     | Resumed
-    | Traced
     | Raised
+    | Allocated
     | Ended
 )
 _KINDS: Mapping[str, type[Record]] = {
@@ -187,8 +187,8 @@ _KINDS: Mapping[str, type[Record]] = {
     "spawned": Spawned,
     "unfit": Unfit,
     "resumed": Resumed,
-    "trace": Traced,
     "raised": Raised,
+    "allocated": Allocated,
     "ended": Ended,
 }
 
@@ -213,10 +213,10 @@ def _fitting(kind: type[Record] | type[Frame], said: Mapping[str, Any]) -> dict[
         if field.name == "frames" and isinstance(value, list):
             frames = [frame for frame in value if isinstance(frame, dict)]
             found["frames"] = tuple(Frame(**_fitting(Frame, frame)) for frame in frames)
+        elif field.name == "lines":
+            found["lines"] = tuple(value) if isinstance(value, list) else ()
         elif field.name == "layer":
             found["layer"] = value if isinstance(value, dict) else None
-        elif field.name == "events" and isinstance(value, list):
-            found["events"] = tuple(event for event in value if isinstance(event, dict))
         elif field.name == "argv" and isinstance(value, list):
             found["argv"] = tuple(str(word)[:LONGEST_TEXT] for word in value)
         elif type(value) is type(field.default):

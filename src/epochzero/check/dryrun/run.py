@@ -16,8 +16,10 @@ from epochzero.check.dryrun.attempt import Attempt, Hear, Plan, attempt
 from epochzero.check.dryrun.contain.model import Ended, Limits
 from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.dryrun.findings import Failure, failure, nan_loss, place_of
+from epochzero.check.dryrun.gpu_memory import memory_of
 from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Part
 from epochzero.check.dryrun.records import (
+    Allocated,
     Assumed,
     NaN,
     Raised,
@@ -68,6 +70,7 @@ def dry_run(
     environment: Mapping[str, str],
     gpus: Sequence[GPU] = (),
     first: bool = True,
+    memory: bool = False,
     hear: Hear = lambda _: None,
 ) -> DryRun:
     """Run a job dry and say how far it came and what would fail.
@@ -79,6 +82,7 @@ def dry_run(
         environment: variables that are set where the command would be given.
         gpus: that are pretended; none for a job that uses none.
         first: no other job of the submission comes before it.
+        memory: tell why where it is not known how much memory of a GPU it takes.
         hear: is told what happens while it happens, from more than one thread.
     """
     plans = [Plan("real", gpus), *([Plan("fake", gpus)] if gpus else [])]
@@ -86,6 +90,8 @@ def dry_run(
         tried = list(pool.map(lambda plan: _tried(job, plan, limits, environment, hear), plans))
     outcomes = [_outcome(one, job, target, first) for one in tried]
     answers = [*agreed(outcomes), *_not_a_number(tried, job)]
+    taken, *told = memory_of([one.last for one in tried], job, target, environment)
+    answers += [one for one in told if memory or isinstance(one, Finding)]
     records = [record for one in tried for record in one.records]
     return DryRun(
         job=job.command,
@@ -98,6 +104,7 @@ def dry_run(
         assumptions=(*_pretended(gpus, target, job), *_assumptions(records, job)),
         effects=effects_of([end for one in tried for end in one.ended], records, job),
         seconds=max(one.seconds for one in tried),
+        memory=taken,
     )
 
 
@@ -137,7 +144,7 @@ def _next(once: Attempt, certain: bool) -> Plan | None:
 
 def _both(first: Attempt, again: Attempt) -> tuple[Record, ...]:
     """What was learned in two runs; how it ended is told by the second alone."""
-    told_again = (Raised, Finished, Resumed, *((Shortened,) if again.plan.whole else ()))
+    told_again = (Allocated, Raised, Finished, Resumed, *((Shortened,) if again.plan.whole else ()))
     kept = [one for one in first.records if not isinstance(one, told_again)]
     return (*kept, *again.records)
 

@@ -21,6 +21,8 @@ from importlib import import_module
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
+LINES_A_RECORD = 1000
+"""Of a trace: what the parent takes of one record is bounded."""
 PACKAGES = (
     "epochzero",
     "epochzero.check",
@@ -52,7 +54,6 @@ from epochzero.check.dryrun.child.resume import resuming  # noqa: E402
 from epochzero.check.dryrun.child.rewrite import RUNTIME  # noqa: E402
 from epochzero.check.dryrun.child.sites import sites  # noqa: E402
 
-EVENTS_A_RECORD = 1000
 MOST_IN_A_PIPE = 1 << 15
 
 
@@ -123,11 +124,9 @@ class DryRun:
         """What was assumed and allocated on the pretended GPU."""
         for (what, path, line), count in faked.assumptions.items():
             self._records.emit("assumed", what=what, path=path, line=line, count=count)
-        trace = faked.trace
-        for first in range(0, len(trace.events), EVENTS_A_RECORD):
-            self._records.emit("trace", events=trace.events[first : first + EVENTS_A_RECORD])
-        # What stands last says that none is missing.
-        self._records.emit("trace", events=[{"kinds": trace.kinds}, {"where": trace.where}])
+        lines = list(faked.trace.lines())
+        for start in range(0, len(lines), LINES_A_RECORD):
+            self._records.emit("allocated", lines=lines[start : start + LINES_A_RECORD])
 
     def _seen(self, tree: Any, path: str) -> None:
         for site in sites(tree):

@@ -43,7 +43,7 @@ def install(gpus: Sequence[Mapping[str, Any]], roots: Roots, assume: Assume) -> 
         for name in ("is_available", "device_count", "current_accelerator")
         if hasattr(owner, name)
     }
-    _kept.enter_context(pretended(gpus, lambda: (0, 0)))
+    _kept.enter_context(pretended(gpus, lambda: (0, 0), lambda: None))
     for (owner, name), answer in libraries.items():
         setattr(owner, name, _by_caller(getattr(owner, name), answer, roots))
     _kept.enter_context(_OnCpu(told))
