@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,9 @@ from pathlib import Path
 from epochzero import taxonomy
 from epochzero.check.budget import Stopped, at_most
 from epochzero.check.dryrun.contain.model import Limits
+from epochzero.check.dryrun.gpus import pretended_gpus
 from epochzero.check.dryrun.model import DryRun
+from epochzero.check.dryrun.records import Record
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
 from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
@@ -67,6 +69,7 @@ def check(
     environment: Mapping[str, str] | None = None,
     dry: Limits | None = None,
     memory: bool = False,
+    hear: Callable[[Record], None] = lambda _: None,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
 
@@ -79,6 +82,7 @@ def check(
         ignore: ids of rules not to ask, besides those of the settings.
         environment: variables that are set where the command would be given.
         dry: run the job dry too, within these limits.
+        hear: is told what a dry run's child tells, while it runs, from more than one thread.
         memory: run it as on the target's GPU, and tell how much of its memory it takes.
 
     Raises:
@@ -86,7 +90,7 @@ def check(
             target or a rule's name is wrong.
     """
     with _without_collector():
-        return _check(arguments, target, folder, select, ignore, environment, dry, memory)
+        return _check(arguments, target, folder, select, ignore, environment, dry, memory, hear)
 
 
 def _check(
@@ -98,6 +102,7 @@ def _check(
     environment: Mapping[str, str] | None,
     dry: Limits | None,
     memory: bool,
+    hear: Callable[[Record], None],
 ) -> Checked:
     base = Path(folder).absolute()
     if not base.is_dir():
@@ -118,7 +123,9 @@ def _check(
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
     unknown += _without_packages(read.jobs, platforms) if named is None else ()
-    runs = () if dry is None else _run_dry(read.jobs, platforms, dry, environment or {}, memory)
+    runs = (
+        () if dry is None else _run_dry(programs, platforms, dry, environment or {}, memory, hear)
+    )
     asked = [
         name for name in DRY_RUN if runs and name in (select or DRY_RUN) and name not in ignore
     ]
@@ -220,11 +227,12 @@ def _program(job: Job, target: Target) -> Program:
 
 
 def _run_dry(
-    jobs: Sequence[Job],
+    programs: Sequence[Program],
     platforms: Sequence[Target],
     limits: Limits,
     environment: Mapping[str, str],
     memory: bool,
+    hear: Callable[[Record], None],
 ) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
     # It knows diagnose, whose patterns take long to load.
@@ -232,15 +240,17 @@ def _run_dry(
 
     return tuple(
         dry_run(
-            job,
+            program.job,
             platform,
             limits,
             environment=environment,
-            mode="fake" if memory and platform.gpus else "real",
-            first=job is jobs[0],
+            gpus=pretended_gpus(program, platform),
+            first=program.before is None,
+            memory=memory,
+            hear=hear,
         )
-        for job, platform in zip(jobs, platforms, strict=True)
-        if not (job.fault or job.unsure) and job.complete
+        for program, platform in zip(programs, platforms, strict=True)
+        if not (program.job.fault or program.job.unsure) and program.job.complete
     )
 
 

@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ import click
 from epochzero.check import Checked, Limits, check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
+from epochzero.cli.progress import Progress
 
 __all__ = ["command"]
 
@@ -128,16 +130,19 @@ def command(
     # Python looks for garbage when it ends; in millions of nodes of trees that takes half a second.
     atexit.register(gc.freeze)
     began = time.perf_counter()
-    found = check(
-        job,
-        target,
-        folder=folder,
-        select=select,
-        ignore=ignore,
-        environment=dict(os.environ),
-        dry=Limits(seconds=dry_seconds) if dry or memory or drawn else None,
-        memory=memory or drawn is not None,
-    )
+    limits = Limits(seconds=dry_seconds) if dry or memory or drawn else None
+    with Progress() if limits else nullcontext() as progress:
+        found = check(
+            job,
+            target,
+            folder=folder,
+            select=select,
+            ignore=ignore,
+            environment=dict(os.environ),
+            dry=limits,
+            memory=memory or drawn is not None,
+            hear=progress.hear if progress else lambda _: None,
+        )
     seconds = time.perf_counter() - began
     render_findings.write(found, form, folder=folder, verbose=verbose, seconds=seconds)
     if drawn is not None:

@@ -57,7 +57,7 @@ def test_the_memory_of_a_job_is_told(tmp_path: Path) -> None:
     found = run(tmp_path, with_gpu(8192))
     assert found.findings == ()
     (dry,) = found.dry
-    assert (dry.mode, dry.ended) == ("fake", "finished")
+    assert (dry.modes, dry.ended) == (("real", "fake"), "finished")
     assert dry.memory is not None
     assert dry.memory.by_kind["parameter"] == 4 * 256 * 256 * 4
     assert dry.memory.by_kind["optimizer"] == 2 * 4 * 256 * 256 * 4

@@ -110,6 +110,12 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if torch._C._get_dispatch_mode(_FAKES) is not None:
             # torch reckons shapes for itself, those of whole DTensors: nothing is allocated.
             return func(*args, **kwargs)
+        if torch.is_inference_mode_enabled():
+            # Composite operations arrive whole there; elsewhere autograd takes them apart.
+            with self:
+                result = func.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
         tensors = list(_tensors(args, kwargs))
         if any(hasattr(tensor, "_local_tensor") for tensor in tensors):
             # A DTensor does the operation on its part, which is seen here again.
