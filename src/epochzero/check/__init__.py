@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from epochzero import taxonomy
@@ -69,6 +69,7 @@ def check(
     environment: Mapping[str, str] | None = None,
     dry: Limits | None = None,
     memory: bool = False,
+    fit: str = "",
     hear: Callable[[Record], None] = lambda _: None,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
@@ -83,6 +84,8 @@ def check(
         environment: variables that are set where the command would be given.
         dry: run the job dry too, within these limits.
         hear: is told what a dry run's child tells, while it runs, from more than one thread.
+        fit: an option of the job, by its name, of which to find the largest value with which it fits
+            on the target's GPU; with `memory`.
         memory: run it as on the target's GPU, and tell how much of its memory it takes.
 
     Raises:
@@ -90,7 +93,9 @@ def check(
             target or a rule's name is wrong.
     """
     with _without_collector():
-        return _check(arguments, target, folder, select, ignore, environment, dry, memory, hear)
+        return _check(
+            arguments, target, folder, select, ignore, environment, dry, memory, fit, hear
+        )
 
 
 def _check(
@@ -102,6 +107,7 @@ def _check(
     environment: Mapping[str, str] | None,
     dry: Limits | None,
     memory: bool,
+    fit: str,
     hear: Callable[[Record], None],
 ) -> Checked:
     base = Path(folder).absolute()
@@ -123,9 +129,10 @@ def _check(
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
     unknown += _without_packages(read.jobs, platforms) if named is None else ()
-    runs = (
-        () if dry is None else _run_dry(programs, platforms, dry, environment or {}, memory, hear)
-    )
+    runs: tuple[DryRun, ...] = ()
+    if dry is not None:
+        asks = _Asks(dry, environment or {}, memory, fit, hear)
+        runs = tuple(_run_dry(programs, platforms, asks))
     asked = [
         name for name in DRY_RUN if runs and name in (select or DRY_RUN) and name not in ignore
     ]
@@ -226,32 +233,41 @@ def _program(job: Job, target: Target) -> Program:
         return Program(job, {}, (), unknowns=(Unknown(what, str(error), job.at),))
 
 
+@dataclass(frozen=True, slots=True)
+class _Asks:
+    """What is asked of dry runs: as `check` takes it."""
+
+    limits: Limits
+    environment: Mapping[str, str]
+    memory: bool
+    fit: str
+    hear: Callable[[Record], None]
+
+
 def _run_dry(
-    programs: Sequence[Program],
-    platforms: Sequence[Target],
-    limits: Limits,
-    environment: Mapping[str, str],
-    memory: bool,
-    hear: Callable[[Record], None],
-) -> tuple[DryRun, ...]:
+    programs: Sequence[Program], platforms: Sequence[Target], asks: _Asks
+) -> Iterator[DryRun]:
     """Each job whose script or module, and whose arguments, are known."""
-    # It knows diagnose, whose patterns take long to load.
+    # They know diagnose, whose patterns take long to load.
+    from epochzero.check.dryrun.inverse import Option, option_of
     from epochzero.check.dryrun.run import dry_run
 
-    return tuple(
-        dry_run(
+    for program, platform in zip(programs, platforms, strict=True):
+        if program.job.fault or program.job.unsure or not program.job.complete:
+            continue
+        fit = option_of(program, asks.fit) if asks.fit else None
+        run = dry_run(
             program.job,
             platform,
-            limits,
-            environment=environment,
+            asks.limits,
+            environment=asks.environment,
             gpus=pretended_gpus(program, platform),
             first=program.before is None,
-            memory=memory,
-            hear=hear,
+            memory=asks.memory,
+            fit=fit if isinstance(fit, Option) else None,
+            hear=asks.hear,
         )
-        for program, platform in zip(programs, platforms, strict=True)
-        if not (program.job.fault or program.job.unsure) and program.job.complete
-    )
+        yield replace(run, unknowns=(*run.unknowns, fit)) if isinstance(fit, Unknown) else run
 
 
 def _not_yet_told(known: Sequence[Finding], dry: Iterable[Finding]) -> list[Finding]:

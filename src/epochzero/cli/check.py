@@ -88,6 +88,13 @@ def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     help="Draw the memory over the job's steps (SVG); implies --memory.",
 )
+@click.option(
+    "--fit",
+    metavar="OPTION",
+    default="",
+    help="Find the largest value of this option of the job with which it fits, by a few dry runs;"
+    " implies --memory.",
+)
 @click.option("--verbose", is_flag=True, help="Name all that could not be checked.")
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules instead.")
 @click.pass_context
@@ -103,6 +110,7 @@ def command(
     dry_seconds: float,
     memory: bool,
     drawn: Path | None,
+    fit: str,
     verbose: bool,
     list_rules: bool,
 ) -> None:
@@ -117,6 +125,7 @@ def command(
     epochzero check --target cluster.toml -- torchrun --nproc_per_node 8 train.py
     epochzero check --format sarif -- sbatch job.sh
     epochzero check --dry -- python train.py
+    epochzero check --target T4 --fit batch-size -- python train.py
     epochzero check --rules
 
     Exit code 1 when the job would fail, 0 when there are warnings at most, 2 when the input cannot
@@ -130,7 +139,8 @@ def command(
     # Python looks for garbage when it ends; in millions of nodes of trees that takes half a second.
     atexit.register(gc.freeze)
     began = time.perf_counter()
-    limits = Limits(seconds=dry_seconds) if dry or memory or drawn else None
+    memory = memory or bool(drawn or fit)
+    limits = Limits(seconds=dry_seconds) if dry or memory else None
     with Progress() if limits else nullcontext() as progress:
         found = check(
             job,
@@ -140,7 +150,8 @@ def command(
             ignore=ignore,
             environment=dict(os.environ),
             dry=limits,
-            memory=memory or drawn is not None,
+            memory=memory,
+            fit=fit,
             hear=progress.hear if progress else lambda _: None,
         )
     seconds = time.perf_counter() - began

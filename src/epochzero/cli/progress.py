@@ -8,7 +8,7 @@ import threading
 import time
 from types import TracebackType
 
-from epochzero.check.dryrun.records import Reached, Record, Started
+from epochzero.check.dryrun.records import Reached, Record, Started, Tries
 
 __all__ = ["Progress"]
 
@@ -21,6 +21,7 @@ class Progress:
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
         self._began = time.monotonic()
+        self._trying = ""
         self._at: dict[int, str] = {}
         self._over = threading.Event()
         self._clock = threading.Thread(target=self._tick, daemon=True)
@@ -45,6 +46,8 @@ class Progress:
         """A record of the run; those of each mode come from a thread of its own."""
         if isinstance(record, Started):
             self._at[threading.get_ident()] = "imports"
+        elif isinstance(record, Tries):
+            self._trying = f"{record.option} {record.value}: "
         elif isinstance(record, Reached):
             self._at[threading.get_ident()] = record.how
 
@@ -52,7 +55,7 @@ class Progress:
         while not self._over.wait(EVERY_S):
             seconds = time.monotonic() - self._began
             doing = ", ".join(dict.fromkeys(self._at.values())) or "reading"
-            self._write(f"{seconds:4.0f} s  {doing}")
+            self._write(f"{seconds:4.0f} s  {self._trying}{doing}")
 
     def _write(self, text: str) -> None:
         width = shutil.get_terminal_size().columns - 1

@@ -190,6 +190,7 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
             )
     if run.memory is not None:
         yield from _memory(run.memory, folder, verbose)
+        yield from _inverse(run)
     yield from _effects(run.effects)
     for one in run.assumptions if verbose else ():
         count = f", {one.count} times" if one.count > 1 else ""
@@ -249,6 +250,19 @@ def _memory(memory: Memory, folder: Path, verbose: bool) -> Iterator[str]:
         )
     for text in memory.assumptions if verbose else ():
         yield layout.wrapped("Assumed", _line(text))
+
+
+def _inverse(run: DryRun) -> Iterator[str]:
+    """Which GPU is enough, and how large an option of the job may be."""
+    if (gpu := run.smallest_gpu) is not None:
+        yield layout.wrapped("Enough", _line(f"{gpu.model} with {size_text(gpu.memory_bytes)}"))
+    if (found := run.largest) is not None:
+        tried = ", ".join(
+            f"{one.value} {'fits' if one.fits else 'does not'}" for one in found.tried
+        )
+        largest = "no value that was tried" if found.value is None else f"{found.value}"
+        least = "" if found.certain or found.value is None else ", or more"
+        yield layout.wrapped("Largest", _line(f"{found.option} {largest}{least} ({tried})"))
 
 
 def _range_text(size: Range) -> str:

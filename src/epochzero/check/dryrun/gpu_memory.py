@@ -17,7 +17,7 @@ from epochzero.check.job.model import Job
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
 
-__all__ = ["memory_of"]
+__all__ = ["memory_of", "trace_of_run", "variables_of"]
 
 
 def memory_of(
@@ -32,13 +32,12 @@ def memory_of(
         environment: variables that are set where the command would be given.
     """
     fake = next((run for run in runs if run.plan.mode == "fake" and not run.unfit), None)
-    trace = _trace(fake, job) if fake else "no GPU was pretended"
+    trace = trace_of_run(fake, job) if fake else "no GPU was pretended"
     if isinstance(trace, str) or not target.gpus:
         reason = trace if isinstance(trace, str) else "the target has no GPU"
         return None, Unknown("the memory of the job", reason, job.at)
     gpu = target.gpus[0]
-    set_for_job = {name: value for name, value in job.environment.items() if value is not None}
-    variables = {**environment, **(target.environment or {}), **set_for_job}
+    variables = variables_of(job, target, environment)
     memory = estimate(trace, gpu, variables, job.processes or 1)
     failing = memory.fit.failing
     path = str(job.base / failing.path) if failing and failing.line else ""
@@ -47,7 +46,13 @@ def memory_of(
     return (memory, found) if found else (memory,)
 
 
-def _trace(run: Attempt, job: Job) -> Trace | str:
+def variables_of(job: Job, target: Target, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The variables that a job sees on the platform."""
+    set_for_job = {name: value for name, value in job.environment.items() if value is not None}
+    return {**environment, **(target.environment or {}), **set_for_job}
+
+
+def trace_of_run(run: Attempt, job: Job) -> Trace | str:
     """What the job allocates on its GPU; why it is not known."""
     if run.ending != "finished" and not _stepped(run.of(Reached)):
         return "it did not come to a step of the optimizer on the pretended GPU"

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from epochzero.check.dryrun.memory.estimate import Memory
+from epochzero.check.dryrun.memory.fit import Largest
 from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.target.model import GPU
 
 __all__ = ["PARTS", "Assumption", "DryRun", "Effects", "Ending", "Mode", "Part", "Written"]
 
@@ -115,6 +117,8 @@ class DryRun:
         effects: what it would have left behind.
         seconds: that it took.
         memory: of the platform's GPU that it would take; None where no GPU was pretended.
+        smallest_gpu: of the presets that are enough for that; None where none is, too.
+        largest: value of an option with which it fits, where that is asked for.
     """
 
     job: str
@@ -128,3 +132,5 @@ class DryRun:
     effects: Effects
     seconds: float
     memory: Memory | None = None
+    smallest_gpu: GPU | None = None
+    largest: Largest | None = None

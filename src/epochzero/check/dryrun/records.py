@@ -39,6 +39,14 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class Tries:
+    """The job is about to run with another value of an option; told by the parent."""
+
+    option: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """A part of a job stands at these lines of the user's source."""
 
@@ -163,6 +171,7 @@ class Ended:
 
 Record = (
     Started
+    | Tries
     | Site
     | Reached
     | Shortened

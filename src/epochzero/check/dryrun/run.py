@@ -17,6 +17,7 @@ from epochzero.check.dryrun.contain.model import Ended, Limits
 from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.dryrun.findings import Failure, failure, nan_loss, place_of
 from epochzero.check.dryrun.gpu_memory import memory_of
+from epochzero.check.dryrun.inverse import Option, largest_of, smallest_of
 from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Part
 from epochzero.check.dryrun.records import (
     Allocated,
@@ -71,6 +72,7 @@ def dry_run(
     gpus: Sequence[GPU] = (),
     first: bool = True,
     memory: bool = False,
+    fit: Option | None = None,
     hear: Hear = lambda _: None,
 ) -> DryRun:
     """Run a job dry and say how far it came and what would fail.
@@ -83,6 +85,7 @@ def dry_run(
         gpus: that are pretended; none for a job that uses none.
         first: no other job of the submission comes before it.
         memory: tell why where it is not known how much memory of a GPU it takes.
+        fit: an option of the job of which the largest value is wanted with which it fits.
         hear: is told what happens while it happens, from more than one thread.
     """
     plans = [Plan("real", gpus), *([Plan("fake", gpus)] if gpus else [])]
@@ -90,8 +93,12 @@ def dry_run(
         tried = list(pool.map(lambda plan: _tried(job, plan, limits, environment, hear), plans))
     outcomes = [_outcome(one, job, target, first) for one in tried]
     answers = [*agreed(outcomes), *_not_a_number(tried, job)]
-    taken, *told = memory_of([one.last for one in tried], job, target, environment)
+    last = [one.last for one in tried]
+    taken, *told = memory_of(last, job, target, environment)
     answers += [one for one in told if memory or isinstance(one, Finding)]
+    largest = None
+    if fit is not None and taken is not None:
+        largest = largest_of(job, fit, last, gpus, target, limits, environment, hear)
     records = [record for one in tried for record in one.records]
     return DryRun(
         job=job.command,
@@ -105,6 +112,8 @@ def dry_run(
         effects=effects_of([end for one in tried for end in one.ended], records, job),
         seconds=max(one.seconds for one in tried),
         memory=taken,
+        smallest_gpu=smallest_of(last, job, gpus[0]) if memory and taken else None,
+        largest=largest,
     )
 
 

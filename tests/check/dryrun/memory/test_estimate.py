@@ -140,7 +140,7 @@ def test_the_smallest_gpu_that_is_enough() -> None:
 
 @pytest.mark.parametrize(("start", "step"), [(1, 1), (100, 1), (16, 8)])
 def test_the_largest_batch_that_fits(start: int, step: int) -> None:
-    found = largest(lambda batch: training(batch=batch), start, SMALL, step=step)
+    found = largest("batch", lambda batch: training(batch=batch), start, SMALL, step=step)
     assert found.certain
     assert found.value is not None
     assert fit(training(batch=found.value), SMALL).answer == "fits"
@@ -149,11 +149,20 @@ def test_the_largest_batch_that_fits(start: int, step: int) -> None:
     assert len(found.tried) <= 8
 
 
+def test_few_values_are_tried_where_the_peak_is_no_line() -> None:
+    # Blocks of 20 MiB are what the GPU gives: the peak allocated says little of what fits.
+    sparse = GPU("a GPU", 1500 * MIB, (8, 0))
+    found = largest("batch", lambda batch: training(batch=batch, parameter=MIB), 3, sparse)
+    assert found.certain
+    assert found.option == "batch"
+    assert fit(training(batch=(found.value or 0) + 1, parameter=MIB), sparse).answer != "fits"
+
+
 def test_nothing_fits_where_the_smallest_value_does_not() -> None:
     huge = training(parameter=1 << 40)
-    found = largest(lambda batch: huge, 4, SMALL)
+    found = largest("batch", lambda batch: huge, 4, SMALL)
     assert found.value is None
-    assert largest(lambda batch: None, 4, SMALL).value is None
+    assert largest("batch", lambda batch: None, 4, SMALL).value is None
 
 
 def test_the_picture_is_well_formed_and_shows_every_kind() -> None:

@@ -14,6 +14,8 @@ __all__ = ["Largest", "Tried", "largest", "smallest_gpu"]
 
 MOST_TRACES = 8
 """A search runs the job dry as often, at most."""
+MOST_TIMES = 64
+"""What is tried next is at most so many times what fits."""
 FUSED = (8, 0)
 """From this compute capability on PyTorch has fused attention for all of its types."""
 
@@ -38,11 +40,13 @@ class Largest:
     """The largest value that fits.
 
     Attributes:
+        option: whose it is.
         value: it; None where the smallest that was tried does not fit.
         certain: whether the next value (by `step`) was tried and does not fit.
         tried: in the order of the search.
     """
 
+    option: str
     value: int | None
     certain: bool
     tried: tuple[Tried, ...]
@@ -70,23 +74,27 @@ def smallest_gpu(trace: Trace, traced: GPU, processes: int = 1) -> GPU | None:
 
 
 def largest(
+    option: str,
     traced: Callable[[int], Trace | None],
     start: int,
     gpu: GPU,
     environment: Mapping[str, str] | None = None,
     step: int = 1,
+    processes: int = 1,
 ) -> Largest:
     """The largest value of an option, such as the batch size, with which the job fits.
 
-    The job is traced with `start` and twice that, until one does not fit; then where the line through
-    two peaks reaches the limit, until two values that are a step apart lie on both sides of it.
+    The job is traced with `start` and twice that, then where the line through two peaks reaches the
+    limit, until two values that are a step apart lie on both sides of it.
 
     Args:
+        option: its name.
         traced: the job's trace with a value; None where it does not run with it.
         start: the value that it has now.
         gpu: that it must fit on.
         environment: variables that are set for the job.
         step: values are multiples of it.
+        processes: of the whole job.
     """
     tried: dict[int, Tried] = {}
 
@@ -95,11 +103,11 @@ def largest(
         if trace is None:
             tried[value] = Tried(value, 0, False)
         else:
-            found = estimate(trace, gpu, environment)
+            found = estimate(trace, gpu, environment, processes)
             tried[value] = Tried(value, found.allocated.likely, found.fit.answer == "fits")
         return tried[value].fits
 
-    room = room_of(gpu).low
+    room = room_of(gpu, processes).low
     value = max(start // step, 1) * step
     low, high = 0, 0  # the largest that fits, the smallest that does not
     while value and value not in tried and len(tried) < MOST_TRACES:
@@ -108,19 +116,28 @@ def largest(
         else:
             high = min(high or value, value)
         value = _next(tried, low, high, step, room)
-    return Largest(low or None, bool(high) and high - low <= step, tuple(tried.values()))
+    return Largest(option, low or None, bool(high) and high - low <= step, tuple(tried.values()))
 
 
 def _next(tried: Mapping[int, Tried], low: int, high: int, step: int, room: int) -> int:
-    """What to try next, between the two; 0 where nothing lies between them."""
-    if not high:
-        return 2 * low
-    if high - low <= step:
+    """What to try next, above the one and below the other, if it is known; 0 where nothing is left."""
+    if high and high - low <= step:
         return 0
+    guess = _guess(tried, room) // step * step
+    if not high:
+        return min(max(guess or 2 * low, low + step), MOST_TIMES * low)
+    if low < guess < high:
+        return guess
+    if 0 < guess <= low and low - step not in tried:
+        return low + step
+    # What is left over between blocks decides, and no line tells that.
+    return max((low + high) // 2 // step * step, low + step)
+
+
+def _guess(tried: Mapping[int, Tried], room: int) -> int:
+    """Where the line through the two largest peaks reaches the limit; 0 where they do not grow."""
     known = sorted((one.value, one.allocated) for one in tried.values() if one.allocated)
-    guess = (low + high) // 2
-    if len(known) > 1:
-        (x, a), (y, b) = known[-2:]
-        guess = int(x + (room - a) * (y - x) / (b - a)) if b > a else guess
-    # The neighbor of an end is tried where the line leads beyond it.
-    return min(max(guess // step * step, low + step), high - step)
+    if len(known) < 2 or known[-1][1] <= known[-2][1]:
+        return 0
+    (x, a), (y, b) = known[-2:]
+    return int(x + (room - a) * (y - x) / (b - a))

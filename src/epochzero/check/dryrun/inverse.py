@@ -1,0 +1,127 @@
+"""The inverse questions: which GPU is enough for a job, and how large may an option of it be.
+
+The first is answered by the trace of one run, the second by runs with other values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from epochzero.check.dryrun.attempt import Attempt, Hear, Plan, attempt
+from epochzero.check.dryrun.contain.model import Limits
+from epochzero.check.dryrun.gpu_memory import trace_of_run, variables_of
+from epochzero.check.dryrun.memory.fit import Largest, largest, smallest_gpu
+from epochzero.check.dryrun.memory.trace import Trace
+from epochzero.check.dryrun.records import Tries
+from epochzero.check.findings import Unknown
+from epochzero.check.job.model import Job
+from epochzero.check.program.model import Program
+from epochzero.check.program.parsers.model import OptionSpec, Parsed
+from epochzero.check.program.values import Constant
+from epochzero.check.target.model import GPU, Target
+
+__all__ = ["Option", "largest_of", "option_of", "smallest_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A numeric option of a job.
+
+    Attributes:
+        flag: as the command line has it: ``--batch-size``, or ``train.batch`` for Hydra.
+        value: that it has now.
+    """
+
+    flag: str
+    value: int
+
+    def given(self, job: Job, value: int) -> Job:
+        """The job with another value; of an option that is given twice the last counts."""
+        return replace(job, argv=(*job.argv, f"{self.flag}={value}"))
+
+
+def option_of(program: Program, name: str) -> Option | Unknown:
+    """The option of a program's parsers by its name, with or without dashes.
+
+    Its value must be known: as the command line has it, else by its default.
+    """
+    asked = _plain(name)
+    for parsed in program.parsed:
+        for option in parsed.spec.options:
+            if asked in map(_plain, _names(option)):
+                return _told(parsed, option) or Unknown(
+                    f"the largest {name}", "its value is no positive number", program.job.at
+                )
+    reason = "the job has no parser of such an option that can be read"
+    return Unknown(f"the largest {name}", reason, program.job.at)
+
+
+def _names(option: OptionSpec) -> tuple[str, ...]:
+    dest = option.keywords.get("dest")
+    return (*option.flags, str(dest.value)) if isinstance(dest, Constant) else option.flags
+
+
+def _plain(name: str) -> str:
+    return name.lstrip("-").replace("_", "-")
+
+
+def _told(parsed: Parsed, option: OptionSpec) -> Option | None:
+    """The option with its value; None where that is no whole number above 0."""
+    names = set(map(_plain, _names(option)))
+    values = (value for name, value in parsed.values.items() if _plain(name) in names)
+    value = next((one.value for one in values if isinstance(one, Constant)), None)
+    if not isinstance(value, int) or value < 1:
+        return None
+    longest = max(option.flags, key=len)
+    bare = longest.startswith("-") or parsed.spec.kind == "hydra"
+    return Option(longest if bare else f"--{longest}", value)
+
+
+def smallest_of(runs: Sequence[Attempt], job: Job, gpu: GPU) -> GPU | None:
+    """The preset with the least memory that is enough for a job that was run as on a GPU."""
+    trace = next((trace_of_run(run, job) for run in runs if run.plan.mode == "fake"), None)
+    return smallest_gpu(trace, gpu, job.processes or 1) if isinstance(trace, Trace) else None
+
+
+def largest_of(
+    job: Job,
+    option: Option,
+    known: Sequence[Attempt],
+    gpus: Sequence[GPU],
+    target: Target,
+    limits: Limits,
+    environment: Mapping[str, str],
+    hear: Hear,
+) -> Largest:
+    """The largest value with which the job fits the first of its GPUs.
+
+    Args:
+        job: it.
+        option: with the value that it has in the job.
+        known: the runs of the job as it is, which are not made again.
+        gpus: that are pretended.
+        target: the platform.
+        limits: of each run.
+        environment: variables that are set where the command would be given.
+        hear: is told each value that is tried, and what its run tells.
+    """
+
+    def traced(value: int) -> Trace | None:
+        hear(Tries(option.flag, value))
+        if value == option.value:
+            runs = [run for run in known if run.plan.mode == "fake"]
+        else:
+            plan = Plan("fake", gpus, resume=False)
+            runs = [attempt(option.given(job, value), plan, limits, environment, hear)]
+        found = trace_of_run(runs[0], job) if runs else ""
+        return found if isinstance(found, Trace) else None
+
+    return largest(
+        option.flag,
+        traced,
+        option.value,
+        gpus[0],
+        variables_of(job, target, environment),
+        processes=job.processes or 1,
+    )
