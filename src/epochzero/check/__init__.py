@@ -16,6 +16,8 @@ from pathlib import Path
 
 from epochzero import taxonomy
 from epochzero.check.budget import Stopped, at_most
+from epochzero.check.data import RULE_ID as DATA_DIFFERS
+from epochzero.check.data import DataSet, compare_data
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.model import DryRun
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
@@ -23,7 +25,7 @@ from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
 from epochzero.check.program import read_program
 from epochzero.check.program.model import Program
-from epochzero.check.rules import DRY_RUN, Case, Rule, choose
+from epochzero.check.rules import DRY_RUN, UNREAD, Case, Rule, choose
 from epochzero.check.rules.base import CannotTell
 from epochzero.check.settings import read_settings
 from epochzero.check.suppress import Suppression, apply, suppressions
@@ -41,6 +43,7 @@ from epochzero.errors import InputError
 __all__ = [
     "Case",
     "Checked",
+    "DataSet",
     "DryRun",
     "Finding",
     "Limits",
@@ -65,6 +68,7 @@ def check(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
+    data: Sequence[DataSet] = (),
     dry: Limits | None = None,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
@@ -77,14 +81,15 @@ def check(
         select: ids of the rules to ask; when empty those of the settings, else all.
         ignore: ids of rules not to ask, besides those of the settings.
         environment: variables that are set where the command would be given.
+        data: of the job, to be compared with their profiles; when empty those of the settings.
         dry: run the job dry too, within these limits.
 
     Raises:
         InputError: the command runs no Python that can be read, or the folder, the settings, the
-            target or a rule's name is wrong.
+            target, a profile or a rule's name is wrong.
     """
     with _without_collector():
-        return _check(arguments, target, folder, select, ignore, environment, dry)
+        return _check(arguments, target, folder, select, ignore, environment, data, dry)
 
 
 def _check(
@@ -94,6 +99,7 @@ def _check(
     select: Iterable[str],
     ignore: Iterable[str],
     environment: Mapping[str, str] | None,
+    data: Sequence[DataSet],
     dry: Limits | None,
 ) -> Checked:
     base = Path(folder).absolute()
@@ -106,19 +112,21 @@ def _check(
     read = read_job(tuple(arguments), base, environment)
     platforms = [named] * len(read.jobs) if named else _machines(read.jobs, environment)
     programs = _in_order(map(_program, read.jobs, platforms))
+    runs = () if dry is None else _run_dry(read.jobs, platforms, dry, environment or {})
+    data = data or settings.data
+    unread = [name for name in UNREAD if name in (select or UNREAD) and name not in ignore]
+    asked = [name for name in unread if (runs if name in DRY_RUN else data)]
     answers = [
         answer
         for program, platform in zip(programs, platforms, strict=True)
         for answer in _asked(program, platform, rules)
     ]
+    if DATA_DIFFERS in asked:
+        answers += compare_data(data, programs, platforms[0], base)
     found = _told_once(answer for answer in answers if isinstance(answer, Finding))
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
     unknown += _without_packages(read.jobs, platforms) if named is None else ()
-    runs = () if dry is None else _run_dry(read.jobs, platforms, dry, environment or {})
-    asked = [
-        name for name in DRY_RUN if runs and name in (select or DRY_RUN) and name not in ignore
-    ]
     found += _not_yet_told(found, (f for run in runs for f in run.findings if f.rule in asked))
     unknown += [one for run in runs for one in run.unknowns]
     kept, suppressed = apply(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from epochzero.check import Limits, check
+from epochzero.check import DataSet, Limits, Place, check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
 
@@ -24,6 +24,13 @@ def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     if given and not names:
         raise click.BadParameter("names no rule; `epochzero check --rules` lists them")
     return names
+
+
+def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[DataSet, ...]:
+    pairs = [text.rpartition("=") for text in given]
+    if not all(path and profile for path, _, profile in pairs):
+        raise click.BadParameter("must be a path and its profile: train.csv=train.profile.json")
+    return tuple(DataSet(path, profile, Place("<command>")) for path, _, profile in pairs)
 
 
 @click.command(
@@ -66,6 +73,13 @@ def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     default=Path("."),
     help="Where the command would be given.  [default: this folder]",
 )
+@click.option(
+    "--data",
+    multiple=True,
+    metavar="PATH=PROFILE",
+    callback=_data,
+    help="Compare the job's data with their profile.  [default: of pyproject.toml]",
+)
 @click.option("--dry", is_flag=True, help="Run the job dry too, its loops shortened.")
 @click.option(
     "--dry-time",
@@ -87,6 +101,7 @@ def command(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     folder: Path,
+    data: tuple[DataSet, ...],
     dry: bool,
     dry_seconds: float,
     verbose: bool,
@@ -123,6 +138,7 @@ def command(
         select=select,
         ignore=ignore,
         environment=dict(os.environ),
+        data=data,
         dry=Limits(seconds=dry_seconds) if dry else None,
     )
     seconds = time.perf_counter() - began

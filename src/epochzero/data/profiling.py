@@ -72,6 +72,7 @@ def learn(
     tell: Tell = silent,
     *,
     categories: Collection[str] = (),
+    most_records: int | None = None,
 ) -> Table:
     """What the data of one table are like.
 
@@ -81,6 +82,7 @@ def learn(
         labels: names of the column to be predicted; the first that the table has is it.
         tell: is told the progress.
         categories: names of columns all values of which are counted, as those of a label are.
+        most_records: how many records to read at least; None for all.
     """
     faults = Faults()
     columns: dict[str, ColumnSummary] = {}
@@ -91,6 +93,8 @@ def learn(
         _add(batch, columns, target, source)
         records = max((summary.count for summary in columns.values()), default=0)
         tell(source.name, records)
+        if most_records is not None and records >= most_records:
+            break
     if not source.format.uneven:
         for summary in columns.values():
             summary.add_missing(records - summary.count)

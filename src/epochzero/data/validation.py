@@ -47,6 +47,7 @@ def validate(
     known: Profile,
     *,
     most_files: int | None = None,
+    most_records: int | None = None,
     tell: Tell = silent,
 ) -> Validated:
     """How the data in a file or folder differ from those that a profile was made of.
@@ -55,6 +56,8 @@ def validate(
         path: a file or folder; it is only read.
         known: what the data should be like.
         most_files: how many files of each table to read, drawn at random; None for all.
+        most_records: how many records of each table to read at least, from its beginning; None for
+            all. Of a part neither shares nor counts are compared, nor records of several splits.
         tell: is told the progress.
 
     Raises:
@@ -67,15 +70,21 @@ def validate(
         column.name for table in known.tables for column in table.columns if column.categories
     }
     seen = tuple(
-        learn(source, root, (*labels, *LABELS), tell, categories=categories) for source in sources
+        learn(
+            source, root, (*labels, *LABELS), tell, categories=categories, most_records=most_records
+        )
+        for source in sources
     )
+    cut = [found.name for found in seen if most_records and found.records >= most_records]
     findings = list(_unpaired(known, seen))
     for expected, found, source in _pairs(known, seen, sources):
-        findings += _placed(list(compare(expected, found)), source, root)
-    for shared in overlaps(sources, root):
-        findings.append(_duplicates(shared))
+        whole = found.name not in cut and not source.left_out
+        findings += _placed(list(compare(expected, found, whole=whole)), source, root)
+    if most_records is None:
+        findings += map(_duplicates, overlaps(sources, root))
+    notes = (*left_out(sources), *(f"{name}: only its beginning was read" for name in cut))
     records = sum(table.records for table in seen)
-    return Validated(tuple(sorted(findings, key=_order)), records, left_out(sources))
+    return Validated(tuple(sorted(findings, key=_order)), records, notes)
 
 
 def _order(finding: Finding) -> tuple[bool, int, str, str, str]:
