@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from epochzero import taxonomy
@@ -19,7 +20,7 @@ from epochzero.check.budget import Stopped, at_most
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data
 from epochzero.check.dryrun.contain.model import Limits
-from epochzero.check.dryrun.model import DryRun
+from epochzero.check.dryrun.model import DryRun, Made
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
 from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
@@ -70,6 +71,7 @@ def check(
     environment: Mapping[str, str] | None = None,
     data: Sequence[DataSet] = (),
     dry: Limits | None = None,
+    synthesize: bool = False,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
 
@@ -83,13 +85,15 @@ def check(
         environment: variables that are set where the command would be given.
         data: of the job, to be compared with their profiles; when empty those of the settings.
         dry: run the job dry too, within these limits.
+        synthesize: in the dry run, make those of the data that are not there after their profiles,
+            and try their corner cases too.
 
     Raises:
         InputError: the command runs no Python that can be read, or the folder, the settings, the
             target, a profile or a rule's name is wrong.
     """
     with _without_collector():
-        return _check(arguments, target, folder, select, ignore, environment, data, dry)
+        return _check(arguments, target, folder, select, ignore, environment, data, dry, synthesize)
 
 
 def _check(
@@ -101,6 +105,7 @@ def _check(
     environment: Mapping[str, str] | None,
     data: Sequence[DataSet],
     dry: Limits | None,
+    synthesize: bool,
 ) -> Checked:
     base = Path(folder).absolute()
     if not base.is_dir():
@@ -112,8 +117,11 @@ def _check(
     read = read_job(tuple(arguments), base, environment)
     platforms = [named] * len(read.jobs) if named else _machines(read.jobs, environment)
     programs = _in_order(map(_program, read.jobs, platforms))
-    runs = () if dry is None else _run_dry(read.jobs, platforms, dry, environment or {})
     data = data or settings.data
+    if synthesize and not data:
+        raise InputError("no data are named that could be made: give their path and profile")
+    made = data if synthesize else ()
+    runs = () if dry is None else _run_dry(read.jobs, platforms, dry, environment or {}, made, base)
     unread = [name for name in UNREAD if name in (select or UNREAD) and name not in ignore]
     asked = [name for name in unread if (runs if name in DRY_RUN else data)]
     answers = [
@@ -227,13 +235,20 @@ def _run_dry(
     platforms: Sequence[Target],
     limits: Limits,
     environment: Mapping[str, str],
+    data: Sequence[DataSet],
+    folder: Path,
 ) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
     # It knows diagnose, whose patterns take long to load.
     from epochzero.check.dryrun.run import dry_run
+    from epochzero.check.dryrun.synthesize import over_made_data
+
+    def run(job: Job, platform: Target, made: Sequence[Made]) -> DryRun:
+        first = job is jobs[0]
+        return dry_run(job, platform, limits, environment=environment, first=first, made=made)
 
     return tuple(
-        dry_run(job, platform, limits, environment=environment, first=job is jobs[0])
+        over_made_data(partial(run, job, platform), data, folder, limits.seconds)
         for job, platform in zip(jobs, platforms, strict=True)
         if not (job.fault or job.unsure) and job.complete
     )

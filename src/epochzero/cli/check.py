@@ -90,6 +90,11 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     show_default=True,
     help="What a dry run may take.",
 )
+@click.option(
+    "--synthesize",
+    is_flag=True,
+    help="In the dry run, make data that are not there after their profiles.",
+)
 @click.option("--verbose", is_flag=True, help="Name all that could not be checked.")
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules instead.")
 @click.pass_context
@@ -104,6 +109,7 @@ def command(
     data: tuple[DataSet, ...],
     dry: bool,
     dry_seconds: float,
+    synthesize: bool,
     verbose: bool,
     list_rules: bool,
 ) -> None:
@@ -128,6 +134,8 @@ def command(
         return
     if not job:
         raise click.UsageError("give the command of a job: epochzero check -- python train.py")
+    if synthesize and not dry:
+        raise click.UsageError("--synthesize is of a dry run: give --dry too")
     # Python looks for garbage when it ends; in millions of nodes of trees that takes half a second.
     atexit.register(gc.freeze)
     began = time.perf_counter()
@@ -140,6 +148,7 @@ def command(
         environment=dict(os.environ),
         data=data,
         dry=Limits(seconds=dry_seconds) if dry else None,
+        synthesize=synthesize,
     )
     seconds = time.perf_counter() - began
     render_findings.write(found, form, folder=folder, verbose=verbose, seconds=seconds)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from epochzero.data.model import Column, Fault, Numbers, Profile, Table, read_profile
 from epochzero.data.profiling import profile
 from epochzero.data.sampling import Sampled, sample
-from epochzero.data.synthesis import CORNERS, synthesize
+from epochzero.data.synthesis import CORNERS, REGULAR, synthesize
 from epochzero.data.validation import Finding, Validated, validate
 
 __all__ = [
     "CORNERS",
+    "REGULAR",
     "Column",
     "Fault",
     "Finding",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from epochzero.check.findings import Finding, Place, Unknown
 
-__all__ = ["PARTS", "Assumption", "DryRun", "Part"]
+__all__ = ["PARTS", "Assumption", "DryRun", "Made", "Part"]
 
 PARTS = (
     "arguments",
@@ -56,6 +56,18 @@ class Assumption:
     what: str
     place: Place
     count: int = 1
+
+
+class Made(NamedTuple):
+    """Data that are made for a dry run.
+
+    Attributes:
+        source: file or folder where they lie, absolute.
+        path: where the job looks for them, absolute.
+    """
+
+    source: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True)

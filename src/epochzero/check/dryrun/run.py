@@ -16,7 +16,7 @@ from typing import Literal
 
 from epochzero.check.dryrun.contain.model import Ended, Limits
 from epochzero.check.dryrun.findings import Failure, failure, nan_loss, place_of
-from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Part
+from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Made, Part
 from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, run_contained
 from epochzero.check.dryrun.records import (
     Assumed,
@@ -100,6 +100,7 @@ def dry_run(
     environment: Mapping[str, str],
     mode: Mode = "real",
     first: bool = True,
+    made: Sequence[Made] = (),
 ) -> DryRun:
     """Run a job dry and say how far it came and what would fail.
 
@@ -110,13 +111,14 @@ def dry_run(
         environment: variables that are set where the command would be given.
         mode: with real tensors, or with the shapes that the platform's GPUs would see.
         first: no other job of the submission comes before it.
+        made: data that are put where the job looks for its own.
     """
-    run = _run(job, target, limits, environment, mode, whole=False)
+    run = _run(job, target, limits, environment, mode, made, whole=False)
     certain = run.raised is None or run.raised.certain
     seconds = run.ended.seconds
     if not certain:
         shorter = replace(limits, seconds=min(limits.seconds, SECOND_S))
-        again = _run(job, target, shorter, environment, mode, whole=True)
+        again = _run(job, target, shorter, environment, mode, made, whole=True)
         seconds += again.ended.seconds
         if again.ending != "time":
             run, certain = replace(again, records=_both(run, again)), True
@@ -148,6 +150,7 @@ def _run(
     limits: Limits,
     environment: Mapping[str, str],
     mode: Mode,
+    made: Sequence[Made],
     *,
     whole: bool,
 ) -> _Run:
@@ -166,6 +169,7 @@ def _run(
         "world": {"size": 1, "rank": 0, "local_size": 1},
         "seconds": limits.seconds,
         "whole": whole,
+        "made": made,
     }
     ended = run_contained(
         [_python(job, given), str(CHILD), str(SPEC_DESCRIPTOR), str(RECORDS_DESCRIPTOR)],

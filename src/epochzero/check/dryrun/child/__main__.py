@@ -49,14 +49,15 @@ from epochzero.check.dryrun.child.loops import OutOfTime, Runtime  # noqa: E402
 from epochzero.check.dryrun.child.phases import Phases  # noqa: E402
 from epochzero.check.dryrun.child.rewrite import RUNTIME  # noqa: E402
 from epochzero.check.dryrun.child.sites import sites  # noqa: E402
+from epochzero.check.dryrun.child.synthesized import put  # noqa: E402
 
 
 class DryRun:
     """One run of one job.
 
     Args:
-        spec: what to run: ``script`` or ``module``, ``argv``, ``roots``, ``mode``, ``seconds`` and
-            ``whole`` (loops are not shortened).
+        spec: what to run: ``script`` or ``module``, ``argv``, ``roots``, ``mode``, ``seconds``,
+            ``whole`` (loops are not shortened) and ``made`` (data, and where to put them).
         records: where to write what happens.
     """
 
@@ -72,6 +73,7 @@ class DryRun:
         """Run the job to its end; its exit status."""
         faulthandler.enable()
         self._install()
+        put(self._spec["made"], self._records)
         self._records.emit("started", python=sys.version.split()[0], mode=self._spec["mode"])
         try:
             with self._device():
