@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
+from typing import TextIO
 
 from epochzero.data.formats import Faults
 
 __all__ = ["encoding_of", "lines"]
 
 LONGEST_LINE = 1 << 24
+CHUNK = 1 << 20
 
 
 def encoding_of(file: Path) -> str:
@@ -37,16 +40,18 @@ def lines(file: Path, faults: Faults) -> Iterator[str]:
         encoding = encoding_of(file)
         errors = "replace" if encoding == "utf-16" else "surrogateescape"
         with file.open(encoding=encoding, errors=errors, newline="") as handle:
-            while read := handle.readline(LONGEST_LINE):
-                line = read
-                number += 1
-                if len(line) == LONGEST_LINE:
-                    message = f"line {number:,} has more than {LONGEST_LINE:,} characters"
-                    faults.add("long_line", file, number, message)
-                    return
-                if not line.isascii() or "\0" in line:
-                    _note(line, number, file, faults)
-                yield line
+            for block in _blocks(handle):
+                plain = "".join(block)
+                if not plain.isascii() or "\0" in plain:
+                    for place, line in enumerate(block, number + 1):
+                        _note(line, place, file, faults)
+                yield from block
+                number += len(block)
+                line = block[-1]
+    except _LongLineError:
+        message = f"line {number + 1:,} has more than {LONGEST_LINE:,} characters"
+        faults.add("long_line", file, number + 1, message)
+        return
     except OSError as error:
         faults.add("unreadable", file, message=error.strerror or str(error))
         return
@@ -56,7 +61,27 @@ def lines(file: Path, faults: Faults) -> Iterator[str]:
         faults.add("unfinished_line", file, number, "the last line has no end")
 
 
+class _LongLineError(Exception):
+    """The next line is longer than `LONGEST_LINE`."""
+
+
+def _blocks(handle: TextIO) -> Iterator[list[str]]:
+    """Lines, many at a time: that is several times as fast as one by one."""
+    rest = ""
+    while read := handle.read(CHUNK):
+        # It splits at the line ends that a file has, where `str.splitlines` knows others too.
+        *block, rest = StringIO(rest + read, newline="").readlines()
+        if block:
+            yield block
+        if len(rest) >= LONGEST_LINE:
+            raise _LongLineError
+    if rest:
+        yield [rest]
+
+
 def _note(line: str, number: int, file: Path, faults: Faults) -> None:
+    if line.isascii() and "\0" not in line:
+        return
     if "\0" in line:
         faults.add("nul", file, number, f"line {number:,} has a NUL character")
     try:

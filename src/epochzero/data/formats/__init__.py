@@ -132,9 +132,22 @@ def needed(module: str, purpose: str) -> ModuleType:
         raise InputError(f"{purpose} needs {package}: pip install 'epochzero[data]'") from error
 
 
-def batches(file: Path, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[Batch]:
-    """Rows of one file, turned into batches of columns."""
+def batches(
+    file: Path,
+    names: Sequence[str],
+    rows: Iterator[Sequence[Any]],
+    even: Callable[[list[Sequence[Any]], int], list[Sequence[Any]]] = lambda block, first: block,
+) -> Iterator[Batch]:
+    """Rows of one file, turned into batches of columns.
+
+    Args:
+        file: it.
+        names: of the columns.
+        rows: of the file.
+        even: makes rows as wide as the names; is given some of them and the number of the first.
+    """
     first = 1
     while block := list(islice(rows, BATCH)):
-        yield Batch((file,), first, dict(zip(names, zip(*block, strict=True), strict=True)))
+        columns = zip(*even(block, first), strict=True)
+        yield Batch((file,), first, dict(zip(names, columns, strict=True)))
         first += len(block)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ DELIMITERS = (",", "\t", ";", "|")
 def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
     for file in files:
         names, rows = _opened(file, faults)
-        yield from batches(file, names, _even(rows, names, file, faults))
+        yield from batches(file, names, rows, partial(_even, len(names), file, faults))
 
 
 def _opened(file: Path, faults: Faults) -> tuple[tuple[str, ...], Iterator[list[str]]]:
@@ -80,16 +81,18 @@ def _distinct(names: Sequence[str], file: Path, faults: Faults) -> tuple[str, ..
 
 
 def _even(
-    rows: Iterator[list[str]], names: Sequence[str], file: Path, faults: Faults
-) -> Iterator[list[str]]:
+    width: int, file: Path, faults: Faults, rows: list[Sequence[Any]], first: int
+) -> list[Sequence[Any]]:
     """Rows as wide as the header."""
-    width = len(names)
-    for number, row in enumerate(rows, 1):
-        if len(row) == width:
-            yield row
-        else:
+    if set(map(len, rows)) == {width}:
+        return rows
+    made = []
+    for number, row in enumerate(rows, first):
+        if len(row) != width:
             faults.add("fields", file, number, f"record {number:,} has {len(row)}, not {width}")
-            yield [*row[:width], *[""] * (width - len(row))]
+            row = [*row[:width], *[""] * (width - len(row))]
+        made.append(row)
+    return made
 
 
 def _describe(file: Path) -> Mapping[str, str]:
