@@ -259,11 +259,11 @@ class ColumnSummary:
         """Values of several kinds, or none that are numbers; the numbers if all others are missing."""
         missing = MISSING if self._texts else {None}
         if _hashable(values):
-            absent = np.fromiter(map(missing.__contains__, values), np.bool_, len(values))
             present = [value for value in values if value not in missing]
             if present and (numbers := _as_numbers(present, texts=self._texts)) is not None:
                 self._missing += len(values) - len(present)
                 self._add_numbers(numbers)
+                absent = np.fromiter(map(missing.__contains__, values), np.bool_, len(values))
                 placed = np.full(len(values), np.nan)
                 placed[~absent] = numbers
                 return placed
@@ -300,7 +300,8 @@ class ColumnSummary:
             self._count_values(short)
 
     def _add_booleans(self, values: list[Any]) -> None:
-        self._count_values(Counter(str(bool(value)).lower() for value in values))
+        counts = Counter(map(bool, values))
+        self._count_values({str(value).lower(): count for value, count in counts.items()})
 
     def _add_dates(self, values: list[Any]) -> None:
         self._times = self._times or any(
