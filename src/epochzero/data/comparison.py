@@ -163,8 +163,9 @@ class _Pair:
 
     @property
     def texts(self) -> bool:
-        """Whether the table's format has only texts."""
-        return formats()[self.table.format].only_texts
+        """Whether the table's format has only texts; what is in memory has none."""
+        form = formats().get(self.table.format)
+        return form is not None and form.only_texts
 
     def kind_of(self, value: Any) -> str:
         """The kind of a value of the table."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from epochzero.data.model import LEVELS, Column, Kind, Numbers
 
-__all__ = ["ColumnSummary", "classes_of", "kind_of", "seconds_of", "written"]
+__all__ = ["ColumnSummary", "Measure", "classes_of", "kind_of", "seconds_of", "written"]
 
 SAMPLE = 10_000
 # Values that are counted one by one; a column with more different ones is no category.

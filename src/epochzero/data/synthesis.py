@@ -77,6 +77,9 @@ def synthesize(
     for name in names:
         if name not in CORNERS:
             raise InputError(f"no corner case is called {name!r}; there are {', '.join(CORNERS)}")
+    for table in known.tables:
+        if table.format not in formats():
+            raise InputError(f"{table.name}: data of the format {table.format!r} cannot be written")
     target = Path(folder)
     if count < 1:
         raise InputError(f"{count} records cannot be made")

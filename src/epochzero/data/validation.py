@@ -18,7 +18,7 @@ from epochzero.data.overlap import Overlap, overlaps
 from epochzero.data.profiling import LABELS, Tell, learn, left_out, silent
 from epochzero.data.source import Source, find_sources, read
 
-__all__ = ["SCHEMA", "Finding", "Validated", "validate"]
+__all__ = ["SCHEMA", "Finding", "Validated", "order", "validate"]
 
 SCHEMA = "epochzero.data-findings/1"
 
@@ -84,10 +84,11 @@ def validate(
         findings += map(_duplicates, overlaps(sources, root))
     notes = (*left_out(sources), *(f"{name}: only its beginning was read" for name in cut))
     records = sum(table.records for table in seen)
-    return Validated(tuple(sorted(findings, key=_order)), records, notes)
+    return Validated(tuple(sorted(findings, key=order)), records, notes)
 
 
-def _order(finding: Finding) -> tuple[bool, int, str, str, str]:
+def order(finding: Finding) -> tuple[bool, int, str, str, str]:
+    """Errors first, then by the number of records."""
     mild = finding.severity != "error"
     return mild, -finding.count, finding.table, finding.column, finding.kind
 
