@@ -18,7 +18,16 @@ import numpy as np
 
 from epochzero.data.model import LEVELS, Column, Kind, Numbers
 
-__all__ = ["ColumnSummary", "Measure", "classes_of", "kind_of", "seconds_of", "written"]
+__all__ = [
+    "ColumnSummary",
+    "Measure",
+    "as_numbers",
+    "classes_of",
+    "kind_of",
+    "kind_of_text",
+    "seconds_of",
+    "written",
+]
 
 SAMPLE = 10_000
 # Values that are counted one by one; a column with more different ones is no category.
@@ -225,7 +234,7 @@ class ColumnSummary:
         if isinstance(values, np.ndarray):
             numbers = self._add_array(values)
         else:
-            numbers = _as_numbers(values, texts=self._texts)
+            numbers = as_numbers(values, texts=self._texts)
             if numbers is None:
                 numbers = self._add_mixed(values)
             else:
@@ -260,7 +269,7 @@ class ColumnSummary:
         missing = MISSING if self._texts else {None}
         if _hashable(values):
             present = [value for value in values if value not in missing]
-            if present and (numbers := _as_numbers(present, texts=self._texts)) is not None:
+            if present and (numbers := as_numbers(present, texts=self._texts)) is not None:
                 self._missing += len(values) - len(present)
                 self._add_numbers(numbers)
                 absent = np.fromiter(map(missing.__contains__, values), np.bool_, len(values))
@@ -315,7 +324,7 @@ class ColumnSummary:
         self._lengths.add(list(map(len, values)))
         self._different = None
         for value in values:
-            if isinstance(value, list) and (elements := _as_numbers(value)) is not None:
+            if isinstance(value, list) and (elements := as_numbers(value)) is not None:
                 self._elements.add(elements)
 
     def _count_values(self, counts: Mapping[Any, int]) -> None:
@@ -433,7 +442,7 @@ def _by_kind(values: Sequence[Any], *, texts: bool) -> Mapping[Kind, list[Any]]:
     """The values of each kind."""
     if set(map(type, values)) == {str}:
         # Texts often come again, and mostly all of them are of one kind.
-        kinds = {value: _kind_of_text(value, texts=texts) for value in set(values)}
+        kinds = {value: kind_of_text(value, texts=texts) for value in set(values)}
         if len(set(kinds.values())) == 1:
             return {kinds[values[0]]: list(values)}
         of = kinds.__getitem__
@@ -445,7 +454,7 @@ def _by_kind(values: Sequence[Any], *, texts: bool) -> Mapping[Kind, list[Any]]:
     return found
 
 
-def _kind_of_text(value: str, *, texts: bool) -> Kind:
+def kind_of_text(value: str, *, texts: bool) -> Kind:
     """What `kind_of` says, sooner."""
     plain = value.isascii() and value[:1] not in _OTHER_STARTS
     return "text" if plain else kind_of(value, texts=texts)
@@ -465,7 +474,7 @@ def _as_seconds(values: Sequence[Any]) -> _FLOATS | None:
     return seconds if low <= seconds.min() and seconds.max() <= high else None
 
 
-def _as_numbers(values: Sequence[Any], *, texts: bool = False) -> _FLOATS | None:
+def as_numbers(values: Sequence[Any], *, texts: bool = False) -> _FLOATS | None:
     """The numbers that all values are, or None; truth values are none, and no text is NaN."""
     if not set(map(type, values)) <= ({str} if texts else {int, float}):
         return None
