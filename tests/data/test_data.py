@@ -544,6 +544,18 @@ def test_what_is_wrong_with_a_file_is_told(
     assert fault in {each.kind for each in profile(tmp_path / name).tables[0].faults}
 
 
+def test_an_image_that_is_damaged_in_the_middle_is_found(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    for n in range(3):
+        noise = np.random.default_rng(n).integers(0, 256, (32, 32), dtype=np.uint8)
+        image.fromarray(noise).save(tmp_path / f"{n}.png")
+    content = bytearray((tmp_path / "1.png").read_bytes())
+    content[500:540] = bytes(40)
+    (tmp_path / "1.png").write_bytes(content)
+    (fault,) = profile(tmp_path).tables[0].faults
+    assert (fault.kind, fault.file) == ("broken", "1.png")
+
+
 def test_the_other_line_ends_and_byte_order_marks_are_understood(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_bytes("a;b\r1;x\r2;é\r".encode("utf-8-sig"))
     table = profile(tmp_path / "d.csv").tables[0]
