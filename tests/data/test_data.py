@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
 import struct
@@ -87,6 +88,12 @@ def write_set(folder: Path, form: str, seed: int = 0) -> Path:
     random = np.random.default_rng(seed)
     if form == "csv":
         return write_csv(folder / "d.csv", rows(seed=seed))
+    if form.endswith(".gz"):
+        plain = write_set(folder, form.removesuffix(".gz"), seed)
+        packed = plain.with_name(f"{plain.name}.gz")
+        packed.write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+        return packed
     if form == "jsonl":
         return write_jsonl(folder / "d.jsonl", rows(seed=seed))
     if form == "json":
@@ -123,6 +130,7 @@ def write_set(folder: Path, form: str, seed: int = 0) -> Path:
 
 
 FORMATS = ["csv", "jsonl", "json", "text", "npy", "npz", "parquet", "wav", "png", "jpg"]
+FORMATS += ["csv.gz", "jsonl.gz", "json.gz", "text.gz"]
 
 
 # -- Profile -----------------------------------------------------------------------------------
@@ -345,6 +353,30 @@ def test_another_shape_of_arrays_is_found(tmp_path: Path) -> None:
     known = profile(write_set(tmp_path, "npz"))
     np.savez(tmp_path / "d.npz", x=np.zeros((120, 5, 6), np.uint8), y=np.arange(120) % 3)
     assert "type" in kinds(tmp_path / "d.npz", known)
+
+
+def test_an_empty_folder_lacks_what_the_profile_knows(tmp_path: Path) -> None:
+    known = profile(write_set(tmp_path, "csv"))
+    (tmp_path / "empty").mkdir()
+    (finding,) = validate(tmp_path / "empty", known).findings
+    assert (finding.severity, finding.kind, finding.table) == ("error", "missing_table", "d.csv")
+
+
+def test_a_file_that_was_cut_off_at_a_line_end_is_noted(tmp_path: Path) -> None:
+    path = write_set(tmp_path, "csv")
+    known = profile(path)
+    path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:-9]))
+    found = validate(path, known)
+    assert (found.findings, found.notes) == ((), ("d.csv: 391 records; the profile knows 400",))
+
+
+def test_a_part_is_compared_by_its_values_alone(tmp_path: Path) -> None:
+    known = profile(write_csv(tmp_path / "d.csv", rows()))
+    ordered = sorted(rows(seed=1), key=lambda row: row["label"])
+    path = write_csv(tmp_path / "d.csv", [*ordered, ordered[0] | {"city": "Oslo"}])
+    few = validate(path, known, most_records=1)
+    assert [finding.kind for finding in few.findings] == ["new_class"]
+    assert few.notes == ("d.csv: only its beginning was read",)
 
 
 def test_the_worst_comes_first(tmp_path: Path) -> None:

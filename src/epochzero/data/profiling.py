@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from epochzero.data.formats import Batch, Faults
+from epochzero.data.lines import DAMAGED
 from epochzero.data.model import Profile, Table
 from epochzero.data.source import CLASS, Source, find_sources, read
 from epochzero.data.summary import ColumnSummary, classes_of
@@ -134,6 +135,6 @@ def _details(source: Source) -> tuple[tuple[str, str], ...]:
     for file in source.files:
         try:
             return tuple(sorted(source.format.describe(file).items()))
-        except OSError:
+        except (OSError, *DAMAGED):
             continue
     return ()

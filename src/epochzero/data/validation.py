@@ -61,11 +61,12 @@ def validate(
         tell: is told the progress.
 
     Raises:
-        InputError: there are no data of a known format, or a format needs a package that is missing.
+        InputError: there is no such file or folder, the file has no known format, or a format needs
+            a package that is missing.
     """
     root = Path(path)
     labels = tuple(table.label for table in known.tables if table.label)
-    sources = find_sources(root, most_files)
+    sources = find_sources(root, most_files, may_be_empty=True)
     categories = {
         column.name for table in known.tables for column in table.columns if column.categories
     }
@@ -77,14 +78,17 @@ def validate(
     )
     cut = [found.name for found in seen if most_records and found.records >= most_records]
     findings = list(_unpaired(known, seen))
+    notes = [*left_out(sources), *(f"{name}: only its beginning was read" for name in cut)]
     for expected, found, source in _pairs(known, seen, sources):
         whole = found.name not in cut and not source.left_out
         findings += _placed(list(compare(expected, found, whole=whole)), source, root)
+        if whole and found.name == expected.name and found.records < expected.records:
+            known_records = f"the profile knows {expected.records:,}"
+            notes.append(f"{found.name}: {found.records:,} records; {known_records}")
     if most_records is None:
         findings += map(_duplicates, overlaps(sources, root))
-    notes = (*left_out(sources), *(f"{name}: only its beginning was read" for name in cut))
     records = sum(table.records for table in seen)
-    return Validated(tuple(sorted(findings, key=order)), records, notes)
+    return Validated(tuple(sorted(findings, key=order)), records, tuple(notes))
 
 
 def order(finding: Finding) -> tuple[bool, int, str, str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.data.formats import Batch, Faults, Format, batches
-from epochzero.data.lines import encoding_of, lines
+from epochzero.data.lines import encoding_of, lines, writing
 from epochzero.data.model import Table
 
 __all__ = ["FORMAT"]
@@ -36,7 +36,7 @@ def _opened(file: Path, faults: Faults) -> tuple[tuple[str, ...], Iterator[list[
 
 
 def _delimiter(file: Path, line: str) -> str:
-    if file.suffix.lower() == ".tsv":
+    if file.name.lower().endswith((".tsv", ".tsv.gz")):
         return "\t"
     return max(DELIMITERS, key=line.count)
 
@@ -109,7 +109,7 @@ def _describe(file: Path) -> Mapping[str, str]:
 
 def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
     details = dict(table.details)
-    with path.open("w", encoding=details["encoding"], errors="surrogateescape", newline="") as out:
+    with writing(path, details["encoding"]) as out:
         writer = csv.writer(out, delimiter=details["delimiter"], lineterminator="\n")
         if details["header"] == "yes":
             writer.writerow(columns)
@@ -120,9 +120,7 @@ def _copy(source: Path, records: Sequence[int], target: Path) -> None:
     details = _describe(source)
     names, rows = _opened(source, Faults())
     wanted = set(records)
-    with target.open(
-        "w", encoding=details["encoding"], errors="surrogateescape", newline=""
-    ) as out:
+    with writing(target, details["encoding"]) as out:
         writer = csv.writer(out, delimiter=details["delimiter"], lineterminator="\n")
         if details["header"] == "yes":
             writer.writerow(names)
@@ -130,4 +128,6 @@ def _copy(source: Path, records: Sequence[int], target: Path) -> None:
         writer.writerows(row for n, row in enumerate(islice(rows, last), 1) if n in wanted)
 
 
-FORMAT = Format("csv", (".csv", ".tsv"), _read, _write, _copy, _describe, only_texts=True)
+FORMAT = Format(
+    "csv", (".csv", ".tsv"), _read, _write, _copy, _describe, only_texts=True, packed=True
+)
