@@ -27,6 +27,8 @@ BENCHMARKS = {
     "bug_kind": (),
     "check_lab": ("rivals",),
     "check_speed": ("rivals",),
+    "memory": ("rivals",),
+    "memory_gpu": (),
 }
 """Each with the folders it can use."""
 FOLDERS = {

@@ -10,7 +10,7 @@ import gc
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -72,6 +72,7 @@ def check(
     data: Sequence[DataSet] = (),
     dry: Limits | None = None,
     synthesize: bool = False,
+    memory: bool = False,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
 
@@ -87,13 +88,16 @@ def check(
         dry: run the job dry too, within these limits.
         synthesize: in the dry run, make those of the data that are not there after their profiles,
             and try their corner cases too.
+        memory: run it as on the target's GPU, and tell how much of its memory it takes.
 
     Raises:
         InputError: the command runs no Python that can be read, or the folder, the settings, the
             target, a profile or a rule's name is wrong.
     """
     with _without_collector():
-        return _check(arguments, target, folder, select, ignore, environment, data, dry, synthesize)
+        return _check(
+            arguments, target, folder, select, ignore, environment, data, dry, synthesize, memory
+        )
 
 
 def _check(
@@ -106,6 +110,7 @@ def _check(
     data: Sequence[DataSet],
     dry: Limits | None,
     synthesize: bool,
+    memory: bool,
 ) -> Checked:
     base = Path(folder).absolute()
     if not base.is_dir():
@@ -121,7 +126,11 @@ def _check(
     if synthesize and not data:
         raise InputError("no data are named that could be made: give their path and profile")
     made = data if synthesize else ()
-    runs = () if dry is None else _run_dry(read.jobs, platforms, dry, environment or {}, made, base)
+    runs = (
+        ()
+        if dry is None
+        else _run_dry(read.jobs, platforms, dry, environment or {}, memory, made, base)
+    )
     unread = [name for name in UNREAD if name in (select or UNREAD) and name not in ignore]
     asked = [name for name in unread if (runs if name in DRY_RUN else data)]
     answers = [
@@ -137,6 +146,8 @@ def _check(
     unknown += _without_packages(read.jobs, platforms) if named is None else ()
     found += _not_yet_told(found, (f for run in runs for f in run.findings if f.rule in asked))
     unknown += [one for run in runs for one in run.unknowns]
+    if memory and runs and not all(platform.gpus for platform in platforms):
+        unknown.append(Unknown("the memory of the job", "the target names no GPU", read.jobs[0].at))
     kept, suppressed = apply(
         found,
         _suppressions(programs, found, base),
@@ -235,6 +246,7 @@ def _run_dry(
     platforms: Sequence[Target],
     limits: Limits,
     environment: Mapping[str, str],
+    memory: bool,
     data: Sequence[DataSet],
     folder: Path,
 ) -> tuple[DryRun, ...]:
@@ -244,8 +256,15 @@ def _run_dry(
     from epochzero.check.dryrun.synthesize import over_made_data
 
     def run(job: Job, platform: Target, made: Sequence[Made]) -> DryRun:
-        first = job is jobs[0]
-        return dry_run(job, platform, limits, environment=environment, first=first, made=made)
+        return dry_run(
+            job,
+            platform,
+            limits,
+            environment=environment,
+            mode="fake" if memory and platform.gpus else "real",
+            first=job is jobs[0],
+            made=made,
+        )
 
     return tuple(
         over_made_data(partial(run, job, platform), data, folder, limits.seconds)
@@ -288,14 +307,17 @@ def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[
     # What is wrong with a script does not depend on whether and how it runs this program.
     own = {problem.place for problem in program.job.problems}
     end = time.process_time() + RULES_S
-    for rule in rules:
-        seconds = min(RULE_S, end - time.process_time())
-        if seconds <= 0:
-            reason = f"not asked: the rules before it took {RULES_S:g} s"
-            yield Unknown(rule.id, reason, Place("<command>"))
-            continue
-        for answer in _answers(rule, program, target, seconds):
-            yield answer if sure or answer.place in own else _softened(answer)
+    with ExitStack() as running:
+        for beside in dict.fromkeys(rule.beside for rule in rules if rule.beside is not None):
+            running.enter_context(beside(program, target))
+        for rule in rules:
+            seconds = min(RULE_S, end - time.process_time())
+            if seconds <= 0:
+                reason = f"not asked: the rules before it took {RULES_S:g} s"
+                yield Unknown(rule.id, reason, Place("<command>"))
+                continue
+            for answer in _answers(rule, program, target, seconds):
+                yield answer if sure or answer.place in own else _softened(answer)
 
 
 def _answers(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from epochzero.check.dryrun.memory.estimate import Memory
 from epochzero.check.findings import Finding, Place, Unknown
 
 __all__ = ["PARTS", "Assumption", "DryRun", "Made", "Part"]
@@ -84,6 +85,7 @@ class DryRun:
         unknowns: what could not be tried.
         assumptions: loops that were shortened among them.
         seconds: that it took.
+        memory: of the platform's GPU that it would take; None in mode ``real``.
     """
 
     job: str
@@ -94,3 +96,4 @@ class DryRun:
     unknowns: tuple[Unknown, ...]
     assumptions: tuple[Assumption, ...]
     seconds: float
+    memory: Memory | None = None
