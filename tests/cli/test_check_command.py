@@ -281,7 +281,7 @@ def test_a_dry_run_in_json(run: Command, job: Path) -> None:
     (job / "train.py").write_text(DRY_SCRIPT)
     ran = run("check", "--dry", "--format", "json", "--", "python", "train.py")
     (dry,) = json.loads(ran.out)["dry"]
-    assert (dry["mode"], dry["ended"]) == ("real", "failed")
+    assert (dry["modes"], dry["ended"]) == (["real"], "failed")
     assert [(part["name"], part["reached"]) for part in dry["parts"]] == [
         ("arguments", True),
         ("load", False),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,9 @@ from epochzero.check.budget import Stopped, at_most
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data
 from epochzero.check.dryrun.contain.model import Limits
+from epochzero.check.dryrun.gpus import pretended_gpus
 from epochzero.check.dryrun.model import DryRun, Made
+from epochzero.check.dryrun.records import Record
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
 from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
@@ -72,7 +74,7 @@ def check(
     data: Sequence[DataSet] = (),
     dry: Limits | None = None,
     synthesize: bool = False,
-    memory: bool = False,
+    hear: Callable[[Record], None] = lambda _: None,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
 
@@ -88,7 +90,7 @@ def check(
         dry: run the job dry too, within these limits.
         synthesize: in the dry run, make those of the data that are not there after their profiles,
             and try their corner cases too.
-        memory: run it as on the target's GPU, and tell how much of its memory it takes.
+        hear: is told what a dry run's child tells, while it runs, from more than one thread.
 
     Raises:
         InputError: the command runs no Python that can be read, or the folder, the settings, the
@@ -96,7 +98,7 @@ def check(
     """
     with _without_collector():
         return _check(
-            arguments, target, folder, select, ignore, environment, data, dry, synthesize, memory
+            arguments, target, folder, select, ignore, environment, data, dry, synthesize, hear
         )
 
 
@@ -110,7 +112,7 @@ def _check(
     data: Sequence[DataSet],
     dry: Limits | None,
     synthesize: bool,
-    memory: bool,
+    hear: Callable[[Record], None],
 ) -> Checked:
     base = Path(folder).absolute()
     if not base.is_dir():
@@ -129,7 +131,7 @@ def _check(
     runs = (
         ()
         if dry is None
-        else _run_dry(read.jobs, platforms, dry, environment or {}, memory, made, base)
+        else _run_dry(programs, platforms, dry, environment or {}, made, base, hear)
     )
     unread = [name for name in UNREAD if name in (select or UNREAD) and name not in ignore]
     asked = [name for name in unread if (runs if name in DRY_RUN else data)]
@@ -146,8 +148,6 @@ def _check(
     unknown += _without_packages(read.jobs, platforms) if named is None else ()
     found += _not_yet_told(found, (f for run in runs for f in run.findings if f.rule in asked))
     unknown += [one for run in runs for one in run.unknowns]
-    if memory and runs and not all(platform.gpus for platform in platforms):
-        unknown.append(Unknown("the memory of the job", "the target names no GPU", read.jobs[0].at))
     kept, suppressed = apply(
         found,
         _suppressions(programs, found, base),
@@ -242,34 +242,35 @@ def _program(job: Job, target: Target) -> Program:
 
 
 def _run_dry(
-    jobs: Sequence[Job],
+    programs: Sequence[Program],
     platforms: Sequence[Target],
     limits: Limits,
     environment: Mapping[str, str],
-    memory: bool,
     data: Sequence[DataSet],
     folder: Path,
+    hear: Callable[[Record], None],
 ) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
     # It knows diagnose, whose patterns take long to load.
     from epochzero.check.dryrun.run import dry_run
     from epochzero.check.dryrun.synthesize import over_made_data
 
-    def run(job: Job, platform: Target, made: Sequence[Made]) -> DryRun:
+    def run(program: Program, platform: Target, made: Sequence[Made]) -> DryRun:
         return dry_run(
-            job,
+            program.job,
             platform,
             limits,
             environment=environment,
-            mode="fake" if memory and platform.gpus else "real",
-            first=job is jobs[0],
+            gpus=pretended_gpus(program, platform),
+            first=program.before is None,
             made=made,
+            hear=hear,
         )
 
     return tuple(
-        over_made_data(partial(run, job, platform), data, folder, limits.seconds)
-        for job, platform in zip(jobs, platforms, strict=True)
-        if not (job.fault or job.unsure) and job.complete
+        over_made_data(partial(run, program, platform), data, folder, limits.seconds)
+        for program, platform in zip(programs, platforms, strict=True)
+        if not (program.job.fault or program.job.unsure) and program.job.complete
     )
 
 

@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ import click
 from epochzero.check import Checked, DataSet, Limits, Place, check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
+from epochzero.cli.progress import Progress
 
 __all__ = ["command"]
 
@@ -96,14 +98,11 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     help="In the dry run, make data that are not there after their profiles.",
 )
 @click.option(
-    "--memory", is_flag=True, help="Run it dry as on the target's GPU, and tell its memory."
-)
-@click.option(
     "--memory-picture",
     "drawn",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    help="Draw the memory over the job's steps (SVG); implies --memory.",
+    help="Draw the GPU's memory over the job's steps (SVG); implies --dry.",
 )
 @click.option("--verbose", is_flag=True, help="Name all that could not be checked.")
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules instead.")
@@ -120,7 +119,6 @@ def command(
     dry: bool,
     dry_seconds: float,
     synthesize: bool,
-    memory: bool,
     drawn: Path | None,
     verbose: bool,
     list_rules: bool,
@@ -151,18 +149,20 @@ def command(
     # Python looks for garbage when it ends; in millions of nodes of trees that takes half a second.
     atexit.register(gc.freeze)
     began = time.perf_counter()
-    found = check(
-        job,
-        target,
-        folder=folder,
-        select=select,
-        ignore=ignore,
-        environment=dict(os.environ),
-        data=data,
-        dry=Limits(seconds=dry_seconds) if dry or memory or drawn else None,
-        synthesize=synthesize,
-        memory=memory or drawn is not None,
-    )
+    asked = dry or drawn is not None
+    with Progress() if asked else nullcontext() as progress:
+        found = check(
+            job,
+            target,
+            folder=folder,
+            select=select,
+            ignore=ignore,
+            environment=dict(os.environ),
+            data=data,
+            dry=Limits(seconds=dry_seconds) if asked else None,
+            synthesize=synthesize,
+            hear=progress.hear if progress else lambda _: None,
+        )
     seconds = time.perf_counter() - began
     render_findings.write(found, form, folder=folder, verbose=verbose, seconds=seconds)
     if drawn is not None:

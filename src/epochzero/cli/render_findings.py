@@ -16,7 +16,7 @@ from epochzero import __version__, taxonomy
 from epochzero.check.dryrun.memory.estimate import Memory
 from epochzero.check.dryrun.memory.surroundings import Range
 from epochzero.check.dryrun.memory.units import size_text
-from epochzero.check.dryrun.model import DryRun
+from epochzero.check.dryrun.model import DryRun, Effects
 from epochzero.check.findings import SCHEMA, Checked, Finding, Place, Unknown
 from epochzero.check.rules import Rule, builtin
 from epochzero.check.settings import FILE as SETTINGS
@@ -175,7 +175,11 @@ def _unknowns(unknowns: Sequence[Unknown], folder: Path, verbose: bool) -> Itera
 
 def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
     """How far a dry run came, and what was otherwise than on the platform."""
-    yield f"{click.style('DRY RUN', bold=True)}  {_line(run.job)}: {_ENDED[run.ended]}, {run.seconds:.0f} s"
+    on = f" on {run.gpus[0]}, pretended" if "fake" in run.modes else ""
+    yield (
+        f"{click.style('DRY RUN', bold=True)}  {_line(run.job)}{_line(on)}: {_ENDED[run.ended]}, "
+        f"{run.seconds:.0f} s"
+    )
     reached = [part.name for part in run.parts if part.reached]
     yield layout.wrapped("Reached", ", ".join(reached) or "no part of a training job")
     for part in run.parts:
@@ -186,6 +190,7 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
             )
     if run.memory is not None:
         yield from _memory(run.memory, folder, verbose)
+    yield from _effects(run.effects)
     for one in run.assumptions if verbose else ():
         count = f", {one.count} times" if one.count > 1 else ""
         yield layout.wrapped(
@@ -225,6 +230,29 @@ def _memory(memory: Memory, folder: Path, verbose: bool) -> Iterator[str]:
 
 def _range_text(size: Range) -> str:
     return f"{size_text(size.likely)} ({size_text(size.low)} to {size_text(size.high)})"
+
+
+def _effects(effects: Effects) -> Iterator[str]:
+    """What a job would have left behind, and where it may have."""
+    told = [f"{_size(one.size)} to {one.place}" for one in effects.written]
+    lines = (
+        ("Writes", told),
+        ("Deletes", effects.deleted),
+        ("Reaches", effects.addresses),
+        ("Starts", effects.programs),
+        ("Held by", [f"{effects.containment}. {effects.leaks}"] if effects.leaks else []),
+    )
+    for label, parts in lines:
+        if parts:
+            yield layout.wrapped(label, _line(", ".join(parts)))
+
+
+def _size(number: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"
 
 
 _ENDED = {

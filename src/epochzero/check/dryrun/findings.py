@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from epochzero.check.dryrun.attempt import Plan
 from epochzero.check.dryrun.contain.model import Ended
-from epochzero.check.dryrun.records import Frame, NaN, Raised
+from epochzero.check.dryrun.records import Frame, NaN, Raised, Resumed
 from epochzero.check.findings import Finding, Place, Severity, Unknown
 from epochzero.check.job.model import COMMAND, Job
 from epochzero.check.target.model import Target
@@ -27,9 +28,11 @@ _NO_GPU = re.compile(
     r"|torch\.cuda\.is_available\(\) is False|No supported gpu backend|not found.*accelerator",
     re.IGNORECASE,
 )
+_NO_DISPLAY = re.compile(r"no display name|cannot open display|could not connect to display")
 _NO_NETWORK = re.compile(
     r"ConnectionError|ConnectTimeout|URLError|gaierror|OfflineMode|LocalEntryNotFound"
-    r"|MaxRetryError|NetworkUnreachable|NewConnectionError"
+    r"|MaxRetryError|NetworkUnreachable|NewConnectionError|couldn't connect to '?https?:"
+    r"|outgoing traffic has been disabled|offline mode is enabled"
 )
 
 
@@ -40,16 +43,18 @@ class Failure:
     Attributes:
         raised: the error; None where the process ended without one.
         ended: how the process ended.
-        mode: of the dry run.
+        plan: of the run.
         certain: whether the whole job would surely fail like this.
         first: whether no other job of the submission comes before it and may have written for it.
+        resumed: that it is the job which goes on from what it saved that fails.
     """
 
     raised: Raised | None
     ended: Ended
-    mode: str
+    plan: Plan
     certain: bool
     first: bool
+    resumed: Resumed | None = None
 
 
 def failure(failed: Failure, job: Job, target: Target) -> Finding | Unknown:
@@ -60,7 +65,7 @@ def failure(failed: Failure, job: Job, target: Target) -> Finding | Unknown:
     ended = failed.ended
     facts = Facts(exit_code=ended.code or 1)
     found = Diagnoser().diagnose([Log("dry run", text=ended.output.encode())], facts)
-    severity: Severity = "error" if failed.certain else "warning"
+    severity: Severity = "error" if failed.certain and not failed.resumed else "warning"
     if failed.raised is None and place.path == COMMAND and found.user_frame:
         frame = found.user_frame
         place = place_of(frame.file, frame.line or 0, job, frame.code)
@@ -72,7 +77,7 @@ def failure(failed: Failure, job: Job, target: Target) -> Finding | Unknown:
         place=place,
         message=_message(failed, found),
         consequence=_consequence(failed, found),
-        fix=_fix(failed, found),
+        fix=_fix(failed, found, job),
         via=_via(failed, job, place),
     )
 
@@ -137,8 +142,12 @@ def _own(frames: Sequence[Frame], job: Job) -> list[Frame]:
 
 
 def _via(failed: Failure, job: Job, place: Place) -> tuple[Place, ...]:
+    """The calls on the way, and where the layer that failed was made."""
     frames = failed.raised.frames if failed.raised else ()
     places = [place_of(one.path, one.line, job, one.code) for one in _own(frames, job)]
+    layer = _layer(failed)
+    if layer.path:
+        places.append(place_of(layer.path, layer.line, job, layer.code))
     return tuple(dict.fromkeys(one for one in places if one != place))
 
 
@@ -146,14 +155,60 @@ def _via(failed: Failure, job: Job, place: Place) -> tuple[Place, ...]:
 
 
 def _message(failed: Failure, found: Diagnosis) -> str:
-    doubt = "" if failed.certain else " Loops were shortened before it, which may be its cause."
-    layer = failed.raised.layer if failed.raised else None
-    where = (
-        f" In {layer.get('path')}, {layer.get('class')}({layer.get('config', '')})."
-        if layer
-        else ""
-    )
-    return f"The dry run ended here. {found.meaning or failed.ended.why}{where}{doubt}"
+    ended = "The dry run ended here."
+    if failed.resumed:
+        ended = f"The job ends here when it goes on from what it saved: {' '.join(failed.resumed.argv)}."
+    layer = _layer(failed).text
+    meaning = _SILENT if _is_silent(failed, found) else found.meaning or failed.ended.why
+    said = (ended, meaning, layer, _doubt(failed))
+    return " ".join(sentence for sentence in said if sentence)
+
+
+_SILENT = "The process ended itself without any error, as os._exit and some compiled code do."
+
+
+def _is_silent(failed: Failure, found: Diagnosis) -> bool:
+    return failed.raised is None and not failed.ended.signal and found.root is None
+
+
+def _doubt(failed: Failure) -> str:
+    if failed.certain:
+        return ""
+    if failed.plan.batch:
+        return "Batches were cut down, which may be its cause."
+    return "Loops were shortened before it, which may be its cause."
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """The layer that failed: what is said of it, and where the user's code made it."""
+
+    text: str = ""
+    path: str = ""
+    line: int = 0
+    code: str = ""
+
+
+def _layer(failed: Failure) -> _Layer:
+    said = (failed.raised.layer if failed.raised else None) or {}
+    made = said.get("defined")
+    made = made if isinstance(made, dict) else {}
+    path, line, code = made.get("path"), made.get("line"), made.get("code")
+    if not (isinstance(path, str) and isinstance(line, int) and isinstance(code, str)):
+        path, line, code = "", 0, ""
+    name, kind = (str(said.get(key) or "") for key in ("path", "class"))
+    if not kind:
+        return _Layer()
+    whole = f"{kind}({said.get('config') or ''})" if "config" in said else kind
+    given = " and ".join(_shape(one) for one in said.get("shapes") or () if isinstance(one, list))
+    text = f"Layer {name}, {whole}" if name else whole
+    text += f", got {given}" if given else ""
+    text += f"; it takes {said['expected']}" if said.get("expected") else ""
+    return _Layer(f"{text}."[:2000], path, line, code)
+
+
+def _shape(sizes: list[object]) -> str:
+    return f"[{', '.join(str(size) for size in sizes[:8])}]"
 
 
 def _consequence(failed: Failure, found: Diagnosis) -> str:
@@ -165,11 +220,22 @@ def _consequence(failed: Failure, found: Diagnosis) -> str:
     return found.root.text if found.root else failed.ended.why
 
 
-def _fix(failed: Failure, found: Diagnosis) -> str:
+def _fix(failed: Failure, found: Diagnosis, job: Job) -> str:
     layer = failed.raised.layer if failed.raised else None
-    if layer and layer.get("fix"):
-        return f"Use {layer['fix']}."
-    return found.fixes[0] if found.fixes else "Run the command dry and look at its output."
+    if _is_silent(failed, found):
+        return "Look for os._exit in the job's code and in what it calls."
+    if not (layer and layer.get("fix")):
+        return found.fixes[0] if found.fixes else "Run the command dry and look at its output."
+    fix, made = str(layer["fix"])[:1000], _layer(failed)
+    if not _OF_CODE.match(fix):
+        return f"{fix[0].upper()}{fix[1:]}."
+    place = place_of(made.path, made.line, job)
+    where = f" at {place.path}:{place.line}" if made.path and _ARGUMENT.match(fix) else ""
+    return f"Use {fix}{where}."
+
+
+_OF_CODE = re.compile(r"[\w.]+[=(\[]")
+_ARGUMENT = re.compile(r"\w+=")
 
 
 # -- What the dry run cannot have --------------------------------------------------------------
@@ -180,6 +246,8 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     ended, raised = failed.ended, failed.raised
     if ended.limit:
         return ended.why
+    if raised is not None and _NO_MEMORY.search(f"{raised.type}: {raised.message}"):
+        return _memory_elsewhere(raised, target)
     if ended.signal:
         return "" if ended.signal in _CRASHES else ended.why
     if raised is None:
@@ -189,7 +257,10 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     shown = f"{raised.type}: {raised.message}"
     if raised.type == "EOFError" and "EOF when reading a line" in raised.message:
         return "it asks its standard input, which is empty in a dry run"
-    if failed.mode == "real" and target.gpus != () and _NO_GPU.search(shown):
+    if _NO_DISPLAY.search(shown) and "DISPLAY" in (target.environment or {}):
+        return "it opens a window, and the dry run has no display"
+    no_gpu = failed.plan.mode == "real" and (failed.plan.gpus or target.gpus != ())
+    if no_gpu and _NO_GPU.search(shown):
         return "it needs a GPU, and the dry run has none"
     if _NO_NETWORK.search(shown):
         return "it asks the network, which a dry run does not reach"
@@ -207,6 +278,8 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     return ""
 
 
+_NO_MEMORY = re.compile(r"MemoryError|can't allocate memory")
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV"})
 _BEFORE = "what the submission does before the program may not have been done here"
 _QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
@@ -233,6 +306,17 @@ def _module_elsewhere(raised: Raised, job: Job, target: Target) -> str:
     ):
         return ""
     return f"the Python of the dry run has no module {top}, so nothing behind its import was run"
+
+
+def _memory_elsewhere(raised: Raised, target: Target) -> str:
+    """More memory than a dry run may have, which the platform may have; empty where it has not."""
+    asked = re.search(
+        r"allocate (?:memory: you tried to allocate )?([\d.]+) ?(bytes|[KMGT]iB)", raised.message
+    )
+    size = float(asked[1]) * _UNITS[asked[2]] if asked else 0.0
+    if target.memory_bytes is not None and size > target.memory_bytes:
+        return ""
+    return "it asks for more memory than a dry run has; whether the platform has it is not known"
 
 
 def _missing_argument(job: Job, target: Target) -> str:

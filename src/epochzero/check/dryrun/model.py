@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from epochzero.check.dryrun.memory.estimate import Memory
 from epochzero.check.findings import Finding, Place, Unknown
 
-__all__ = ["PARTS", "Assumption", "DryRun", "Made", "Part"]
+__all__ = [
+    "PARTS",
+    "Assumption",
+    "DryRun",
+    "Effects",
+    "Ending",
+    "Made",
+    "Mode",
+    "Part",
+    "Written",
+]
+
+Mode: TypeAlias = Literal["real", "fake"]
+"""With true values, on the CPU; or with shapes, as the platform's GPUs would see them."""
+Ending: TypeAlias = Literal["finished", "failed", "time", "killed"]
 
 PARTS = (
     "arguments",
@@ -72,28 +86,67 @@ class Made(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """Files that the job would have written in one place.
+
+    Attributes:
+        place: a folder, or a file that lies in the job's own; relative to that.
+        files: how many.
+        size: of all, in bytes.
+    """
+
+    place: str
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What the job would have left behind; nothing of it has lasted.
+
+    Attributes:
+        containment: what held the job back.
+        leaks: what that cannot hold back, a sentence; empty where nothing is known.
+        written: where it would have written most, the largest first.
+        deleted: files and folders that it would have deleted, some of them.
+        addresses: beyond this machine that it tried to reach.
+        programs: that it started.
+    """
+
+    containment: str
+    leaks: str = ""
+    written: tuple[Written, ...] = ()
+    deleted: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DryRun:
     """A job run dry.
 
     Attributes:
         job: the command, for people.
-        mode: ``real``: with real tensors, on the CPU; ``fake``: with their shapes only, as on the
-            platform's GPU.
+        modes: in which it was run.
+        gpus: the models that were pretended; none where it asked for none.
         ended: ``finished``, ``failed``, ``time`` (its limit was reached) or ``killed``.
         parts: of the job, reached or not, in the order of `PARTS`.
         findings: what would fail.
         unknowns: what could not be tried.
         assumptions: loops that were shortened among them.
+        effects: what it would have left behind.
         seconds: that it took.
         memory: of the platform's GPU that it would take; None in mode ``real``.
     """
 
     job: str
-    mode: Literal["real", "fake"]
-    ended: Literal["finished", "failed", "time", "killed"]
+    modes: tuple[Mode, ...]
+    gpus: tuple[str, ...]
+    ended: Ending
     parts: tuple[Part, ...]
     findings: tuple[Finding, ...]
     unknowns: tuple[Unknown, ...]
     assumptions: tuple[Assumption, ...]
+    effects: Effects
     seconds: float
     memory: Memory | None = None

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -43,6 +43,7 @@ def run_contained(
     limits: Limits,
     spec: bytes,
     containment: Containment | None = None,
+    hear: Callable[[bytes], object] = lambda _: None,
 ) -> Ended:
     """Run a command so that nothing of it lasts.
 
@@ -56,13 +57,14 @@ def run_contained(
         limits: what it may use.
         spec: what the job is told.
         containment: how; by default the best that this system allows.
+        hear: is told each record as it comes.
     """
     how = containment or best_containment()
     start = time.monotonic()
     # The job may have made folders of its own in it that cannot be listed or removed.
     with tempfile.TemporaryDirectory(prefix="epochzero-", ignore_cleanup_errors=True) as scratch:
         request = _request(command, folder, environment, limits, how, scratch)
-        account, heard = _run(request, spec, limits)
+        account, heard = _run(request, spec, limits, hear)
     return _ended(account, heard, limits, how, time.monotonic() - start)
 
 
@@ -104,8 +106,9 @@ def _likely_written(
 class _Heard:
     """What came through the job's pipes, as far as there is room for it."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, hear: Callable[[bytes], object]) -> None:
         self.limits = limits
+        self.hear = hear
         self.head = bytearray()
         self.tail = bytearray()
         self.output_bytes = 0
@@ -148,6 +151,7 @@ class _Heard:
             self.dropped += 1
         elif self._line:
             self.records.append(bytes(self._line))
+            self.hear(self.records[-1])
         self._line.clear()
         self._too_long = False
 
@@ -161,9 +165,11 @@ class _Heard:
         return (self.head + between + self.tail).decode("utf-8", "replace")
 
 
-def _run(request: dict[str, Any], spec: bytes, limits: Limits) -> tuple[dict[str, Any], _Heard]:
+def _run(
+    request: dict[str, Any], spec: bytes, limits: Limits, hear: Callable[[bytes], object]
+) -> tuple[dict[str, Any], _Heard]:
     """Start the launcher and listen until it ends. Its account, empty where it gave none."""
-    heard = _Heard(limits)
+    heard = _Heard(limits, hear)
     with ExitStack() as stack:
         told = stack.enter_context(tempfile.TemporaryFile())
         told.write(spec)

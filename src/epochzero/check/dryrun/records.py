@@ -13,12 +13,16 @@ __all__ = [
     "Ended",
     "Frame",
     "NaN",
+    "Network",
     "Raised",
     "Reached",
     "Record",
+    "Resumed",
     "Shortened",
     "Site",
+    "Spawned",
     "Started",
+    "Unfit",
     "read",
 ]
 
@@ -85,6 +89,34 @@ class NaN:
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """Something beyond this machine was reached for: ``host:port`` or a name."""
+
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spawned:
+    """Another program was started."""
+
+    program: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """The GPU could not be pretended."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The script came to its end, and begins once more with what it saved."""
+
+    argv: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """A frame of the error that ended the script."""
 
@@ -121,13 +153,29 @@ class Allocated:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The script ended without an error."""
+    """The script ended without an error, or was at a line when its time was over."""
 
     status: int = 0
     why: str = ""
+    path: str = ""
+    line: int = 0
 
 
-Record = Started | Site | Reached | Shortened | Assumed | NaN | Raised | Allocated | Ended
+Record = (
+    Started
+    | Site
+    | Reached
+    | Shortened
+    | Assumed
+    | NaN
+    | Network
+    | Spawned
+    | Unfit
+    | Resumed
+    | Allocated
+    | Raised
+    | Ended
+)
 _KINDS: Mapping[str, type[Record]] = {
     "started": Started,
     "site": Site,
@@ -135,6 +183,10 @@ _KINDS: Mapping[str, type[Record]] = {
     "shortened": Shortened,
     "assumed": Assumed,
     "nan": NaN,
+    "network": Network,
+    "spawned": Spawned,
+    "unfit": Unfit,
+    "resumed": Resumed,
     "raised": Raised,
     "allocated": Allocated,
     "ended": Ended,
@@ -165,6 +217,8 @@ def _fitting(kind: type[Record] | type[Frame], said: Mapping[str, Any]) -> dict[
             found["lines"] = tuple(value) if isinstance(value, list) else ()
         elif field.name == "layer":
             found["layer"] = value if isinstance(value, dict) else None
+        elif field.name == "argv" and isinstance(value, list):
+            found["argv"] = tuple(str(word)[:LONGEST_TEXT] for word in value)
         elif type(value) is type(field.default):
             found[field.name] = value[:LONGEST_TEXT] if isinstance(value, str) else value
     return found

@@ -1,27 +1,26 @@
-"""Runs a job dry, once or twice.
+"""Runs a job dry: with true values on the CPU and, where it uses GPUs, beside it with pretended ones.
 
-What failed after a loop was shortened is tried a second time with whole loops, as far as the time
-goes: an error is only what surely fails.
+The first sees labels, masks and numbers; the second devices, types, memory and the whole batch. What
+failed after a loop was shortened is tried again with whole loops, as far as the time goes: an error
+is only what surely fails.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal
 
+from epochzero.check.dryrun.agree import Outcome, agreed
+from epochzero.check.dryrun.attempt import Attempt, Hear, Plan, attempt
 from epochzero.check.dryrun.contain.model import Ended, Limits
+from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.dryrun.findings import Failure, failure, nan_loss, place_of
 from epochzero.check.dryrun.memory.advice import advise
 from epochzero.check.dryrun.memory.estimate import Memory, estimate
 from epochzero.check.dryrun.memory.findings import finding
 from epochzero.check.dryrun.memory.trace import Trace, trace_of
-from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Made, Part
-from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, run_contained
+from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Made, Part
 from epochzero.check.dryrun.records import (
     Allocated,
     Assumed,
@@ -29,73 +28,42 @@ from epochzero.check.dryrun.records import (
     Raised,
     Reached,
     Record,
+    Resumed,
     Shortened,
     Site,
-    read,
 )
 from epochzero.check.dryrun.records import Ended as Finished
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
-from epochzero.check.target.model import Target
+from epochzero.check.target.model import GPU, Target
 from epochzero.errors import InputError
 
 __all__ = ["dry_run"]
 
-CHILD = Path(__file__).parent / "child" / "__main__.py"
 SECOND_S = 20.0
-_ALONE = {
-    "GROUP_RANK": "0",
-    "LOCAL_RANK": "0",
-    "LOCAL_WORLD_SIZE": "1",
-    "MASTER_ADDR": "127.0.0.1",
-    "MASTER_PORT": "29511",
-    "NODE_RANK": "0",
-    "RANK": "0",
-    "SLURM_LOCALID": "0",
-    "SLURM_NODEID": "0",
-    "SLURM_NTASKS": "1",
-    "SLURM_PROCID": "0",
-    "TORCHELASTIC_MAX_RESTARTS": "0",
-    "TORCHELASTIC_RESTART_COUNT": "0",
-    "TORCHELASTIC_RUN_ID": "dry",
-    "WORLD_SIZE": "1",
-}
-"""What a launcher sets, for the one process of a real dry run."""
-
-Mode = Literal["real", "fake"]
+SMALL_BATCH = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """One run of the child, with what it told."""
+class _Tried:
+    """What came out in one mode, of one attempt or two.
 
-    ended: Ended
+    Attributes:
+        last: the attempt that decides.
+        records: of all.
+        certain: whether how the last one ended is no effect of what was left out.
+        ended: how each one's process ended.
+    """
+
+    last: Attempt
     records: tuple[Record, ...]
-
-    def last(self, kind: type[Record]) -> Record | None:
-        """The last record of a kind."""
-        return next((one for one in reversed(self.records) if isinstance(one, kind)), None)
+    certain: bool
+    ended: tuple[Ended, ...]
 
     @property
-    def raised(self) -> Raised | None:
-        """The error that ended the script."""
-        found = self.last(Raised)
-        return found if isinstance(found, Raised) else None
-
-    @property
-    def finished(self) -> Finished | None:
-        """How the script ended without an error."""
-        found = self.last(Finished)
-        return found if isinstance(found, Finished) else None
-
-    @property
-    def ending(self) -> Literal["finished", "failed", "time", "killed"]:
-        """How it ended, in a word."""
-        if self.ended.limit == "time" or (self.finished and self.finished.why == "time"):
-            return "time"
-        if self.ended.limit or self.ended.signal:
-            return "killed"
-        return "failed" if self.raised or self.ended.code else "finished"
+    def seconds(self) -> float:
+        """That it took."""
+        return sum(one.seconds for one in self.ended)
 
 
 def dry_run(
@@ -104,9 +72,10 @@ def dry_run(
     limits: Limits,
     *,
     environment: Mapping[str, str],
-    mode: Mode = "real",
+    gpus: Sequence[GPU] = (),
     first: bool = True,
     made: Sequence[Made] = (),
+    hear: Hear = lambda _: None,
 ) -> DryRun:
     """Run a job dry and say how far it came and what would fail.
 
@@ -115,127 +84,129 @@ def dry_run(
         target: the platform.
         limits: of the run; a second one, where it is needed, takes `SECOND_S` at most.
         environment: variables that are set where the command would be given.
-        mode: with real tensors, or with the shapes that the platform's GPUs would see.
+        gpus: that are pretended; none for a job that uses none.
         first: no other job of the submission comes before it.
         made: data that are put where the job looks for its own.
+        hear: is told what happens while it happens, from more than one thread.
     """
-    run = _run(job, target, limits, environment, mode, made, whole=False)
-    certain = run.raised is None or run.raised.certain
-    seconds = run.ended.seconds
-    if not certain:
-        shorter = replace(limits, seconds=min(limits.seconds, SECOND_S))
-        again = _run(job, target, shorter, environment, mode, made, whole=True)
-        seconds += again.ended.seconds
-        if again.ending != "time":
-            run, certain = replace(again, records=_both(run, again)), True
-    answers = list(_answers(run, job, target, mode, certain, first))
+    plans = [Plan("real", gpus, made=made), *([Plan("fake", gpus, made=made)] if gpus else [])]
+    with ThreadPoolExecutor(len(plans)) as pool:
+        tried = list(pool.map(lambda plan: _tried(job, plan, limits, environment, hear), plans))
+    outcomes = [_outcome(one, job, target, first) for one in tried]
+    answers = [*agreed(outcomes), *_not_a_number(tried, job)]
     memory = None
-    if mode == "fake":
-        memory, *told = _memory(run, job, target, environment)
+    if faked := [one for one in tried if one.last.plan.mode == "fake" and not one.last.unfit]:
+        memory, *told = _memory(faked[0], job, target, environment)
         answers += told
+    records = [record for one in tried for record in one.records]
     return DryRun(
         job=job.command,
-        mode=mode,
-        ended=run.ending,
-        parts=tuple(_parts(run.records, job)),
+        modes=tuple(one.last.plan.mode for one in tried if not one.last.unfit),
+        gpus=tuple(gpu.model for gpu in gpus),
+        ended=_ending(tried, answers),
+        parts=tuple(_parts(records, job)),
         findings=tuple(one for one in answers if isinstance(one, Finding)),
         unknowns=tuple(one for one in answers if isinstance(one, Unknown)),
-        assumptions=tuple(_assumptions(run.records, job)),
-        seconds=seconds,
+        assumptions=(*_pretended(gpus, target, job), *_assumptions(records, job)),
+        effects=effects_of([end for one in tried for end in one.ended], records, job),
+        seconds=max(one.seconds for one in tried),
         memory=memory,
     )
 
 
-_OF_ONE_RUN = (Allocated, Finished, Raised, Shortened)
+# -- One mode ----------------------------------------------------------------------------------
 
 
-def _both(first: _Run, again: _Run) -> tuple[Record, ...]:
+def _tried(
+    job: Job, plan: Plan, limits: Limits, environment: Mapping[str, str], hear: Hear
+) -> _Tried:
+    once = attempt(job, plan, limits, environment, hear)
+    certain = once.raised is None or once.raised.certain
+    next_plan = _next(once, certain)
+    if next_plan is None:
+        return _Tried(once, once.records, certain, (once.ended,))
+    shorter = replace(limits, seconds=min(limits.seconds, SECOND_S))
+    again = attempt(job, next_plan, shorter, environment, hear)
+    ended = (once.ended, again.ended)
+    if again.ending in ("time", "killed"):
+        return _Tried(once, once.records, certain, ended)
+    return _Tried(again, _both(once, again), not next_plan.batch, ended)
+
+
+def _next(once: Attempt, certain: bool) -> Plan | None:
+    """What is tried besides.
+
+    Whole loops, where an error may come of shortened ones; a small batch, where the CPU is too slow or has
+    too little memory for that of a GPU.
+    """
+    if not certain:
+        return replace(once.plan, whole=True, resume=False)
+    stepped = any(one.how == "optimizer step" for one in once.of(Reached))
+    too_much = once.ending == "time" or once.ended.limit == "memory"
+    if too_much and not stepped and once.plan.mode == "real" and once.plan.gpus:
+        return replace(once.plan, batch=SMALL_BATCH, resume=False)
+    return None
+
+
+def _both(first: Attempt, again: Attempt) -> tuple[Record, ...]:
     """What was learned in two runs; how it ended is told by the second alone."""
-    kept = [one for one in first.records if not isinstance(one, _OF_ONE_RUN)]
+    shortened = (Shortened,) if again.plan.whole else ()
+    told_again = (Allocated, Raised, Finished, Resumed, *shortened)
+    kept = [one for one in first.records if not isinstance(one, told_again)]
     return (*kept, *again.records)
 
 
-# -- The child ---------------------------------------------------------------------------------
+def _outcome(tried: _Tried, job: Job, target: Target, first: bool) -> Outcome:
+    run = tried.last
+    return Outcome(run, _answer(run, tried.certain, job, target, first))
 
 
-def _run(
-    job: Job,
-    target: Target,
-    limits: Limits,
-    environment: Mapping[str, str],
-    mode: Mode,
-    made: Sequence[Made],
-    *,
-    whole: bool,
-) -> _Run:
-    given = {**environment, **{name: v for name, v in job.environment.items() if v is not None}}
-    alone = {name: value for name, value in _ALONE.items() if name in _launched(job)}
-    spec = {
-        "script": str(job.script) if job.script and not job.module else None,
-        "module": job.module,
-        "argv": job.argv,
-        "roots": [str(folder) for folder in _roots(job)],
-        "mode": mode,
-        "gpus": [
-            {"model": g.model, "memory_bytes": g.memory_bytes, "capability": g.capability or (8, 0)}
-            for g in target.gpus or ()
-        ],
-        "world": {"size": 1, "rank": 0, "local_size": 1},
-        "seconds": limits.seconds,
-        "whole": whole,
-        "made": made,
+def _answer(
+    run: Attempt, certain: bool, job: Job, target: Target, first: bool
+) -> Finding | Unknown | None:
+    """What the end of a run says; None where it came to its end."""
+    if run.unfit:
+        return Unknown("what only a GPU shows", run.unfit.why, job.at)
+    if run.ending == "finished":
+        return Unknown("the rest of the job", _BY_ITSELF, job.at) if run.ended_itself else None
+    if run.ending == "time" and run.in_order:
+        over = run.of(Finished)[-1]
+        place = place_of(over.path, over.line, job)
+        return Unknown("what comes after this line", "the time of the dry run was over", place)
+    failed = Failure(run.raised, run.ended, run.plan, certain, first, run.resumed)
+    return failure(failed, job, target)
+
+
+_BY_ITSELF = "the process ended before its script did, with exit status 0, as os._exit does"
+
+
+# -- What they told ----------------------------------------------------------------------------
+
+
+def _ending(tried: Sequence[_Tried], answers: Iterable[Finding | Unknown]) -> Ending:
+    """The job's end in a word: that of the attempt which came farthest, unless a failure is found."""
+    farthest: tuple[Ending, ...] = ("finished", "time", "failed", "killed")
+    if any(isinstance(one, Finding) and one.rule != "dry-run-nan" for one in answers):
+        return "failed"
+    endings = [one.last.ending for one in tried if not one.last.unfit]
+    return next(word for word in farthest if word in endings)
+
+
+def _not_a_number(tried: Sequence[_Tried], job: Job) -> Iterator[Finding]:
+    told = {
+        (one.path, one.line): one for way in tried for one in way.records if isinstance(one, NaN)
     }
-    ended = run_contained(
-        [_python(job, given), str(CHILD), str(SPEC_DESCRIPTOR), str(RECORDS_DESCRIPTOR)],
-        folder=job.folder,
-        environment=given | alone,
-        limits=limits,
-        spec=json.dumps(spec).encode(),
-    )
-    return _Run(ended, tuple(read(ended.records)))
-
-
-def _launched(job: Job) -> set[str]:
-    """The variables that the job's launchers set, torchrun's restarts among them."""
-    restarts = {name for name in _ALONE if "TORCHELASTIC" in name and "torchrun" in job.launchers}
-    return restarts | job.environment.keys()
-
-
-def _python(job: Job, environment: Mapping[str, str]) -> str:
-    """The job's interpreter, as its command names it; this one where there is none of the name."""
-    name = job.program if job.program.startswith(("/", "python")) else "python"
-    path = environment.get("PATH")
-    return (shutil.which(name, path=path) if path else None) or sys.executable
-
-
-def _roots(job: Job) -> Iterable[Path]:
-    """The folders whose code is the user's."""
-    return dict.fromkeys((job.folder, job.base, *([job.script.parent] if job.script else [])))
-
-
-# -- What it told ------------------------------------------------------------------------------
-
-
-def _answers(
-    run: _Run, job: Job, target: Target, mode: Mode, certain: bool, first: bool
-) -> Iterable[Finding | Unknown]:
-    if run.ending != "finished" and not (run.finished and run.ending == "time"):
-        yield failure(Failure(run.raised, run.ended, mode, certain, first), job, target)
-    elif run.ending == "time":
-        yield Unknown("the rest of the job", "the time of the dry run was over", job.at)
-    told = {(one.path, one.line): one for one in run.records if isinstance(one, NaN)}
     yield from (nan_loss(one, job) for one in told.values())
 
 
 def _memory(
-    run: _Run, job: Job, target: Target, environment: Mapping[str, str]
+    tried: _Tried, job: Job, target: Target, environment: Mapping[str, str]
 ) -> tuple[Memory | None, *tuple[Finding | Unknown, ...]]:
     """What the job takes of its GPU's memory, and what to tell of it."""
-    trace = _trace(run.records, job)
-    if isinstance(trace, str) or not target.gpus:
-        reason = trace if isinstance(trace, str) else "the target has no GPU"
-        return None, Unknown("the memory of the job", reason, job.at)
-    gpu = target.gpus[0]
+    trace = _trace(tried.records, job)
+    if isinstance(trace, str):
+        return None, Unknown("the memory of the job", trace, job.at)
+    gpu = tried.last.plan.gpus[0]
     set_for_job = {name: value for name, value in job.environment.items() if value is not None}
     variables = {**environment, **(target.environment or {}), **set_for_job}
     memory = estimate(trace, gpu, variables)
@@ -273,12 +244,17 @@ def _parts(records: Sequence[Record], job: Job) -> Iterable[Part]:
                 yield Part(name, "unknown", place, reached=False, condition=site.condition)
 
 
+def _pretended(gpus: Sequence[GPU], target: Target, job: Job) -> Iterator[Assumption]:
+    if gpus and not target.gpus:
+        yield Assumption(f"the platform's GPU is an {gpus[0].model}; --target says which", job.at)
+
+
 def _assumptions(records: Sequence[Record], job: Job) -> Iterable[Assumption]:
     told: dict[tuple[str, str, int], int] = {}
     for one in records:
         if isinstance(one, Assumed):
             key = (one.what, one.path, one.line)
-            told[key] = told.get(key, 0) + one.count
+            told[key] = max(told.get(key, 0), one.count)
         elif isinstance(one, Shortened):
             total = f" of {one.total}" if one.total else ""
             told[f"the loop runs a few{total} iterations", one.path, one.line] = 1

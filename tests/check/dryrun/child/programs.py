@@ -48,6 +48,7 @@ with autocast(dtype=torch.bfloat16): assert model(x).dtype == torch.bfloat16
     "checkpoint reentrant": "checkpoint(model, x.requires_grad_(), use_reentrant=True).sum().backward()",
     "LSTM": "m = nn.LSTM(8, 16, 2, batch_first=True).cuda(); o, (h, c) = m(torch.randn(4, 5, 8, device='cuda')); o.sum().backward(); assert o.shape == (4, 5, 16)",
     "TransformerEncoder": "m = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, batch_first=True), 2).to('cuda'); m(torch.randn(4, 5, 16).cuda()).sum().backward(); m.eval()\nwith torch.no_grad(): m(torch.randn(4, 5, 16).cuda(), src_key_padding_mask=torch.zeros(4, 5, dtype=torch.bool).cuda())",
+    "inference_mode": "with torch.inference_mode():\n    z = torch.randn(4, 8).to('cuda'); assert z.is_cuda; model(z.reshape(-1, 8)).argmax(1).eq(y).sum().item()",
     "fused AdamW": "optimizer = torch.optim.AdamW(model.parameters(), fused=True); model(x).sum().backward(); optimizer.step(); optimizer.zero_grad()",
     "foreach SGD": "optimizer = torch.optim.SGD(model.parameters(), .1, momentum=.9, foreach=True); model(x).sum().backward(); optimizer.step()",
     "model.to": "m = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)).to('cuda'); p = next(m.parameters()); assert p.device.type == 'cuda' and p.is_cuda and isinstance(p, nn.Parameter); m(x); m.half(); assert m[0].weight.dtype == torch.float16; m.cpu(); assert m[0].weight.device.type == 'cpu'",

@@ -14,9 +14,9 @@ import json
 import os
 import re
 import sys
+import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from importlib import import_module
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
@@ -44,23 +44,28 @@ def _find_ourselves() -> None:
 
 _find_ourselves()
 
-from epochzero.check.dryrun.child import frameworks  # noqa: E402
+from epochzero.check.dryrun.child import frameworks, guard  # noqa: E402
 from epochzero.check.dryrun.child.emit import Records  # noqa: E402
 from epochzero.check.dryrun.child.frames import Roots, described, walked  # noqa: E402
 from epochzero.check.dryrun.child.imports import Finder, compiled  # noqa: E402
 from epochzero.check.dryrun.child.loops import OutOfTime, Runtime  # noqa: E402
 from epochzero.check.dryrun.child.phases import Phases  # noqa: E402
+from epochzero.check.dryrun.child.resume import resuming  # noqa: E402
 from epochzero.check.dryrun.child.rewrite import RUNTIME  # noqa: E402
 from epochzero.check.dryrun.child.sites import sites  # noqa: E402
 from epochzero.check.dryrun.child.synthesized import put  # noqa: E402
+
+MOST_IN_A_PIPE = 1 << 15
 
 
 class DryRun:
     """One run of one job.
 
     Args:
-        spec: what to run: ``script`` or ``module``, ``argv``, ``roots``, ``mode``, ``seconds``,
-            ``whole`` (loops are not shortened) and ``made`` (data, and where to put them).
+        spec: what to run: ``script`` or ``module``, ``argv``, ``roots``, ``mode``, ``gpus``, ``world``,
+            ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
+            shortened), ``resume`` (what was saved is given to the script once more) and ``made`` (data,
+            and where to put them).
         records: where to write what happens.
     """
 
@@ -69,8 +74,12 @@ class DryRun:
         self._records = records
         self._roots = Roots(spec["roots"])
         self._runtime = Runtime(records, spec["seconds"], whole=spec["whole"])
-        real = spec["mode"] == "real"
-        self._phases = Phases(records, self._runtime, self._roots, real=real)
+        self._fake = spec["mode"] == "fake"
+        self._phases = Phases(
+            records, self._runtime, self._roots, real=not self._fake, batch=spec["batch"]
+        )
+        self._layers: Any = None
+        self._until_the_end = ExitStack()
 
     def run(self) -> int:
         """Run the job to its end; its exit status."""
@@ -79,41 +88,43 @@ class DryRun:
         put(self._spec["made"], self._records)
         self._records.emit("started", python=sys.version.split()[0], mode=self._spec["mode"])
         try:
-            with self._device():
-                self._script()
-        except OutOfTime:
-            self._records.emit("ended", status=0, why="time")
+            faked = self._pretended() if self._fake else None
+        except Exception as unfit:
+            self._records.emit("unfit", why=str(unfit))
             return 0
-        except SystemExit as stop:
-            return self._stopped(stop)
-        except BaseException as error:
-            self._raised(error)
-            return 1
-        self._records.emit("ended", status=0, why="script ended")
-        return 0
+        status = self._ran()
+        if faked is not None:
+            self._tell(faked)
+        return status
+
+    def resumed(self) -> list[str]:
+        """The arguments with which the job would go on from what it saved; none where it cannot."""
+        return resuming(self._phases.parser, self._spec["argv"], self._phases.saved)
 
     def _install(self) -> None:
         setattr(builtins, RUNTIME, self._runtime)
         self._phases.arguments()
-        adjusted = {"torch": self._phases.torch, **frameworks.adjusted(self._phases)}
+        adjusted = {"torch": self._torch, **frameworks.adjusted(self._phases)}
         sys.meta_path.insert(0, Finder(self._roots, self._seen, adjusted))
 
-    @contextmanager
-    def _device(self) -> Iterator[None]:
-        """The platform's GPU, pretended where it is asked for; what pretends it imports torch."""
-        if self._spec["mode"] == "real":
-            yield
-            return
-        fake = import_module("epochzero.check.dryrun.child.fake")
-        layers = import_module("epochzero.check.dryrun.child.layers")
-        with fake.enter(self._spec["gpus"], self._spec["world"]) as faked, layers.watched():
-            try:
-                yield
-            finally:
-                self._told(faked)
+    def _torch(self, torch: ModuleType) -> None:
+        """Torch is imported: by the job, or to pretend its GPU."""
+        self._phases.torch(torch)
+        self._layers = import_module("epochzero.check.dryrun.child.layers")
+        self._until_the_end.enter_context(self._layers.watched())
+        if self._spec["gpus"] and not self._fake:
+            on_cpu = import_module("epochzero.check.dryrun.child.on_cpu")
+            on_cpu.install(self._spec["gpus"], self._roots, self._phases.assume)
 
-    def _told(self, faked: Any) -> None:
-        """What was assumed of the GPU, and what was allocated on it."""
+    def _pretended(self) -> Any:
+        """The platform's GPU, pretended from here on."""
+        fake = import_module("epochzero.check.dryrun.child.fake")
+        return self._until_the_end.enter_context(
+            fake.enter(self._spec["gpus"], self._spec["world"])
+        )
+
+    def _tell(self, faked: Any) -> None:
+        """What was assumed and allocated on the pretended GPU."""
         for (what, path, line), count in faked.assumptions.items():
             self._records.emit("assumed", what=what, path=path, line=line, count=count)
         lines = list(faked.trace.lines())
@@ -125,6 +136,26 @@ class DryRun:
             self._records.emit("site", path=path, **site._asdict())
 
     # -- The script, as Python itself would run it ---------------------------------------------
+
+    def _ran(self) -> int:
+        try:
+            self._script()
+        except OutOfTime as over:
+            path, line = self._users(over)
+            self._records.emit("ended", status=0, why="time", path=path, line=line)
+            return 0
+        except SystemExit as stop:
+            return self._stopped(stop)
+        except BaseException as error:
+            self._raised(error)
+            return 1
+        self._records.emit("ended", status=0, why="script ended")
+        return 0
+
+    def _users(self, error: BaseException) -> tuple[str, int]:
+        """The innermost line of the user's that an error came through."""
+        lines = [(frame.f_code.co_filename, line) for frame, line in walked(error.__traceback__)]
+        return next((at for at in reversed(lines) if self._roots.holds(at[0])), ("", 0))
 
     def _script(self) -> None:
         main = ModuleType("__main__")
@@ -184,7 +215,7 @@ class DryRun:
             message=str(error),
             frames=described(trace) + _of_syntax(error),
             phase=self._phases.of(walked(trace)),
-            layer=None,
+            layer=self._layers.explain(error) if self._layers else None,
             certain=not self._runtime.skipped or _of_code(error) or _in_model(trace),
             fatal=True,
         )
@@ -233,13 +264,54 @@ def _without_ours(shown: traceback.TracebackException | None) -> None:
 
 def main() -> None:
     """Reads the spec, runs the job and leaves as it did."""
-    descriptor, records = int(sys.argv[1]), Records(int(sys.argv[2]))
+    descriptor, told = int(sys.argv[1]), int(sys.argv[2])
+    records = Records(told)
     with os.fdopen(descriptor, "rb") as file:
         spec = json.load(file)
-    status = DryRun(spec, records).run()
+    environment, folder = dict(os.environ), os.getcwd()
+    _contain(records)
+    began = time.monotonic()
+    run = DryRun(spec, records)
+    status = run.run()
     sys.stdout.flush()
     sys.stderr.flush()
+    if status == 0 and spec["resume"] and (argv := run.resumed()):
+        seconds = spec["seconds"] - (time.monotonic() - began)
+        records.emit("resumed", argv=argv)
+        records.end()
+        again = {**spec, "argv": argv, "seconds": max(seconds, 1.0), "resume": False}
+        _begin_anew(again, told, environment, folder)
     os._exit(status & 0xFF)
+
+
+def _contain(records: Records) -> None:
+    """Tell what leaves the process, and hold it back where nothing else does."""
+
+    def emit(record: dict[str, Any]) -> None:
+        records.emit(**record)
+
+    scratch = os.environ.pop(guard.SCRATCH_VARIABLE, "")
+    if scratch:
+        guard.install(scratch, emit)
+    else:
+        guard.listen(emit)
+
+
+def _begin_anew(
+    spec: dict[str, Any], records: int, environment: dict[str, str], folder: str
+) -> None:
+    """The same process with the same files, and nothing else of what the script did to it."""
+    reading, writing = os.pipe()
+    text = json.dumps(spec).encode()
+    if len(text) > MOST_IN_A_PIPE:
+        return
+    os.write(writing, text)
+    os.close(writing)
+    os.chdir(folder)
+    for number in (reading, records):
+        os.set_inheritable(number, True)
+    command = [sys.executable, os.path.abspath(__file__), str(reading), str(records)]
+    os.execve(command[0], command, environment)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,10 @@ class Records:
         except OSError:
             self._written = MOST_RECORDS
 
+    def end(self) -> None:
+        """Write nothing from here on."""
+        self._written = MOST_RECORDS
+
 
 def _bounded(value: Any) -> Any:
     return value[:LONGEST_TEXT] if isinstance(value, str) else value

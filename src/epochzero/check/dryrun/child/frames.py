@@ -25,6 +25,8 @@ class Roots:
         self.holds = lru_cache(maxsize=4096)(self._holds)
 
     def _holds(self, path: str) -> bool:
+        if path.startswith("<"):  # code that is in no file
+            return False
         real = os.path.realpath(path)
         parts = real.split(os.sep)
         return (

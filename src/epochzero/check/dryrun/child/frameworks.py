@@ -50,6 +50,8 @@ class _Frameworks:
             if isinstance(every, int) and every > BATCHES:
                 options["val_check_interval"] = BATCHES
             options["log_every_n_steps"] = 1
+            if self._phases.real and options.get("accelerator") in ("gpu", "cuda"):
+                options.update(accelerator="cpu", strategy="auto", precision=None)
             if options.get("accelerator", "auto") in ("auto", "cpu"):
                 options["devices"] = options["num_nodes"] = 1
             self._phases.assume(f"Trainer with {BATCHES} batches of each loader")

@@ -18,7 +18,7 @@ from typing import Any
 
 from epochzero.check.dryrun.child.redirect import HARMLESS, WRITES, redirect
 
-__all__ = ["SCRATCH_VARIABLE", "install"]
+__all__ = ["SCRATCH_VARIABLE", "install", "listen"]
 
 SCRATCH_VARIABLE = "EPOCHZERO_SCRATCH"
 
@@ -44,19 +44,71 @@ def install(scratch: str, emit: Callable[[dict[str, Any]], None]) -> None:
     sys.addaudithook(_Auditor(scratch, emit).hear)
 
 
-# -- Refusal -----------------------------------------------------------------------------------
+def listen(emit: Callable[[dict[str, Any]], None]) -> None:
+    """Only tell what the job tries to reach and to start; something else holds it back.
+
+    Args:
+        emit: takes the records ``network`` and ``spawned``.
+    """
+    sys.addaudithook(_Listener(emit).hear)
 
 
-class _Auditor:
-    """Refuses what would reach outside."""
+# -- What is heard -----------------------------------------------------------------------------
 
-    def __init__(self, scratch: str, emit: Callable[[dict[str, Any]], None]) -> None:
-        self.allowed = (*HARMLESS, scratch + "/")
+_STARTING = ("os.exec", "os.posix_spawn", "os.system", "subprocess.Popen")
+_REACHING = ("socket.connect", "socket.sendmsg", "socket.sendto")
+_RESOLVING = ("socket.getaddrinfo", "socket.gethostbyname")
+
+
+class _Listener:
+    """Tells once of each place outside that is reached for, and of each program that is started."""
+
+    def __init__(self, emit: Callable[[dict[str, Any]], None]) -> None:
         self.emit = emit
         self.told: set[str] = set()
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         """An audit hook."""
+        if address := _outside(event, arguments):
+            self._tell({"kind": "network", "address": address})
+        elif event in _STARTING:
+            self._tell({"kind": "spawned", "program": str(arguments[0])[:200]})
+
+    def _tell(self, record: dict[str, Any]) -> None:
+        text = str(record)
+        if text not in self.told:
+            self.told.add(text)
+            self.emit(record)
+
+
+def _outside(event: str, arguments: tuple[Any, ...]) -> str:
+    """The address or host beyond this machine that an event is about; empty where it is about none."""
+    if event in _REACHING:
+        address = arguments[-1]
+        # A path or an abstract name is that of a process of this machine; None is connected.
+        if isinstance(address, tuple) and not _is_here(address[0]):
+            return f"{address[0]}:{address[1]}"
+    elif event in _RESOLVING:
+        host = arguments[0]
+        name = host.decode(errors="replace") if isinstance(host, bytes) else host
+        if name and not _is_here(name) and not _is_address(name):
+            return str(name)[:200]
+    return ""
+
+
+# -- Refusal -----------------------------------------------------------------------------------
+
+
+class _Auditor(_Listener):
+    """Refuses what would reach outside."""
+
+    def __init__(self, scratch: str, emit: Callable[[dict[str, Any]], None]) -> None:
+        super().__init__(emit)
+        self.allowed = (*HARMLESS, scratch + "/")
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """An audit hook."""
+        super().hear(event, arguments)
         if event == "open":
             path, _, flags = arguments
             if isinstance(flags, int) and flags & WRITES:
@@ -64,14 +116,12 @@ class _Auditor:
         elif event in _CHANGING_EVENTS:
             for position in _CHANGING_EVENTS[event]:
                 self._changing(arguments[position])
-        elif event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
-            self._reaching(arguments[-1])
-        elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
-            self._resolving(arguments[0])
         elif event in ("os.kill", "os.killpg"):
             _signaling(arguments[0], group=event == "os.killpg")
-        elif event in ("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec"):
-            self._tell({"kind": "spawned", "program": str(arguments[0])[:200]})
+        elif _outside(event, arguments):
+            if event in _RESOLVING:
+                raise socket.gaierror(socket.EAI_AGAIN, "No names are resolved in a dry run")
+            raise OSError(errno.ENETUNREACH, "Network is unreachable in a dry run")
 
     def _changing(self, path: Any) -> None:
         if isinstance(path, int) or path is None:
@@ -80,24 +130,6 @@ class _Auditor:
         whole = os.path.normpath(text) if text.startswith("/") else os.path.abspath(text)
         if text != ":memory:" and not whole.startswith(self.allowed):
             raise PermissionError(errno.EPERM, "Not changed in a dry run", text)
-
-    def _reaching(self, address: Any) -> None:
-        # A path or an abstract name is that of a process of this machine; None is connected.
-        if isinstance(address, tuple) and not _is_here(address[0]):
-            self._tell({"kind": "network", "address": f"{address[0]}:{address[1]}"})
-            raise OSError(errno.ENETUNREACH, "Network is unreachable in a dry run")
-
-    def _resolving(self, host: Any) -> None:
-        name = host.decode(errors="replace") if isinstance(host, bytes) else host
-        if name and not _is_here(name) and not _is_address(name):
-            self._tell({"kind": "network", "address": str(name)[:200]})
-            raise socket.gaierror(socket.EAI_AGAIN, "No names are resolved in a dry run")
-
-    def _tell(self, record: dict[str, Any]) -> None:
-        text = str(record)
-        if text not in self.told:
-            self.told.add(text)
-            self.emit(record)
 
 
 def _is_here(host: str) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import functools
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 from epochzero.check.dryrun.child.emit import Records
@@ -32,13 +33,24 @@ class Phases:
         runtime: of the loops; what counts as work is told to it.
         roots: of the user's code.
         real: whether values of tensors mean something.
+        batch: how many samples a batch has at most; 0 for as many as the job asks for.
+
+    Attributes:
+        real: as given.
+        parser: that read the command line; None where no `argparse` did.
+        saved: the files that were saved, in order.
     """
 
-    def __init__(self, records: Records, runtime: Runtime, roots: Roots, *, real: bool) -> None:
+    def __init__(
+        self, records: Records, runtime: Runtime, roots: Roots, *, real: bool, batch: int = 0
+    ) -> None:
         self._records = records
         self._runtime = runtime
         self._roots = roots
-        self._real = real
+        self.real = real
+        self._batch = batch
+        self.parser: argparse.ArgumentParser | None = None
+        self.saved: list[str] = []
         self._reached: set[tuple[str, str, int]] = set()
         self._opened = self._called = False
 
@@ -67,10 +79,18 @@ class Phases:
 
     def arguments(self) -> None:
         """The command line is read."""
-        parser = argparse.ArgumentParser
-        parser.parse_args = self._telling(parser.parse_args, "arguments")  # type: ignore[method-assign]
+        kind: Any = argparse.ArgumentParser
+        parse = kind.parse_args
 
-    def torch(self, torch: ModuleType) -> None:
+        @functools.wraps(parse)
+        def parsed(parser: Any, *arguments: Any, **options: Any) -> Any:
+            self.parser = parser
+            self.reach("arguments")
+            return parse(parser, *arguments, **options)
+
+        kind.parse_args = parsed
+
+    def torch(self, torch: Any) -> None:
         """Everything of torch that a training job calls."""
         modules = torch.nn.modules.module
         modules.register_module_forward_pre_hook(self._enter)
@@ -78,7 +98,6 @@ class Phases:
         import_module("torch.optim.optimizer").register_optimizer_step_post_hook(self._stepped)
         torch.autograd.backward = self._checking(torch.autograd.backward)
         for owner, name, part in (
-            (torch, "save", "save"),
             (torch, "load", "load"),
             (torch.nn.Module, "load_state_dict", "load"),
             (torch.jit, "save", "export"),
@@ -86,6 +105,7 @@ class Phases:
             (torch.jit, "script", "export"),
         ):
             setattr(owner, name, self._telling(getattr(owner, name), part))
+        torch.save = self._saving(torch.save)
         for scheduler in vars(torch.optim.lr_scheduler).values():
             self._schedulers(scheduler)
         self._loaders(torch.utils.data)
@@ -104,6 +124,10 @@ class Phases:
             if loader.num_workers:
                 self.assume(f"num_workers={loader.num_workers} read as 0")
                 loader.num_workers, loader.timeout = 0, 0
+            batches: Any = getattr(loader, "batch_sampler", None)
+            if self._batch and getattr(batches, "batch_size", 0) > self._batch:
+                self.assume(f"batches of {batches.batch_size} cut down to {self._batch}")
+                batches.batch_size = self._batch
             return begin(loader)
 
         @functools.wraps(draw)
@@ -144,6 +168,17 @@ class Phases:
 
         return telling
 
+    def _saving(self, save: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(save)
+        def saving(content: Any, file: Any, *arguments: Any, **options: Any) -> Any:
+            self.reach("save")
+            answer = save(content, file, *arguments, **options)
+            if isinstance(file, (str, os.PathLike)):
+                self.saved.append(os.path.abspath(os.fspath(file)))
+            return answer
+
+        return saving
+
     def _checking(self, backward: Callable[..., Any]) -> Callable[..., Any]:
         """Backward, which a loss that is no number reaches unseen."""
 
@@ -151,7 +186,7 @@ class Phases:
         def checking(tensors: Any, *arguments: Any, **options: Any) -> Any:
             self.reach("backward")
             # An infinite loss is what a gradient scaler looks for.
-            if self._real and _is_nan(tensors):
+            if self.real and _is_nan(tensors):
                 path, line = self._roots.place()
                 self._records.emit("nan", path=path, line=line)
             return backward(tensors, *arguments, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
@@ -195,8 +196,6 @@ class _Answers:
         return {
             "is_available": lambda: True,
             "is_initialized": lambda: True,
-            "init": nothing,
-            "_lazy_init": nothing,
             "device_count": lambda: len(self.gpus),
             "current_device": lambda: self.current,
             "set_device": self.set_device,
@@ -213,10 +212,8 @@ class _Answers:
             ),
             "is_tf32_supported": lambda: capabilities[self.current] >= (8, 0),
             "mem_get_info": self.free_and_total,
-            "memory_allocated": live,
-            "memory_reserved": live,
-            "max_memory_allocated": peak,
-            "max_memory_reserved": peak,
+            **_each(live, "memory_allocated", "memory_reserved"),
+            **_each(peak, "max_memory_allocated", "max_memory_reserved"),
             "memory_stats": lambda *a: {
                 "allocated_bytes.all.current": live(),
                 "allocated_bytes.all.peak": peak(),
@@ -229,17 +226,21 @@ class _Answers:
             "Stream": Stream,
             "Event": Event,
             "ExternalStream": Stream,
-            "current_stream": stream,
-            "default_stream": stream,
+            **_each(stream, "current_stream", "default_stream"),
             "stream": lambda stream: nullcontext(stream),
             "device": lambda device: nullcontext(device),
             "CUDAGraph": Graph,
             "graph": lambda graph, *a, **k: nullcontext(graph),
             "make_graphed_callables": lambda callables, *a, **k: callables,
             "is_current_stream_capturing": lambda: False,
-            **dict.fromkeys(("synchronize", "ipc_collect", "set_stream", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_accumulated_memory_stats", "set_per_process_memory_fraction"), nothing),
+            **_each(nothing, "init", "_lazy_init", "synchronize", "ipc_collect", "set_stream", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_accumulated_memory_stats", "set_per_process_memory_fraction"),
             **{name: _old_type(dtype) for name, dtype in _OLD_TYPES.items()},
         }  # fmt: skip
+
+
+def _each(answer: Callable[..., Any], *names: str) -> dict[str, Any]:
+    """The same answer of several functions, as objects of their own: torch's compiler lists each once."""
+    return {name: functools.partial(answer) for name in names}
 
 
 @contextmanager

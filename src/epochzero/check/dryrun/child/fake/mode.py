@@ -106,6 +106,12 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         if func is _DEVICE:
             return args[0].fake_device if isinstance(args[0], FakeTensor) else args[0].device
+        if torch.is_inference_mode_enabled():
+            # Composite operations arrive whole there; elsewhere autograd takes them apart.
+            with self:
+                result = func.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
         tensors = list(_tensors(args, kwargs))
         device = kwargs.get("device")
         on_gpu = device is not None and device.type == "cuda"

@@ -1,0 +1,60 @@
+"""What a dry run is at, in one line on standard error that is taken away in the end."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from types import TracebackType
+
+from epochzero.check.dryrun.records import Reached, Record, Started
+
+__all__ = ["Progress"]
+
+EVERY_S = 0.2
+
+
+class Progress:
+    """Shows which part of the job is tried and how long it takes; nothing where no terminal is."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+        self._began = time.monotonic()
+        self._at: dict[int, str] = {}
+        self._over = threading.Event()
+        self._clock = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> Progress:
+        if self._shown:
+            self._clock.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._shown:
+            self._over.set()
+            self._clock.join()
+            self._write("")
+
+    def hear(self, record: Record) -> None:
+        """A record of the run; those of each mode come from a thread of its own."""
+        if isinstance(record, Started):
+            self._at[threading.get_ident()] = "imports"
+        elif isinstance(record, Reached):
+            self._at[threading.get_ident()] = record.how
+
+    def _tick(self) -> None:
+        while not self._over.wait(EVERY_S):
+            seconds = time.monotonic() - self._began
+            doing = ", ".join(dict.fromkeys(self._at.values())) or "reading"
+            self._write(f"{seconds:4.0f} s  {doing}")
+
+    def _write(self, text: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        sys.stderr.write(f"\r\x1b[K{text[:width]}")
+        sys.stderr.flush()

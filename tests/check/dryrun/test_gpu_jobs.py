@@ -1,0 +1,137 @@
+"""Jobs that use a GPU, on a machine without: true values on the CPU, and a pretended GPU beside it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from epochzero.check import Checked, Limits, Target, check
+from epochzero.check.target.model import GPU
+
+pytest.importorskip("torch", reason="the scripts train with torch")
+
+A100 = GPU("NVIDIA A100", 80 << 30, (8, 0))
+CLUSTER = Target(name="cluster", gpus=(A100,) * 4)
+
+
+def dry(folder: Path, script: str, *command: str) -> Checked:
+    """Checks a script dry alone; the prelude has 3 lines."""
+    prelude = "import argparse, os, torch\nfrom torch import nn\nF = nn.functional\n"
+    (folder / "train.py").write_text(prelude + dedent(script))
+    return check(
+        [*(command or (sys.executable,)), "train.py"],
+        CLUSTER,
+        folder=folder,
+        environment=dict(os.environ),
+        select=["dry-run-failed", "dry-run-crashed", "dry-run-nan"],
+        dry=Limits(seconds=60),
+    )
+
+
+TRAIN = """
+for step in range(100):
+    x, y = batch()
+    loss = F.cross_entropy(model(x.cuda()), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def training(model: str, batch: str) -> str:
+    """A script that trains a model on batches, all on the GPU."""
+    return f"""
+model = {model}.cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+def batch():
+    return {batch}
+{TRAIN}"""
+
+
+def test_one_answer_for_a_layer_that_does_not_fit(tmp_path: Path) -> None:
+    script = training(
+        "nn.Sequential(nn.Linear(8, 16), nn.Linear(12, 4))",
+        "torch.randn(5, 8), torch.randint(0, 4, (5,)).cuda()",
+    )
+    found = dry(tmp_path, script)
+    (finding,) = found.findings
+    (run,) = found.dry
+    assert run.modes == ("real", "fake")
+    assert (finding.severity, finding.category) == ("error", "tensor_mismatch")
+    assert "Layer 1, Linear(in_features=12, out_features=4, bias=True)" in finding.message
+    assert "[5, 16]" in finding.message
+    assert finding.fix == "Use in_features=16 at train.py:5."
+    assert finding.via[-1].line == 5
+
+
+@pytest.mark.parametrize(
+    ("batch", "said"),
+    [
+        ("torch.randn(5, 8), torch.randint(0, 4, (5,))", "found at least two devices"),
+        ("torch.randn(5, 8), torch.tensor([0, 1, 2, 3, 9]).cuda()", "out of bounds"),
+        ("torch.randn(5, 8).log(), torch.randint(0, 4, (5,)).cuda()", "becomes NaN"),
+    ],
+    ids=["device", "label", "nan"],
+)
+def test_what_only_one_of_both_sees(tmp_path: Path, batch: str, said: str) -> None:
+    (finding,) = dry(tmp_path, training("nn.Linear(8, 4)", batch)).findings
+    assert said in finding.consequence
+
+
+def test_a_good_job_of_four_processes(tmp_path: Path) -> None:
+    script = """
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("nccl")
+    rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(rank)
+    model = DistributedDataParallel(nn.Linear(8, 4).to(rank), device_ids=[rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(30):
+        x = torch.randn(5, 8, device=rank)
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        dist.all_reduce(loss.detach())
+        if rank == 0:
+            torch.save(model.module.state_dict(), "model.pt")
+    dist.destroy_process_group()
+    """
+    torchrun = str(Path(sys.executable).parent / "torchrun")
+    found = dry(tmp_path, script, torchrun, "--nproc_per_node", "4")
+    assert (found.findings, found.unknowns) == ((), ())
+    (run,) = found.dry
+    assert run.ended == "finished"
+    assert [one.place for one in run.effects.written] == ["model.pt"]
+    assert not (tmp_path / "model.pt").exists()
+    assert any("other 3 of 4" in one.what for one in run.assumptions)
+
+
+RESUMED = """
+parser = argparse.ArgumentParser()
+parser.add_argument("--resume-from")
+arguments = parser.parse_args()
+model = nn.Linear(8, 4)
+if arguments.resume_from:
+    model.load_state_dict(torch.load(arguments.resume_from)["{key}"])
+torch.save({{"model": model.state_dict()}}, "checkpoint.pt")
+"""
+
+
+def test_what_was_saved_is_resumed(tmp_path: Path) -> None:
+    found = dry(tmp_path, RESUMED.format(key="model"))
+    assert not found.findings
+    assert "load" in [part.name for part in found.dry[0].parts if part.reached]
+
+
+def test_a_checkpoint_from_which_the_job_cannot_go_on(tmp_path: Path) -> None:
+    (finding,) = dry(tmp_path, RESUMED.format(key="state_dict")).findings
+    assert finding.severity == "warning"
+    assert "state_dict" in finding.consequence
+    assert "--resume-from" in finding.message
+    assert finding.place.line == 10
