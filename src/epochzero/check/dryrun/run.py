@@ -16,10 +16,7 @@ from epochzero.check.dryrun.attempt import Attempt, Hear, Plan, attempt
 from epochzero.check.dryrun.contain.model import Ended, Limits
 from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.dryrun.findings import Failure, failure, nan_loss, place_of
-from epochzero.check.dryrun.memory.advice import advise
-from epochzero.check.dryrun.memory.estimate import Memory, estimate
-from epochzero.check.dryrun.memory.findings import finding
-from epochzero.check.dryrun.memory.trace import Trace, trace_of
+from epochzero.check.dryrun.gpu_memory import memory_of
 from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Made, Part
 from epochzero.check.dryrun.records import (
     Allocated,
@@ -36,7 +33,6 @@ from epochzero.check.dryrun.records import Ended as Finished
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import GPU, Target
-from epochzero.errors import InputError
 
 __all__ = ["dry_run"]
 
@@ -93,11 +89,8 @@ def dry_run(
     with ThreadPoolExecutor(len(plans)) as pool:
         tried = list(pool.map(lambda plan: _tried(job, plan, limits, environment, hear), plans))
     outcomes = [_outcome(one, job, target, first) for one in tried]
-    answers = [*agreed(outcomes), *_not_a_number(tried, job)]
-    memory = None
-    if faked := [one for one in tried if one.last.plan.mode == "fake" and not one.last.unfit]:
-        memory, *told = _memory(faked[0], job, target, environment)
-        answers += told
+    memory, *told = memory_of([one.last for one in tried], job, target, environment)
+    answers = [*agreed(outcomes), *_not_a_number(tried, job), *told]
     records = [record for one in tried for record in one.records]
     return DryRun(
         job=job.command,
@@ -197,37 +190,6 @@ def _not_a_number(tried: Sequence[_Tried], job: Job) -> Iterator[Finding]:
         (one.path, one.line): one for way in tried for one in way.records if isinstance(one, NaN)
     }
     yield from (nan_loss(one, job) for one in told.values())
-
-
-def _memory(
-    tried: _Tried, job: Job, target: Target, environment: Mapping[str, str]
-) -> tuple[Memory | None, *tuple[Finding | Unknown, ...]]:
-    """What the job takes of its GPU's memory, and what to tell of it."""
-    trace = _trace(tried.records, job)
-    if isinstance(trace, str):
-        return None, Unknown("the memory of the job", trace, job.at)
-    gpu = tried.last.plan.gpus[0]
-    set_for_job = {name: value for name, value in job.environment.items() if value is not None}
-    variables = {**environment, **(target.environment or {}), **set_for_job}
-    memory = estimate(trace, gpu, variables)
-    failing = memory.fit.failing
-    path = str(job.base / failing.path) if failing and failing.line else ""
-    place = place_of(path, failing.line if failing else 0, job)
-    found = finding(memory, place, advise(trace, gpu, variables))
-    return (memory, found) if found else (memory,)
-
-
-def _trace(records: Sequence[Record], job: Job) -> Trace | str:
-    """What the job allocates on its GPU; why it is not known."""
-    told = [one for one in records if isinstance(one, Allocated)]
-    try:
-        trace = trace_of(line for one in told for line in one.lines)
-    except InputError as error:
-        return str(error)
-    if not trace.events:
-        return "it puts nothing on a GPU"
-    sites = (replace(one, path=place_of(one.path, 0, job).path) for one in trace.sites)
-    return replace(trace, sites=tuple(sites))
 
 
 def _parts(records: Sequence[Record], job: Job) -> Iterable[Part]:

@@ -1,0 +1,66 @@
+"""How much of the target's GPU memory a job takes, by the trace of its run on a pretended one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from epochzero.check.dryrun.attempt import Attempt
+from epochzero.check.dryrun.findings import place_of
+from epochzero.check.dryrun.memory.advice import advise
+from epochzero.check.dryrun.memory.estimate import Memory, estimate
+from epochzero.check.dryrun.memory.findings import finding
+from epochzero.check.dryrun.memory.trace import Trace, trace_of
+from epochzero.check.dryrun.records import Allocated, Reached
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.job.model import Job
+from epochzero.check.target.model import Target
+from epochzero.errors import InputError
+
+__all__ = ["memory_of"]
+
+
+def memory_of(
+    runs: Iterable[Attempt], job: Job, target: Target, environment: Mapping[str, str]
+) -> tuple[Memory | None, *tuple[Finding | Unknown, ...]]:
+    """What the job takes of its GPU's memory, and what to tell of it.
+
+    Args:
+        runs: one of them on pretended GPUs, if there was one.
+        job: it.
+        target: the platform.
+        environment: variables that are set where the command would be given.
+    """
+    fake = next((run for run in runs if run.plan.mode == "fake" and not run.unfit), None)
+    if fake is None or not target.gpus:
+        return (None,)
+    trace = _trace(fake, job)
+    if isinstance(trace, str):
+        return None, Unknown("the memory of the job", trace, job.at)
+    gpu = target.gpus[0]
+    set_for_job = {name: value for name, value in job.environment.items() if value is not None}
+    variables = {**environment, **(target.environment or {}), **set_for_job}
+    memory = estimate(trace, gpu, variables, job.processes or 1)
+    failing = memory.fit.failing
+    path = str(job.base / failing.path) if failing and failing.line else ""
+    place = place_of(path, failing.line if failing else 0, job)
+    found = finding(memory, place, advise(trace, gpu, variables))
+    return (memory, found) if found else (memory,)
+
+
+def _trace(run: Attempt, job: Job) -> Trace | str:
+    """What the job allocates on its GPU; why it is not known."""
+    if run.ending != "finished" and not _stepped(run.of(Reached)):
+        return "it did not come to a step of the optimizer on the pretended GPU"
+    try:
+        trace = trace_of(line for one in run.of(Allocated) for line in one.lines)
+    except InputError as error:
+        return str(error)
+    if not trace.events:
+        return "it puts nothing on a GPU"
+    sites = (replace(one, path=place_of(one.path, 0, job).path) for one in trace.sites)
+    return replace(trace, sites=tuple(sites))
+
+
+def _stepped(reached: Sequence[Reached]) -> bool:
+    return any(one.how == "optimizer step" for one in reached)
