@@ -46,7 +46,14 @@ LEFT_OUT = {"transformers": ("transformers.models",), "diffusers": ("diffusers.p
 """Modules of hundreds of models with thousands of classes each, of which few names are ever used."""
 
 OPEN = {
+    "lightning.fabric.plugins",
+    "lightning.pytorch.plugins",
+    "lightning.pytorch.plugins.io",
+    "lightning.pytorch.plugins.precision",
     "networkx.utils.configs",
+    "pytorch_lightning.plugins",
+    "pytorch_lightning.plugins.io",
+    "pytorch_lightning.plugins.precision",
     "scipy.sparse.linalg",
     "scipy.stats",
     "scipy.stats.distributions",

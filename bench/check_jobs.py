@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import shlex
 import shutil
 import tomllib
@@ -93,14 +94,19 @@ def _descriptions_at(top: Path) -> Any:
 
 def _made(collection: Path, kind: str) -> Iterator[CheckJob]:
     for folder in sorted(path for path in (collection / kind).iterdir() if path.is_dir()):
-        command = (folder / "command").read_text(encoding="utf-8").strip()
-        name = f"{collection.name}/{folder.name}"
-        job = CheckJob(name, folder, tuple(shlex.split(command)), _target(folder), {})
+        words = shlex.split((folder / "command").read_text(encoding="utf-8"))
+        command = tuple(one for word in words for one in _matching(word, folder))
+        job = CheckJob(f"{collection.name}/{folder.name}", folder, command, _target(folder), {})
         if kind == "good":
             yield job
         else:
             expected = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
             yield _failing(job, expected, (expected, *expected.get("or_at", ())))
+
+
+def _matching(word: str, folder: Path) -> list[str]:
+    """The files that the shell would put for a pattern; the word itself where it fits none."""
+    return sorted(glob.glob(word, root_dir=folder)) or [word]
 
 
 def _recorded() -> Iterator[CheckJob]:

@@ -33,6 +33,7 @@ __all__ = [
     "class_of",
     "elsewhere",
     "installed",
+    "is_gone",
     "member",
     "uses",
     "version",
@@ -101,6 +102,14 @@ def installed(target: Target, distribution: str) -> str:
     """The version of a distribution on the target; empty when it is not known."""
     found = (target.distributions or {}).get(distribution)
     return found.version if found is not None and version(found.version) else ""
+
+
+def is_gone(change: Change, target: Target) -> bool:
+    """Whether the target's version surely is without what has changed."""
+    have = installed(target, change.distribution)
+    if not have or not change.removed or not reached(have, change.removed):
+        return False
+    return not change.back or not reached(have, change.back)
 
 
 @cache

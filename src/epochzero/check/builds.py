@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from epochzero.check.program.events import Called, Imported
+from epochzero.check.program.events import Called, Imported, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Value
 from epochzero.check.target.model import Target
@@ -20,6 +20,7 @@ __all__ = [
     "Reason",
     "device_named",
     "first_import",
+    "first_on_cuda",
     "lacks_cuda",
     "lowest_capability",
     "moves_to_cuda",
@@ -126,6 +127,12 @@ def moves_to_cuda(program: Program) -> Iterator[Called]:
             )
         ):
             yield call
+
+
+def first_on_cuda(program: Program) -> Situation | None:
+    """Where the job first puts something on a GPU, surely rather than perhaps; None when nowhere."""
+    moves = sorted((call.at for call in moves_to_cuda(program)), key=lambda at: not at.certain)
+    return moves[0] if moves else None
 
 
 def lowest_capability(target: Target) -> tuple[int, int] | None:

@@ -24,6 +24,10 @@ _ASKS = re.compile(
 )
 
 
+_Span = tuple[tuple[int, int], tuple[int, int]]
+"""The first and the last line and column."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
     """Statements that run one after the other once the first does.
@@ -53,7 +57,7 @@ class Reach:
             path: [at.place.line for at in events] for path, events in self._events.items()
         }
         self._blocks: dict[str, list[_Block]] = {}
-        self._conditional: dict[str, list[tuple[int, int]]] = {}
+        self._conditional: dict[str, list[_Span]] = {}
         self._versioned: dict[str, list[tuple[int, int]]] = {}
         self._modules = {module.path: module for module in program.modules.values()}
 
@@ -93,7 +97,8 @@ class Reach:
             return True
         if place.path not in self._conditional:
             self._conditional[place.path] = list(_conditional(module))
-        return any(first <= place.line <= last for first, last in self._conditional[place.path])
+        here = (place.line, place.column)
+        return any(first <= here <= last for first, last in self._conditional[place.path])
 
     def is_versioned(self, at: Situation) -> bool:
         """Whether a condition around it asks which version of something there is, or what it has."""
@@ -151,15 +156,22 @@ def _blocks(module: Module) -> Iterator[_Block]:
             todo += _inner(statement, handled, body, runs)
 
 
-def _conditional(module: Module) -> Iterator[tuple[int, int]]:
-    """Lines that run on a condition only, once their function runs."""
+def _conditional(module: Module) -> Iterator[_Span]:
+    """What runs on a condition only, once its function runs."""
     for node in ast.walk(module.tree) if module.tree is not None else ():
         if isinstance(node, ast.If) and not _is_main(node.test):
-            yield node.body[0].lineno, node.end_lineno or node.lineno
+            yield (node.body[0].lineno, 0), _end(node)
         elif isinstance(node, ast.IfExp):
-            yield node.lineno, node.end_lineno or node.lineno
+            yield (node.lineno, 0), _end(node)
+        elif isinstance(node, ast.BoolOp):
+            second = node.values[1]
+            yield (second.lineno, second.col_offset + 1), _end(node)
         elif isinstance(node, ast.ExceptHandler | ast.match_case):
-            yield node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno
+            yield (node.body[0].lineno, 0), _end(node.body[-1])
+
+
+def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
 def _inner(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import accumulate, islice
 
-from epochzero.check.api import class_of, elsewhere, member, uses
+from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
 from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.program.events import Called, Failed, Imported, Looked, Situation
 from epochzero.check.program.model import Program
@@ -21,7 +21,8 @@ __all__ = ["RULE"]
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reach = Reach.of(program)
-    told = {(use.at.place.path, use.at.place.line) for use in uses(program)}
+    gone = [use.at.place for use in uses(program) if is_gone(use.change, target)]
+    told = {(place.path, place.line) for place in gone}
     for name, at, error in _names(program):
         line = (at.place.path, at.place.line)
         is_import = error is not AttributeError

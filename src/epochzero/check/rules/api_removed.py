@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.check.api import Change, Use, installed, reached, uses
+from epochzero.check.api import Change, Use, installed, is_gone, uses
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.reach import Reach
@@ -28,10 +28,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     for use in uses(program):
         if use.change in fails:
             continue
-        have = installed(target, use.change.distribution)
+        change = use.change
         is_asked = _is_handled(use) or reach.is_versioned(use.at)
-        if have and _is_gone(use.change, have) and not is_asked:
-            change = use.change
+        if is_gone(change, target) and not is_asked:
             if use.kind == "import":
                 fails.add(change)  # What comes after it is not reached.
             said = f"{change.keyword}= of {change.name}" if change.keyword else change.name
@@ -41,16 +40,10 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 _CATEGORIES[use.kind],
                 severity=reach.severity(use.at),
                 message=f"{said} is gone since {change.distribution} {change.removed}; "
-                f"the target has {have}.",
+                f"the target has {installed(target, change.distribution)}.",
                 consequence=_consequence(use),
                 fix=f"Use {change.instead}, or pin {change.distribution}<{change.removed}.",
             )
-
-
-def _is_gone(change: Change, have: str) -> bool:
-    if not change.removed or not reached(have, change.removed):
-        return False
-    return not change.back or not reached(have, change.back)
 
 
 def _is_handled(use: Use) -> bool:

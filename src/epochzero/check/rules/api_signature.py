@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
 
-from epochzero.check.api import class_of, elsewhere, member, uses
+from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.fit import misfit
 from epochzero.check.program.model import Program
@@ -20,7 +20,8 @@ __all__ = ["RULE"]
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reach = Reach.of(program)
-    told = {(use.at.place.path, use.at.place.line) for use in uses(program)}
+    gone = [use.at.place for use in uses(program) if is_gone(use.change, target)]
+    told = {(place.path, place.line) for place in gone}
     for call in program.calls:
         name = class_of(call.name) if "()" in call.name else call.name
         line = (call.at.place.path, call.at.place.line)
@@ -30,7 +31,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         _, signature, _ = member(target, name)
         if signature is None or name.endswith("__init__"):
             continue
-        given = (len(call.arguments), tuple(call.keywords), call.complete)
+        keywords = _as_torch(signature, call.keywords) if _is_compiled(name) else call.keywords
+        given = (len(call.arguments), tuple(keywords), call.complete)
         wrong = misfit(signature, *given)
         if wrong and not guarded(call.at, TypeError) and not reach.is_versioned(call.at):
             told.add(line)
@@ -51,6 +53,27 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
 def _unknown(wrong: str) -> str:
     """The keyword that is not taken; empty when something else is wrong."""
     return wrong.partition("unexpected keyword argument '")[2].rstrip("'")
+
+
+_COMPILED = ("torch", "torch.Tensor", "torch.fft", "torch.linalg", "torch.special")
+_OF_NUMPY = {
+    "axis": "dim",
+    "keepdims": "keepdim",
+    "x": "input",
+    "a": "input",
+    "x1": "input",
+    "x2": "other",
+}
+"""NumPy's names of parameters, which PyTorch's compiled functions take too (python_arg_parser.cpp)."""
+
+
+def _is_compiled(name: str) -> bool:
+    return name.rpartition(".")[0] in _COMPILED
+
+
+def _as_torch(signature: Signature, keywords: Iterable[str]) -> list[str]:
+    known = signature.keywords
+    return [one if one in known else _OF_NUMPY.get(one, one) for one in keywords]
 
 
 def _near(signature: Signature, wrong: str) -> str:
@@ -95,9 +118,13 @@ RULE = Rule(
         Case({"train.py": "import mylib\n\nmylib.Trainer('m').fit([1], resume=True)\n"}, target=_API,
              line=3),
         Case(_FUSED, target=_OLD, line=4),
+        Case({"train.py": "import torch\nimport torch.nn.functional as F\n\nF.softmax(torch.ones(2), axis=0)\n"},
+             target=_OLD, line=4),
     ),
     leaves=(
         Case(_FUSED, target=_OLD.replace("1.13.1", "2.0.1")),
+        Case({"train.py": "import torch\n\nx = torch.ones(2)\ntorch.cat([x, x], axis=0)\n"
+              "torch.sum(x, axis=0, keepdims=True)\n"}, target=_OLD),
         Case({"train.py": "import mylib\n\nmylib.load('a', strict=False)\n"}, target=_API),
         Case({"train.py": "import mylib\n\nmylib.make(a=1, b=2)\n"}, target=_API),
         Case({"train.py": "import mylib\n\nmylib.load(*open('a').read().split())\n"}, target=_API),

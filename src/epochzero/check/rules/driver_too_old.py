@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.check.builds import first_import, wants_cuda
+from epochzero.check.builds import first_import, first_on_cuda, wants_cuda
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at
 from epochzero.check.target import oldest_driver
@@ -26,11 +27,13 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         return
     if target.cuda and version(target.cuda) >= version(built):
         return  # A compatibility package stands in for the driver.
+    first = first_on_cuda(program)
     yield finding_at(
-        torch.at,
+        first or torch.at,
         RULE.id,
         RULE.category,
-        severity="error",
+        # What is put on a GPU under a condition mostly asks whether there is one: there is none then.
+        severity=Reach.of(program).severity(first) if first else "error",
         message=f"The target's PyTorch was built for CUDA {built}, which needs driver {needed} or "
         f"newer; the target has {target.driver}.",
         consequence="RuntimeError: The NVIDIA driver on your system is too old",
@@ -55,10 +58,10 @@ RULE = Rule(
     "compatibility",
     check=_check,
     catches=(
-        Case(_JOB, target='driver = "470.57.02"\ncuda_of_torch = "12.1"\n', line=1),
-        Case(_NAMED, target='driver = "535.104.05"\ncuda_of_torch = "13.0"\n', line=1),
+        Case(_JOB, target='driver = "470.57.02"\ncuda_of_torch = "12.1"\n', line=3),
+        Case(_NAMED, target='driver = "535.104.05"\ncuda_of_torch = "13.0"\n', line=3),
         Case(_LIGHTNING, target='driver = "440.33.01"\ncuda_of_torch = "11.8"\n', line=1),
-        Case(_JOB, target='driver = "390.46"\ncuda_of_torch = "10.2"\n', line=1),
+        Case(_JOB, target='driver = "390.46"\ncuda_of_torch = "10.2"\n', line=3),
     ),
     leaves=(
         Case(_JOB, target='driver = "525.85.12"\ncuda_of_torch = "12.4"\n'),

@@ -32,6 +32,8 @@ _OF_TEXTS = frozenset(
         "pathlib.Path",
     )
 )
+# These hand the environment of the shell that submits on to the job, or may be told to.
+_SUBMITTING = frozenset(("sbatch", "salloc", "srun", "qsub", "bsub"))
 # What a launcher may set besides what the job says, by how the names begin.
 _SETS = {
     "sbatch": ("SLURM_", "SBATCH_", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
@@ -97,8 +99,9 @@ def _without_default(
 
 
 def _may_be_exported(name: str, job: Job, target: Target) -> bool:
-    """Whether the shell that submits the job may have set it, which the job would inherit."""
-    return name not in _OF_LAUNCHERS and not job.container and not target.here
+    """Whether another shell submits the job and may have set it, which the job would inherit."""
+    submitted = not _SUBMITTING.isdisjoint(job.launchers)
+    return submitted and name not in _OF_LAUNCHERS and not job.container and not target.here
 
 
 def _line(at: Situation) -> Place:

@@ -1,20 +1,20 @@
-"""A call needs a module that only an extra of the library brings, and the target lacks it."""
+"""A call or import needs a module that only an extra of the library brings, and the target lacks it."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from epochzero.check.api import class_of
+from epochzero.check.api import class_of, reached
 from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.model import Program
-from epochzero.check.program.values import Constant
+from epochzero.check.program.values import Constant, Items, Value
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.distributions import providers
@@ -23,54 +23,99 @@ from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
 
+_UNKNOWN = object()
+
 
 @cache
-def _table() -> tuple[Mapping[str, Any], ...]:
+def _table() -> Mapping[str, Mapping[str, tuple[Mapping[str, Any], ...]]]:
+    """The entries by ``call`` or ``import``, and by name."""
     source = files(__package__).joinpath("extra_missing.toml")
-    return tuple(tomllib.loads(source.read_text(encoding="utf-8"))["call"])
+    found: dict[str, dict[str, tuple[Mapping[str, Any], ...]]] = {}
+    for kind, entries in tomllib.loads(source.read_text(encoding="utf-8")).items():
+        for entry in entries:
+            for name in entry["names"]:
+                of_name = found.setdefault(kind, {})
+                of_name[name] = (*of_name.get(name, ()), entry)
+    return found
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     if target.distributions is None or program.job.installs:
         return
     reach = Reach.of(program)
+    for name, entry, at in _needing(program):
+        if not _is_there(entry, target) and not guarded(at, ImportError):
+            yield finding_at(
+                at,
+                RULE.id,
+                RULE.category,
+                severity=reach.severity(at),
+                message=f"{name} needs {' or '.join(entry['needs'])} here, and no "
+                "distribution of the target brings it.",
+                consequence=entry["error"],
+                fix=f"Install {entry['install']}.",
+            )
+
+
+def _needing(program: Program) -> Iterator[tuple[str, Mapping[str, Any], Situation]]:
+    """What the job calls and imports that needs more than its library, each module once."""
+    imported: set[str] = set()
+    for event in program.imports:
+        for module in (event.module, *(f"{event.module}.{name}" for name in event.names)):
+            for entry in _table()["import"].get(module, ()):
+                if module not in imported:
+                    imported.add(module)
+                    yield module, entry, event.at
+    known = _table()["call"]
     for call in program.calls:
-        for entry in _table():
-            if not _is_meant(entry, call) or _is_there(entry, target):
-                continue
-            if not guarded(call.at, ImportError):
-                yield finding_at(
-                    call.at,
-                    RULE.id,
-                    RULE.category,
-                    severity=reach.severity(call.at),
-                    message=f"{call.name} needs {' or '.join(entry['needs'])} here, and no "
-                    "distribution of the target brings it.",
-                    consequence=entry["error"],
-                    fix=f"Install {entry['install']}.",
-                )
+        for entry in known.get(call.name) or known.get(class_of(call.name), ()):
+            if imported.isdisjoint(parent for parent in _above(call.name)) and _is_meant(
+                entry, call
+            ):
+                yield call.name, entry, call.at
+
+
+def _above(name: str) -> Iterator[str]:
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
 
 
 def _is_meant(entry: Mapping[str, Any], call: Called) -> bool:
-    """Whether the call is one of the function, with the argument that decides."""
-    if call.name not in entry["names"] and class_of(call.name) not in entry["names"]:
-        return False
-    if "begins" not in entry:
+    """Whether the arguments that decide are such that more is needed."""
+    for name, spared in entry.get("unless", {}).items():
+        if name in call.keywords and _plain(call.keywords[name]) == spared:
+            return False
+    if "parameter" not in entry:
         return True
     at = entry["at"]
     value = (
         call.arguments[at] if at < len(call.arguments) else call.keywords.get(entry["parameter"])
     )
-    text = value.value if isinstance(value, Constant) else None
-    return isinstance(text, str) and text.startswith(tuple(entry["begins"]))
+    text = _plain(value)
+    if "begins" not in entry and "ends" not in entry:
+        return text is not _UNKNOWN and text is not None and text is not False
+    return isinstance(text, str) and (
+        text.startswith(tuple(entry.get("begins", ())))
+        or text.endswith(tuple(entry.get("ends", ())))
+    )
+
+
+def _plain(value: Value | None) -> object:
+    """A constant, or a list of constants."""
+    if isinstance(value, Items) and value.complete:
+        return [_plain(one) for one in value.values]
+    return value.value if isinstance(value, Constant) else _UNKNOWN
 
 
 def _is_there(entry: Mapping[str, Any], target: Target) -> bool:
     """Whether the target brings what is needed, or lacks the library itself."""
     here = {str(canonicalize_name(name)): one for name, one in (target.distributions or {}).items()}
-    library = entry["names"][0].partition(".")[0]
-    if not providers(library, here):
+    library = providers(entry["names"][0].partition(".")[0], here)
+    if not library:
         return True  # told by the rule of missing modules
+    if "since" in entry and not all(reached(one.version, entry["since"]) for one in library):
+        return True
     return any(name in here for name in entry["brings"]) or any(
         providers(module, here) for module in entry["needs"]
     )
@@ -78,6 +123,13 @@ def _is_there(entry: Mapping[str, Any], target: Target) -> bool:
 
 _MAKE = "import gymnasium as gym\n\nenv = gym.make('{}')\n"
 _GYMNASIUM = '[distributions.gymnasium]\nversion = "1.2.2"\nmodules = ["gymnasium"]\n'
+_TORCH = '[distributions]\ntorch = "2.9.1"\ntransformers = "5.1.0"\n'
+_WRITER = {
+    "train.py": "def writer():\n    from torch.utils.tensorboard import SummaryWriter\n\n"
+    "    return SummaryWriter('runs')\n\n\nwriter()\n"
+}
+_EXPORT = "import torch\n\nmodel = torch.nn.Linear(2, 2)\ntorch.onnx.export(model, torch.ones(2), 'm.onnx'{})\n"
+_MAPPED = "from transformers import AutoModel\n\nmodel = AutoModel.from_pretrained('bert', device_map={})\n"
 _BOX2D = '[distributions.box2d-py]\nversion = "2.3.5"\nmodules = ["Box2D"]\n'
 
 RULE = Rule(
@@ -93,8 +145,17 @@ RULE = Rule(
         Case({"train.py": _MAKE.format("LunarLander-v3")}, target=_GYMNASIUM, line=3),
         Case({"train.py": "import pandas as pd\nx = pd.read_parquet('https://a.org/x')\n"}, line=2,
              target='[distributions.pandas]\nversion = "2.2.3"\nmodules = ["pandas"]\n'),
+        Case(_WRITER, target=_TORCH, line=2),
+        Case({"train.py": _EXPORT.format("")}, target=_TORCH, line=4),
+        Case({"train.py": _MAPPED.format("'auto'")}, target=_TORCH, line=3),
     ),
     leaves=(
+        Case(_WRITER, target=f'{_TORCH}tensorboard = "2.20.0"\n'),
+        Case({"train.py": _EXPORT.format(", dynamo=False")}, target=_TORCH),
+        Case({"train.py": _EXPORT.format("")}, target=_TORCH.replace("2.9.1", "2.8.0")),
+        Case({"train.py": _MAPPED.format("None")}, target=_TORCH),
+        Case({"train.py": f"import sys\n{_MAPPED.format('sys.argv[1]')}"}, ("auto",),
+             target=f'{_TORCH}accelerate = "1.10.0"\n'),
         Case({"train.py": _MAKE.format("LunarLander-v3")}, target=_GYMNASIUM + _BOX2D),
         Case({"train.py": _MAKE.format("CartPole-v1")}, target=_GYMNASIUM),
         Case({"train.py": _MAKE.format("LunarLander-v3")}),

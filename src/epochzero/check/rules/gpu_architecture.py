@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.check.builds import first_import, lowest_capability, runs_on, wants_cuda
+from epochzero.check.builds import (
+    first_import,
+    first_on_cuda,
+    lowest_capability,
+    runs_on,
+    wants_cuda,
+)
 from epochzero.check.findings import Finding, Severity, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
@@ -25,7 +31,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     if problem is not None:
         severity, message = problem
         yield finding_at(
-            torch.at,
+            first_on_cuda(program) or torch.at,
             RULE.id,
             RULE.category,
             severity=severity,
@@ -70,11 +76,11 @@ RULE = Rule(
     "31285",
     check=_check,
     catches=(
-        Case(_JOB, target=f'gpu_architectures = ["sm_70", "sm_80"]\n{_H100}', line=1),
-        Case(_JOB, target=f'gpu_architectures = ["sm_80", "sm_90"]\n{_V100}', line=1),
-        Case(_JOB, target=f'cuda_of_torch = "13.0"\n{_V100}', line=1),
-        Case(_JOB, target=f'cuda_of_torch = "12.4"\n{_B200}', line=1),
-        Case(_JOB, target=f'gpu_architectures = ["sm_90a"]\n{_B200}', line=1),
+        Case(_JOB, target=f'gpu_architectures = ["sm_70", "sm_80"]\n{_H100}', line=3),
+        Case(_JOB, target=f'gpu_architectures = ["sm_80", "sm_90"]\n{_V100}', line=3),
+        Case(_JOB, target=f'cuda_of_torch = "13.0"\n{_V100}', line=3),
+        Case(_JOB, target=f'cuda_of_torch = "12.4"\n{_B200}', line=3),
+        Case(_JOB, target=f'gpu_architectures = ["sm_90a"]\n{_B200}', line=3),
     ),
     leaves=(
         Case(_JOB, target=f'gpu_architectures = ["sm_80", "sm_90"]\n{_A10}'),
