@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,7 @@ class Run:
         rules: that found an error.
         lacks: the library without which it could not be run here; empty for none.
         unknown: what could not be tried, for people.
+        whole: whether the job was run to its end.
     """
 
     outcome: Outcome
@@ -57,6 +59,7 @@ class Run:
     rules: frozenset[str] = frozenset()
     lacks: str = ""
     unknown: tuple[str, ...] = ()
+    whole: bool = False
 
     @property
     def counts(self) -> bool:
@@ -129,16 +132,7 @@ def _checked(job: CheckJob, python: Path) -> Run:
     with tempfile.TemporaryDirectory(prefix="check-dry-") as scratch:
         folder = copied(job, Path(scratch))
         began = time.perf_counter()
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=_environment(job, python),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=LONGEST_S,
-        )
+        done = _run(command, folder, job, python)
         seconds = time.perf_counter() - began
     if done.returncode not in (0, 1):
         said = [Said("<command>", 0, "", f"cannot be checked: {done.stderr[-300:]}", error=False)]
@@ -146,10 +140,21 @@ def _checked(job: CheckJob, python: Path) -> Run:
     return _read(job, json.loads(done.stdout), seconds)
 
 
-def _environment(job: CheckJob, python: Path) -> dict[str, str]:
+def _run(
+    command: Sequence[str], folder: Path, job: CheckJob, python: Path
+) -> subprocess.CompletedProcess[str]:
+    """With the job's environment, the Python of the jobs first on the path."""
     path = f"{python / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     source = str(REPOSITORY / "src")
-    return {**os.environ, **job.environment, "PATH": path, "PYTHONPATH": source}
+    return subprocess.run(
+        ["timeout", str(LONGEST_S), *command],
+        cwd=folder,
+        env={**os.environ, **job.environment, "PATH": path, "PYTHONPATH": source},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def _read(job: CheckJob, checked: Mapping[str, Any], seconds: float) -> Run:
@@ -172,6 +177,7 @@ def _read(job: CheckJob, checked: Mapping[str, Any], seconds: float) -> Run:
         frozenset(one["rule"] for one in findings if one["severity"] == "error"),
         lacking[1] if lacking else "",
         tuple(reasons) if checked["dry"] else ("not run dry",),
+        bool(checked["dry"]) and all(run["ended"] == "finished" for run in checked["dry"]),
     )
 
 
@@ -197,16 +203,8 @@ def _fast_dev_run(job: CheckJob, python: Path) -> Outcome:
     """What the script ends with; counts as right when the innermost frame of the job is."""
     with tempfile.TemporaryDirectory(prefix="check-dry-") as scratch:
         folder = copied(job, Path(scratch)).resolve()
-        done = subprocess.run(
-            [str(python / "bin" / "python"), str(FAST_DEV_RUN), *job.arguments[1:]],
-            cwd=folder,
-            env=_environment(job, python),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=LONGEST_S,
-        )
+        command = [str(python / "bin" / "python"), str(FAST_DEV_RUN), *job.arguments[1:]]
+        done = _run(command, folder, job, python)
         told = json.loads(done.stdout.splitlines()[-1])
         frames = [(folder / path, line) for path, line in told.get("frames", ())]
         own = [(path, line) for path, line in frames if path.is_relative_to(folder)]
@@ -233,9 +231,9 @@ def _numbers(runs: Sequence[Run]) -> dict[str, Any]:
     numbers["predicted_without_a_dry_finding"] = sum(
         not run.rules & set(DRY_RUN) for run in predicted
     )
-    ran = [run for run in judged if not run.lacks]
-    numbers["not_run"] = sorted({f"{r.outcome.job.name} ({r.lacks})" for r in runs if r.lacks})
-    return numbers | {"seconds": _seconds([run.seconds for run in ran])}
+    numbers["good"]["run_to_the_end"] = sum(run.whole for run in judged if run.outcome.job.good)
+    numbers["not_run"] = Counter(run.lacks for run in runs if not run.counts)
+    return numbers | {"seconds": _seconds([run.seconds for run in judged])}
 
 
 def _told(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -265,10 +263,9 @@ def _counts(jobs: Sequence[CheckJob]) -> dict[str, int]:
 def _libraries(python: Path) -> dict[str, str]:
     """Versions of the libraries that the jobs use, in their Python."""
     names = ("torch", "lightning", "transformers", "accelerate", "keras")
-    code = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
-    command = [str(python / "bin" / "python"), "-c", code]
+    command = [str(python / "bin" / "python"), "-m", "pip", "list", "--format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    versions = json.loads(done.stdout)
+    versions = {one["name"]: one["version"] for one in json.loads(done.stdout)}
     return {name: versions.get(name, "not there") for name in names}
 
 
@@ -289,7 +286,8 @@ def _print(numbers: Mapping[str, Any]) -> None:
     ours = numbers["epochzero"]
     for name in (*KINDS, "only_a_run_can_show", "development", "held_out"):
         print(f"    {name:34}{ours[name]['predicted']:>4}/{ours[name]['n']}")
-    print(f"    {ours['seconds']}, not run: {len(ours['not_run'])}")
+    print(f"    good programs run to their end: {ours['good']['run_to_the_end']}")
+    print(f"    seconds: {ours['seconds']}, not run for want of: {dict(ours['not_run'])}")
 
 
 if __name__ == "__main__":

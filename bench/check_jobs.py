@@ -87,7 +87,7 @@ def copied(job: CheckJob, folder: Path) -> Path:
 
 def _descriptions_at(top: Path) -> Any:
     def ignored(folder: str, names: list[str]) -> set[str]:
-        return DESCRIPTIONS & set(names) if Path(folder) == top else set()
+        return set(names) & DESCRIPTIONS if Path(folder) == top else set()
 
     return ignored
 

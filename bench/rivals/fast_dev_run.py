@@ -9,6 +9,7 @@ well and, where it did not, the error's text and the frames of it, the innermost
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import runpy
 import sys
@@ -36,15 +37,14 @@ def main() -> None:
 
 
 def _shorten_every_trainer() -> None:
-    from lightning.pytorch import Trainer
-
-    ordinary = Trainer.__init__
+    trainer = importlib.import_module("lightning.pytorch").Trainer
+    ordinary = trainer.__init__
 
     @functools.wraps(ordinary)
     def short(self: Any, *arguments: Any, **options: Any) -> None:
         ordinary(self, *arguments, **options | {"fast_dev_run": True})
 
-    Trainer.__init__ = short
+    trainer.__init__ = short
 
 
 if __name__ == "__main__":
