@@ -1,8 +1,8 @@
 """How long a check takes on a project of 20,000 lines, and with how much memory.
 
 Each run is a process of its own, from its start to its end, the page cache warm; beside it the start
-of Python alone, and pyflakes over the same files where it is installed. Runs are interleaved and the
-medians kept. Then projects that are hard to read (`check_strange.py`), and how long ``epochzero target
+of Python alone, ruff (which check asks) and, where it is installed, pyflakes over the same files.
+Runs are interleaved; the medians and the fastest are kept. Then projects that are hard to read (`check_strange.py`), and how long ``epochzero target
 capture`` takes on this machine. The bytecode of what is installed is there, as after ``pip install``.
 """
 
@@ -25,6 +25,7 @@ from check_jobs import TARGETS
 from check_project import write_project
 from check_strange import STRANGE, write_strange
 from common import SEED, save
+from ruff import find_ruff_bin
 
 LINES = 20_000
 SECONDS, MEGABYTES, CAPTURE_SECONDS = 1.0, 300, 10.0
@@ -84,6 +85,15 @@ def _commands(files: Sequence[str], rivals: Path | None) -> dict[str, list[str]]
     commands = {
         "python_start": [sys.executable, "-c", "pass"],
         "epochzero_check": [sys.executable, "-m", "epochzero", *check],
+        "ruff": [
+            find_ruff_bin(),
+            "check",
+            "--isolated",
+            "--no-cache",
+            "--quiet",
+            "--exit-zero",
+            ".",
+        ],
     }
     if rivals is not None and (rivals / "bin" / "pyflakes").exists():
         commands["pyflakes"] = [str(rivals / "bin" / "python"), "-m", "pyflakes", *files]

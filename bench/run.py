@@ -28,6 +28,8 @@ BENCHMARKS = {
     "check_lab": ("rivals",),
     "check_dry": ("rivals", "python"),
     "check_speed": ("rivals",),
+    "memory": ("rivals",),
+    "memory_gpu": (),
 }
 """Each with the folders it can use."""
 FOLDERS = {

@@ -38,6 +38,14 @@ def test_versions_are_compared_by_their_numbers(have: str, needed: str, answer: 
 def test_methods_are_those_of_the_class_that_a_call_gives() -> None:
     assert class_of("pandas.read_csv().append") == "pandas.DataFrame.append"
     assert class_of("pandas.read_csv().dropna().append") == "pandas.DataFrame.append"
+    assert class_of("pandas.read_csv()['loss'].append") == "pandas.Series.append"
+    assert (
+        class_of("pandas.read_csv().groupby()['loss'].mean().iteritems")
+        == "pandas.Series.iteritems"
+    )
+    assert class_of("pandas.read_csv().groupby().mean().append") == "pandas.DataFrame.append"
+    assert class_of("torch.zeros().detach().cpu().numpy().ptp") == "numpy.ndarray.ptp"
+    assert class_of("pandas.read_csv()[].append") == "pandas.DataFrame[].append"
     assert class_of("lightning.pytorch.Trainer") == "pytorch_lightning.Trainer"
     assert class_of("some.library.make().append") == ""
 

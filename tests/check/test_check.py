@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import socket
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from epochzero.check import check
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.rules import find
 from epochzero.check.target.model import Target
 
 
@@ -28,8 +36,31 @@ def test_the_collector_is_left_as_it_was(tmp_path: Path) -> None:
         try:
             check(["python", "train.py"], Target("a platform"), folder=tmp_path)
             assert gc.isenabled() is was_on
+            assert not gc.get_freeze_count()
         finally:
             gc.enable()
+
+
+def test_the_collector_is_off_while_rules_are_asked_and_what_was_frozen_stays_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+
+    def look(program: Program, target: Target) -> Iterator[Finding]:
+        seen.append(gc.isenabled())
+        yield from ()
+
+    rule = replace(find("syntax-error"), check=look)
+    monkeypatch.setattr(importlib.import_module("epochzero.check"), "choose", lambda *_: (rule,))
+    (tmp_path / "train.py").write_text("print(1)\n")
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        check(["python", "train.py"], Target("a platform"), folder=tmp_path)
+        assert seen == [False]
+        assert gc.get_freeze_count() > frozen // 2
+    finally:
+        gc.unfreeze()
 
 
 def test_a_module_of_many_classes_and_calls_takes_time_by_its_size(tmp_path: Path) -> None:
@@ -51,6 +82,21 @@ def test_a_module_of_many_classes_and_calls_takes_time_by_its_size(tmp_path: Pat
 
     seconds(10)
     assert seconds(1200) < 24 * seconds(150)
+
+
+def test_many_errors_of_a_module_take_time_by_their_number(tmp_path: Path) -> None:
+    def seconds(count: int) -> float:
+        text = "".join(f"print(missing{number})\n" for number in range(count))
+        (tmp_path / "train.py").write_text(text)
+        start = time.process_time()
+        found = check(
+            ["python", "train.py"], Target("a platform"), folder=tmp_path, select=["undefined-name"]
+        )
+        assert len(found.findings) == count
+        return time.process_time() - start
+
+    seconds(10)
+    assert seconds(4000) < 24 * seconds(500)
 
 
 def test_arguments_that_are_missing_together_are_told_once(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def _module(text: str, name: str = "train.py") -> Module:
 
 
 def _codes(text: str) -> set[str]:
-    return {one.code for one in ruff.messages([_module(text)], (3, 12))}
+    return {one.code for one in ruff.Asked([_module(text)], (3, 12)).messages()}
 
 
 @pytest.mark.parametrize("code", sorted(ruff.CODES))
@@ -66,7 +67,7 @@ def test_names_of_files_and_encodings_of_the_job_do_not_matter() -> None:
         _module("# -*- coding: latin-1 -*-\nname = 'é'; print(missing)\n", "--fix\n.ipynb"),
         _module("pass\r\nprint(__path__, other)\r\n", "__init__.py"),
     ]
-    found = ruff.messages(modules, (3, 12))
+    found = ruff.Asked(modules, (3, 12)).messages()
     assert [(one.module, one.line, one.values) for one in found] == [
         (modules[0], 2, ("missing",)),
         (modules[1], 2, ("other",)),
@@ -78,13 +79,15 @@ def test_names_of_files_and_encodings_of_the_job_do_not_matter() -> None:
 
 @pytest.mark.parametrize("python", [None, (2, 7), (3, 7, 9), (3, 13), (4, 0)])
 def test_every_version_of_python_can_be_asked_for(python: tuple[int, ...] | None) -> None:
-    assert [one.code for one in ruff.messages([_module("print(missing)\n")], python)] == ["F821"]
+    assert [one.code for one in ruff.Asked([_module("print(missing)\n")], python).messages()] == [
+        "F821"
+    ]
 
 
 def test_built_in_names_are_those_of_the_target() -> None:
     modules = [_module("raise ExceptionGroup('', [])\n")]
-    assert [one.code for one in ruff.messages(modules, (3, 10))] == ["F821"]
-    assert not ruff.messages(modules, (3, 11))
+    assert [one.code for one in ruff.Asked(modules, (3, 10)).messages()] == ["F821"]
+    assert not ruff.Asked(modules, (3, 11)).messages()
 
 
 def test_a_program_that_is_not_there_or_fails_is_unknown_with_the_reason(
@@ -104,6 +107,28 @@ def test_a_program_that_is_not_there_or_fails_is_unknown_with_the_reason(
         told = {one.what: one.reason for one in found.unknowns}
         assert reason in told["undefined-name"]
         assert told.keys() == {"undefined-name", "format-arguments", "syntax-error"}
+
+
+def test_it_is_ended_where_nobody_asks_for_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(ruff, "find_ruff_bin", lambda: str(slow))
+    monkeypatch.setattr(ruff.tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "train.py").write_text("print(1)\n")
+    monkeypatch.setattr(importlib.import_module("epochzero.check"), "RULES_S", 0.0)
+    found = check(
+        ["python", "train.py"], Target("a platform"), folder=tmp_path, select=["undefined-name"]
+    )
+    assert [one.what for one in found.unknowns] == ["undefined-name"]
+    assert not list(tmp_path.glob("epochzero-*"))
+
+
+def test_its_answer_may_be_asked_for_again() -> None:
+    asked = ruff.Asked([_module("print(missing)\n")], (3, 12))
+    assert asked.messages() == asked.messages() != []
 
 
 def test_words_that_are_not_known_are_not_guessed() -> None:

@@ -10,7 +10,7 @@ import gc
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,6 +66,7 @@ def check(
     ignore: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
     dry: Limits | None = None,
+    memory: bool = False,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
 
@@ -78,13 +79,14 @@ def check(
         ignore: ids of rules not to ask, besides those of the settings.
         environment: variables that are set where the command would be given.
         dry: run the job dry too, within these limits.
+        memory: run it as on the target's GPU, and tell how much of its memory it takes.
 
     Raises:
         InputError: the command runs no Python that can be read, or the folder, the settings, the
             target or a rule's name is wrong.
     """
     with _without_collector():
-        return _check(arguments, target, folder, select, ignore, environment, dry)
+        return _check(arguments, target, folder, select, ignore, environment, dry, memory)
 
 
 def _check(
@@ -95,6 +97,7 @@ def _check(
     ignore: Iterable[str],
     environment: Mapping[str, str] | None,
     dry: Limits | None,
+    memory: bool,
 ) -> Checked:
     base = Path(folder).absolute()
     if not base.is_dir():
@@ -115,12 +118,14 @@ def _check(
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
     unknown += _without_packages(read.jobs, platforms) if named is None else ()
-    runs = () if dry is None else _run_dry(read.jobs, platforms, dry, environment or {})
+    runs = () if dry is None else _run_dry(read.jobs, platforms, dry, environment or {}, memory)
     asked = [
         name for name in DRY_RUN if runs and name in (select or DRY_RUN) and name not in ignore
     ]
     found += _not_yet_told(found, (f for run in runs for f in run.findings if f.rule in asked))
     unknown += [one for run in runs for one in run.unknowns]
+    if memory and runs and not all(platform.gpus for platform in platforms):
+        unknown.append(Unknown("the memory of the job", "the target names no GPU", read.jobs[0].at))
     kept, suppressed = apply(
         found,
         _suppressions(programs, found, base),
@@ -219,13 +224,21 @@ def _run_dry(
     platforms: Sequence[Target],
     limits: Limits,
     environment: Mapping[str, str],
+    memory: bool,
 ) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
     # It knows diagnose, whose patterns take long to load.
     from epochzero.check.dryrun.run import dry_run
 
     return tuple(
-        dry_run(job, platform, limits, environment=environment, first=job is jobs[0])
+        dry_run(
+            job,
+            platform,
+            limits,
+            environment=environment,
+            mode="fake" if memory and platform.gpus else "real",
+            first=job is jobs[0],
+        )
         for job, platform in zip(jobs, platforms, strict=True)
         if not (job.fault or job.unsure) and job.complete
     )
@@ -265,14 +278,17 @@ def _asked(program: Program, target: Target, rules: Sequence[Rule]) -> Iterator[
     # What is wrong with a script does not depend on whether and how it runs this program.
     own = {problem.place for problem in program.job.problems}
     end = time.process_time() + RULES_S
-    for rule in rules:
-        seconds = min(RULE_S, end - time.process_time())
-        if seconds <= 0:
-            reason = f"not asked: the rules before it took {RULES_S:g} s"
-            yield Unknown(rule.id, reason, Place("<command>"))
-            continue
-        for answer in _answers(rule, program, target, seconds):
-            yield answer if sure or answer.place in own else _softened(answer)
+    with ExitStack() as running:
+        for beside in dict.fromkeys(rule.beside for rule in rules if rule.beside is not None):
+            running.enter_context(beside(program, target))
+        for rule in rules:
+            seconds = min(RULE_S, end - time.process_time())
+            if seconds <= 0:
+                reason = f"not asked: the rules before it took {RULES_S:g} s"
+                yield Unknown(rule.id, reason, Place("<command>"))
+                continue
+            for answer in _answers(rule, program, target, seconds):
+                yield answer if sure or answer.place in own else _softened(answer)
 
 
 def _answers(

@@ -41,6 +41,7 @@ __all__ = [
 
 Version = tuple[int, ...]
 _FOLDER = Path(__file__).parent
+_COLUMN = re.compile(r"^(pandas\.DataFrame|pandas\.core\.groupby\.DataFrameGroupBy)\['[^']*'\]")
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 
@@ -138,7 +139,12 @@ def changes() -> Mapping[str, tuple[Change, ...]]:
 def _results() -> Mapping[str, str]:
     """Which class of object a library's function gives, by its dotted name."""
     table = tomllib.loads((_FOLDER / "api_results.toml").read_text(encoding="utf-8"))
-    return {name: cls for cls, names in table.items() for name in names}
+    found: dict[str, str] = {}
+    for cls, entries in table.items():
+        for entry in entries:
+            owner, _, methods = entry.partition(": ")
+            found |= {f"{owner}.{name}": cls for name in methods.split()} or {owner: cls}
+    return found
 
 
 @cache
@@ -149,6 +155,13 @@ def _aliases() -> Mapping[str, str]:
         "tensorflow.keras": "keras",
         "torch.optim.lr_scheduler.lr_scheduler": "torch.optim.lr_scheduler",
     }
+
+
+def _column_of(found: re.Match[str]) -> str:
+    """A column of a table, or of its groups, by its name."""
+    return (
+        "pandas.Series" if found[1] == "pandas.DataFrame" else "pandas.core.groupby.SeriesGroupBy"
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -165,7 +178,7 @@ def class_of(name: str) -> str:
         made = _results().get(resolved, resolved if last[:1].isupper() else "")
         if not made:
             return ""
-        resolved = made + rest
+        resolved = _COLUMN.sub(_column_of, made + rest)
     for old, new in _aliases().items():
         if resolved.startswith(old + "."):
             resolved = new + resolved[len(old) :]

@@ -28,20 +28,30 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Definition: TypeAlias = Function | ast.ClassDef
 _Node = TypeVar("_Node", bound=ast.AST)
 # Contexts and operators are no places: all nodes share them.
-_PLAIN_FIELDS = {"attr", "conversion", "ctx", "id", "kind", "op", "ops", "type_comment"}
+_PLAIN_FIELDS = {
+    "arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "level", "module", "op",
+    "ops", "simple", "type_comment",
+}  # fmt: skip
 _INNER_FIELDS = {
     kind: tuple(field for field in kind._fields if field not in _PLAIN_FIELDS)
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
 """The fields of each type of node in which others lie."""
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_SCOPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
 
 
 @lru_cache(maxsize=4096)
 def code_of(module: Module) -> Code:
     """The syntax of a module, read once."""
     return Code(module)
+
+
+def _first(node: ast.AST) -> str:
+    """``a`` of ``a`` and ``a.b.c``; empty of other expressions."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def dotted(node: ast.AST) -> str:
@@ -88,12 +98,12 @@ class Code:
     @cached_property
     def names(self) -> frozenset[str]:
         """All names, read or set."""
-        return frozenset(node.id for node in self.of(ast.Name))
+        return frozenset({node.id for node in self.of(ast.Name)})
 
     @cached_property
     def attributes(self) -> frozenset[str]:
         """All names after a dot, read or set."""
-        return frozenset(node.attr for node in self.of(ast.Attribute))
+        return frozenset({node.attr for node in self.of(ast.Attribute)})
 
     @cached_property
     def stored(self) -> dict[str, int]:
@@ -203,18 +213,19 @@ class Code:
 
     def scope(self, node: ast.AST) -> ast.AST:
         """The function, lambda, class or module in which a node lies, or which it is."""
-        while not isinstance(node, _SCOPES) and node in self.parent:
-            node = self.parent[node]
+        while type(node) not in _SCOPES and (outer := self.parent.get(node)) is not None:
+            node = outer
         return node
 
     def scopes(self, node: ast.AST) -> tuple[ast.AST, ...]:
         """The functions, lambdas and classes around a node, the innermost first."""
-        while node in self.parent:
-            node = self.parent[node]
-            if isinstance(node, _SCOPES):
-                if node not in self._scopes:
-                    self._scopes[node] = (node, *self.scopes(node))
-                return self._scopes[node]
+        outer = self.parent.get(node)
+        while outer is not None:
+            if type(outer) in _SCOPES:
+                if outer not in self._scopes:
+                    self._scopes[outer] = (outer, *self.scopes(outer))
+                return self._scopes[outer]
+            outer = self.parent.get(outer)
         return ()
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -289,19 +300,25 @@ class Code:
 
     def imported_name(self, node: ast.AST) -> str:
         """The dotted name, aliases resolved, of an expression that names something imported."""
-        name = dotted(node)
-        first, _, rest = name.partition(".")
+        first = _first(node)
         binding = self.imports.get(first)
-        if binding is None or not name or self.is_local(node, first):
+        if binding is None or self.is_local(node, first):
             return ""
+        rest = dotted(node).partition(".")[2]
         return ".".join(part for part in (binding.module, binding.name, rest) if part)
 
     def is_local(self, node: ast.AST, name: str) -> bool:
         """Whether a function around a node binds a name itself (other than by an import)."""
-        return any(
+        return name in self._bound_within and any(
             name in self.locals.get(one, ()) and name not in self._imported_within.get(one, ())
             for one in self.scopes(node)
         )
+
+    @cached_property
+    def _bound_within(self) -> frozenset[str]:
+        """The names that any function, lambda or class binds."""
+        inner = (names for scope, names in self.locals.items() if scope is not self.module.tree)
+        return frozenset[str]().union(*inner)
 
     @cached_property
     def _imported_within(self) -> dict[ast.AST, frozenset[str]]:
@@ -335,9 +352,9 @@ def resolve(program: Program, module: Module, node: ast.AST) -> tuple[Module, De
     None where it is not one, is bound over, or is decorated away from its module's own level.
     """
     code = code_of(module)
-    name = dotted(node)
-    first, _, rest = name.partition(".")
-    own = None if rest else code.functions.get(first) or code.classes.get(first)
+    first, own = _first(node), None
+    if isinstance(node, ast.Name):
+        own = code.functions.get(first) or code.classes.get(first)
     if (own is None and first not in code.imports) or code.is_local(node, first):
         return None
     if own is not None:

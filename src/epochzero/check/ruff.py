@@ -12,7 +12,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from ruff import find_ruff_bin
 from epochzero.check.program.model import Module
 from epochzero.check.rules.base import CannotTell
 
-__all__ = ["CODES", "Message", "messages"]
+__all__ = ["CODES", "Asked", "Message"]
 
 CODES = {
     "F404": r"from __future__",
@@ -72,25 +74,67 @@ class Message:
     column: int
 
 
-def messages(modules: Sequence[Module], python: tuple[int, ...] | None) -> list[Message]:
-    """What ruff says of modules, read as source for a version of Python (None: this one).
+class Asked:
+    """ruff, which reads modules while other work is done.
 
-    Raises:
-        CannotTell: ruff is not there or does not run, or its answer cannot be read.
+    Args:
+        modules: of which it is asked.
+        python: the version for which they are written; None for this one.
     """
-    try:
-        with tempfile.TemporaryDirectory(prefix="epochzero-") as name:
-            folder = Path(name)
+
+    def __init__(self, modules: Sequence[Module], python: tuple[int, ...] | None) -> None:
+        self._modules = modules
+        self._opened = ExitStack()
+        self._process: subprocess.Popen[bytes] | OSError
+        try:
+            name = self._opened.enter_context(tempfile.TemporaryDirectory(prefix="epochzero-"))
             for number, module in enumerate(modules):
-                (folder / f"{number}.py").write_bytes(module.text.encode("utf-8", "replace"))
-            said = json.loads(_run(folder, python or sys.version_info[:2]))
-            return [_message(one, modules) for one in said if one["code"] in CODES]
-    except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError) as error:
-        reason = str(error).partition("\n")[0]
-        raise CannotTell(f"the analyser ruff cannot be asked: {reason}") from error
+                text = module.text.encode("utf-8", "replace")
+                Path(name, f"{number}.py").write_bytes(text)
+            self._process = _started(name, python or sys.version_info[:2])
+        except OSError as error:
+            self._process = error
+
+    def __enter__(self) -> Asked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends it, also where nobody has asked for its answer."""
+        if isinstance(self._process, subprocess.Popen):
+            self._process.kill()
+            self._process.communicate()
+        self._opened.close()
+
+    def messages(self) -> list[Message]:
+        """What it says.
+
+        Raises:
+            CannotTell: it is not there or does not run, or its answer cannot be read.
+        """
+        if isinstance(self._outcome, Exception):
+            reason = str(self._outcome).partition("\n")[0]
+            raise CannotTell(f"the analyser ruff cannot be asked: {reason}") from self._outcome
+        return self._outcome
+
+    @cached_property
+    def _outcome(self) -> list[Message] | Exception:
+        try:
+            with self:
+                said = json.loads(self._answer())
+            return [_message(one, self._modules) for one in said if one["code"] in CODES]
+        except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError) as error:
+            return error
+
+    def _answer(self) -> bytes:
+        if isinstance(self._process, OSError):
+            raise self._process
+        said, wrong = self._process.communicate(timeout=LONGEST_S)
+        if status := self._process.returncode:
+            raise ValueError(wrong.decode("utf-8", "replace").strip() or f"status {status}")
+        return said
 
 
-def _run(folder: Path, python: tuple[int, ...]) -> bytes:
+def _started(folder: str, python: tuple[int, ...]) -> subprocess.Popen[bytes]:
     version = min(max(python[:2], _FIRST_PYTHON), _LAST_PYTHON)
     command = [
         find_ruff_bin(),
@@ -108,18 +152,14 @@ def _run(folder: Path, python: tuple[int, ...]) -> bytes:
         ".",
     ]
     # Variables such as RUFF_OUTPUT_FILE would be read as options.
-    done = subprocess.run(
+    return subprocess.Popen(
         command,
         cwd=folder,
         env={},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=LONGEST_S,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip() or f"status {done.returncode}"
-        raise ValueError(said)
-    return done.stdout
 
 
 def _message(said: dict[str, Any], modules: Sequence[Module]) -> Message:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from epochzero.check import Limits, check
+from epochzero.check import Checked, Limits, check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
 
@@ -76,6 +76,16 @@ def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     show_default=True,
     help="What a dry run may take.",
 )
+@click.option(
+    "--memory", is_flag=True, help="Run it dry as on the target's GPU, and tell its memory."
+)
+@click.option(
+    "--memory-picture",
+    "drawn",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    help="Draw the memory over the job's steps (SVG); implies --memory.",
+)
 @click.option("--verbose", is_flag=True, help="Name all that could not be checked.")
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules instead.")
 @click.pass_context
@@ -89,6 +99,8 @@ def command(
     folder: Path,
     dry: bool,
     dry_seconds: float,
+    memory: bool,
+    drawn: Path | None,
     verbose: bool,
     list_rules: bool,
 ) -> None:
@@ -123,9 +135,23 @@ def command(
         select=select,
         ignore=ignore,
         environment=dict(os.environ),
-        dry=Limits(seconds=dry_seconds) if dry else None,
+        dry=Limits(seconds=dry_seconds) if dry or memory or drawn else None,
+        memory=memory or drawn is not None,
     )
     seconds = time.perf_counter() - began
     render_findings.write(found, form, folder=folder, verbose=verbose, seconds=seconds)
+    if drawn is not None:
+        _draw(found, drawn)
     if any(finding.severity == "error" for finding in found.findings):
         context.exit(1)
+
+
+def _draw(found: Checked, path: Path) -> None:
+    """The memory of the first job that takes any."""
+    from epochzero.check.dryrun.memory.picture import picture
+
+    run = next((run for run in found.dry if run.memory), None)
+    if run is None or run.memory is None:
+        click.echo(f"{path}: not drawn, the job's memory is not known", err=True)
+        return
+    path.write_text(picture(run.memory, run.job), encoding="utf-8")

@@ -13,6 +13,9 @@ from urllib.parse import quote
 import click
 
 from epochzero import __version__, taxonomy
+from epochzero.check.dryrun.memory.estimate import Memory
+from epochzero.check.dryrun.memory.surroundings import Range
+from epochzero.check.dryrun.memory.units import size_text
 from epochzero.check.dryrun.model import DryRun
 from epochzero.check.findings import SCHEMA, Checked, Finding, Place, Unknown
 from epochzero.check.rules import Rule, builtin
@@ -22,6 +25,7 @@ from epochzero.cli import layout
 __all__ = ["write", "write_rules"]
 
 SHOWN_UNKNOWNS = 5
+SHOWN_HOLDERS = 3
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLOUR = {"error": "red", "warning": "yellow"}
 
@@ -180,6 +184,8 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
             yield layout.wrapped(
                 "Not", _line(f"{part.name}: {_reached([part.place], folder)}{under}")
             )
+    if run.memory is not None:
+        yield from _memory(run.memory, folder, verbose)
     for one in run.assumptions if verbose else ():
         count = f", {one.count} times" if one.count > 1 else ""
         yield layout.wrapped(
@@ -190,6 +196,35 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
             "Assumed", f"{_counted(len(run.assumptions), 'thing')} (--verbose shows them)"
         )
     yield ""
+
+
+def _memory(memory: Memory, folder: Path, verbose: bool) -> Iterator[str]:
+    """What a job takes of its GPU's memory, and what holds it."""
+    sizes = (
+        f"{name} {_range_text(size)}"
+        for name, size in (("allocated", memory.allocated), ("reserved", memory.reserved))
+    )
+    fit = memory.fit
+    room = f"{fit.answer} on {fit.gpu.model} with {size_text(fit.gpu.memory_bytes)}"
+    yield layout.wrapped("Memory", _line(f"{', '.join(sizes)}; {room}"))
+    kinds = ", ".join(f"{kind} {size_text(size)}" for kind, size in memory.by_kind.items() if size)
+    yield layout.wrapped("At peak", _line(f"{memory.moment}: {kinds}"))
+    for holder in memory.holders[: None if verbose else SHOWN_HOLDERS]:
+        place = _reached([Place(holder.site.path, holder.site.line)], folder)
+        layer = f" {holder.site.layer}" if holder.site.layer else ""
+        yield layout.wrapped(
+            "Held by", _line(f"{place}{layer}: {holder.kind} {size_text(holder.size)}")
+        )
+    for part in fit.surroundings if verbose else ():
+        yield layout.wrapped(
+            "Beside", _line(f"{part.name} {_range_text(part.size)}: {part.source}")
+        )
+    for text in memory.assumptions if verbose else ():
+        yield layout.wrapped("Assumed", _line(text))
+
+
+def _range_text(size: Range) -> str:
+    return f"{size_text(size.likely)} ({size_text(size.low)} to {size_text(size.high)})"
 
 
 _ENDED = {

@@ -69,6 +69,43 @@ def test_a_failure_is_told_unless_it_is_caught(read: Read, text: str, kind: str)
     assert not read(f"try:\n    {body}\nexcept Exception:\n    pass\n").failures
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "epoch % 5 == 0",
+        "(epoch + 1) % 5 == 0",
+        "epoch == 99",
+        "epoch > 0 and epoch % 10 == 0",
+        "not epoch % 10",
+        "epoch < 3 or epoch > 80",
+    ],
+)
+@pytest.mark.parametrize("numbers", ["range(100)", "tqdm(range(100))", "range(0, 5000, 1)"])
+def test_a_condition_that_some_round_meets_is_met(read: Read, condition: str, numbers: str) -> None:
+    text = f"for epoch in {numbers}:\n    if {condition}:\n        (lambda: 1)(epoch)\n"
+    program = read(f"from tqdm import tqdm\n\n{text}")
+    assert [one.at.certain for one in program.failures] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for epoch in range(100):\n    if epoch == 100:\n        (lambda: 1)(epoch)\n",
+        "for epoch in range(100):\n    if epoch % 7 == 8:\n        (lambda: 1)(epoch)\n",
+        "for epoch in range(100):\n    if epoch > 3:\n        print(last)\n    last = epoch\n",
+        "seen = {}\nfor epoch in range(100):\n    if epoch:\n        seen['a']\n    seen['a'] = 1\n",
+        "import sys\n\nfor epoch in range(100):\n    if epoch == 9:\n        (lambda: 1)(epoch)\n"
+        "    if sys.stdin.read():\n        break\n",
+    ],
+)
+def test_a_round_that_does_not_come_or_may_find_more_fails_not_surely(
+    read: Read, text: str
+) -> None:
+    program = read(text)
+    assert not any(one.at.certain for one in program.failures)
+    assert not any(one.found is False and one.at.certain for one in program.lookups)
+
+
 def test_after_a_failure_that_is_caught_nothing_else_is_told(read: Read) -> None:
     program = read("try:\n    int('x')\n    None.x\nexcept ValueError:\n    pass\n")
     assert not program.failures
@@ -96,3 +133,19 @@ def test_a_property_is_set_by_its_setter(read: Read) -> None:
         """
     )
     assert not program.failures
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ("globals()['test']('m')", "arguments"),
+        ("globals()['te' + 'st']()", ""),
+        ("globals()['added']()", ""),
+        ("getattr(Kind, 'B')", "attribute"),
+        ("getattr(Kind, 'A')", ""),
+        ("getattr(Kind, 'B', None)", ""),
+    ],
+)
+def test_what_is_asked_for_by_its_name_is_known(read: Read, call: str, kind: str) -> None:
+    head = "import enum\n\nclass Kind(enum.Enum):\n    A = 1\n\ndef test():\n    return 1\n\n"
+    assert [one.kind for one in read(f"{head}{call}\n").failures] == ([kind] if kind else [])

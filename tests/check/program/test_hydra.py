@@ -81,14 +81,14 @@ def test_overrides(folder: Path) -> None:
         (["+lr=1"], [("conflict", "lr", "")]),
         (["~nothing"], [("unknown", "nothing", "")]),
         (["++lrr=1"], []),
-        (["--config-name=other", "x=1"], []),
+        (["--config-name=other", "x=1"], [("absent", "", "")]),
     ],
 )
 def test_problems(folder: Path, argv: list[str], found: list[tuple[str, str, str]]) -> None:
     assert said(parse(SPEC, argv, folder)) == found
 
 
-def test_what_a_config_store_may_hold_is_not_missing(folder: Path) -> None:
+def test_what_a_config_store_may_hold_is_only_absent(folder: Path) -> None:
     (folder / "conf/config.yaml").write_text("defaults:\n  - base_config\n  - _self_\nlr: 1\n")
     parsed = parse(SPEC, ["epochs=3"], folder)
-    assert (parsed.problems, bool(parsed.unknowns)) == ((), True)
+    assert ([p.kind for p in parsed.problems], bool(parsed.unknowns)) == (["absent"], True)

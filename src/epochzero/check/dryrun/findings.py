@@ -184,6 +184,8 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
         return "" if ended.signal in _CRASHES else ended.why
     if raised is None:
         return ""
+    if raised.type.endswith(".Unfit"):
+        return f"the GPU cannot be pretended here: {raised.message}"
     shown = f"{raised.type}: {raised.message}"
     if raised.type == "EOFError" and "EOF when reading a line" in raised.message:
         return "it asks its standard input, which is empty in a dry run"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from epochzero.check.dryrun.memory.estimate import Memory
 from epochzero.check.findings import Finding, Place, Unknown
 
 __all__ = ["PARTS", "Assumption", "DryRun", "Part"]
@@ -72,6 +73,7 @@ class DryRun:
         unknowns: what could not be tried.
         assumptions: loops that were shortened among them.
         seconds: that it took.
+        memory: of the platform's GPU that it would take; None in mode ``real``.
     """
 
     job: str
@@ -82,3 +84,4 @@ class DryRun:
     unknowns: tuple[Unknown, ...]
     assumptions: tuple[Assumption, ...]
     seconds: float
+    memory: Memory | None = None

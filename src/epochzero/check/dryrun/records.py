@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 __all__ = [
+    "Allocated",
     "Assumed",
     "Ended",
     "Frame",
@@ -112,6 +113,13 @@ class Raised:
 
 
 @dataclass(frozen=True, slots=True)
+class Allocated:
+    """Lines of the trace of allocations, which come in order; `memory.trace` reads them."""
+
+    lines: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The script ended without an error."""
 
@@ -119,7 +127,7 @@ class Ended:
     why: str = ""
 
 
-Record = Started | Site | Reached | Shortened | Assumed | NaN | Raised | Ended
+Record = Started | Site | Reached | Shortened | Assumed | NaN | Raised | Allocated | Ended
 _KINDS: Mapping[str, type[Record]] = {
     "started": Started,
     "site": Site,
@@ -128,6 +136,7 @@ _KINDS: Mapping[str, type[Record]] = {
     "assumed": Assumed,
     "nan": NaN,
     "raised": Raised,
+    "allocated": Allocated,
     "ended": Ended,
 }
 
@@ -152,6 +161,8 @@ def _fitting(kind: type[Record] | type[Frame], said: Mapping[str, Any]) -> dict[
         if field.name == "frames" and isinstance(value, list):
             frames = [frame for frame in value if isinstance(frame, dict)]
             found["frames"] = tuple(Frame(**_fitting(Frame, frame)) for frame in frames)
+        elif field.name == "lines":
+            found["lines"] = tuple(value) if isinstance(value, list) else ()
         elif field.name == "layer":
             found["layer"] = value if isinstance(value, dict) else None
         elif type(value) is type(field.default):

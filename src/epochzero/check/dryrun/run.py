@@ -16,9 +16,14 @@ from typing import Literal
 
 from epochzero.check.dryrun.contain.model import Ended, Limits
 from epochzero.check.dryrun.findings import Failure, failure, nan_loss, place_of
+from epochzero.check.dryrun.memory.advice import advise
+from epochzero.check.dryrun.memory.estimate import Memory, estimate
+from epochzero.check.dryrun.memory.findings import finding
+from epochzero.check.dryrun.memory.trace import Trace, trace_of
 from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Part
 from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, run_contained
 from epochzero.check.dryrun.records import (
+    Allocated,
     Assumed,
     NaN,
     Raised,
@@ -32,6 +37,7 @@ from epochzero.check.dryrun.records import Ended as Finished
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import Target
+from epochzero.errors import InputError
 
 __all__ = ["dry_run"]
 
@@ -121,6 +127,10 @@ def dry_run(
         if again.ending != "time":
             run, certain = replace(again, records=_both(run, again)), True
     answers = list(_answers(run, job, target, mode, certain, first))
+    memory = None
+    if mode == "fake":
+        memory, *told = _memory(run, job, target, environment)
+        answers += told
     return DryRun(
         job=job.command,
         mode=mode,
@@ -130,12 +140,16 @@ def dry_run(
         unknowns=tuple(one for one in answers if isinstance(one, Unknown)),
         assumptions=tuple(_assumptions(run.records, job)),
         seconds=seconds,
+        memory=memory,
     )
+
+
+_OF_ONE_RUN = (Allocated, Finished, Raised, Shortened)
 
 
 def _both(first: _Run, again: _Run) -> tuple[Record, ...]:
     """What was learned in two runs; how it ended is told by the second alone."""
-    kept = [one for one in first.records if not isinstance(one, Raised | Finished | Shortened)]
+    kept = [one for one in first.records if not isinstance(one, _OF_ONE_RUN)]
     return (*kept, *again.records)
 
 
@@ -207,6 +221,38 @@ def _answers(
         yield Unknown("the rest of the job", "the time of the dry run was over", job.at)
     told = {(one.path, one.line): one for one in run.records if isinstance(one, NaN)}
     yield from (nan_loss(one, job) for one in told.values())
+
+
+def _memory(
+    run: _Run, job: Job, target: Target, environment: Mapping[str, str]
+) -> tuple[Memory | None, *tuple[Finding | Unknown, ...]]:
+    """What the job takes of its GPU's memory, and what to tell of it."""
+    trace = _trace(run.records, job)
+    if isinstance(trace, str) or not target.gpus:
+        reason = trace if isinstance(trace, str) else "the target has no GPU"
+        return None, Unknown("the memory of the job", reason, job.at)
+    gpu = target.gpus[0]
+    set_for_job = {name: value for name, value in job.environment.items() if value is not None}
+    variables = {**environment, **(target.environment or {}), **set_for_job}
+    memory = estimate(trace, gpu, variables)
+    failing = memory.fit.failing
+    path = str(job.base / failing.path) if failing and failing.line else ""
+    place = place_of(path, failing.line if failing else 0, job)
+    found = finding(memory, place, advise(trace, gpu, variables))
+    return (memory, found) if found else (memory,)
+
+
+def _trace(records: Sequence[Record], job: Job) -> Trace | str:
+    """What the job allocates on its GPU; why it is not known."""
+    told = [one for one in records if isinstance(one, Allocated)]
+    try:
+        trace = trace_of(line for one in told for line in one.lines)
+    except InputError as error:
+        return str(error)
+    if not trace.events:
+        return "it puts nothing on a GPU"
+    sites = (replace(one, path=place_of(one.path, 0, job).path) for one in trace.sites)
+    return replace(trace, sites=tuple(sites))
 
 
 def _parts(records: Sequence[Record], job: Job) -> Iterable[Part]:

@@ -16,6 +16,14 @@ from epochzero.check.program.values import Constant, Instance, Items, Value
 
 __all__ = ["Access", "Parsers", "accesses_of", "argument", "is_true", "parsers_of"]
 
+_OF_FILES = frozenset(
+    [
+        *("csv", "excel", "gzip", "image", "json", "jsonl", "npy", "pickle"),
+        *("safetensors", "tar", "text", "torch", "tsv", "yaml", "zip"),
+    ]
+)
+"""Formats of which no reader or writer takes a folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -44,6 +52,20 @@ class Access:
         name = self.call.name.removeprefix("builtins.")
         owner, dot, method = name.rpartition("().")
         return f"{owner.rpartition('.')[2]}.{method}" if dot else name
+
+    @property
+    def wants(self) -> str:
+        """What must be at the path when anything is: ``file`` or ``folder``; empty for either."""
+        # Checkpoints of other libraries may be both; some writers add an ending, or make a folder.
+        own = self.call.name.startswith(("torch.", "safetensors."))
+        if self.use.folder or self.use.among or self.use.quiet or (self.use.checkpoint and not own):
+            return ""
+        if self.does in ("lists", "makes"):
+            return "folder"
+        writes = self.does != "reads"
+        if writes and (self.use.format == "npy" or self.call.name.startswith("?")):
+            return ""
+        return "file" if self.use.format in _OF_FILES else ""
 
 
 def argument(call: Called, at: int | None, name: str) -> Value | None:
@@ -88,6 +110,8 @@ def parsers_of(program: Program) -> Parsers:
 
 def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
     """What a call does with paths, as far as the catalogue knows it."""
+    for handler in _handlers(call):
+        yield from accesses_of(handler, parsers)
     for use in uses(call.name) or ():
         if use.does == "parses":
             continue
@@ -95,6 +119,24 @@ def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
         if does:
             for text in _texts(call, use):
                 yield Access(call, use, text, does, *_format(call, use, parsers))
+
+
+def _handlers(call: Called) -> Iterator[Called]:
+    """The handlers that ``logging`` makes of a configuration."""
+    if call.name == "logging.config.dictConfig":
+        for handler in _entries(_entries(argument(call, 0, "config")).get("handlers")).values():
+            given = _entries(handler)
+            made = given.get("class")
+            if isinstance(made, Constant) and isinstance(made.value, str):
+                yield replace(call, name=made.value, arguments=(), keywords=given)
+
+
+def _entries(value: Value | None) -> dict[str, Value]:
+    """What is known of a dictionary's entries, by those of its keys that are texts."""
+    if not isinstance(value, Items):
+        return {}
+    pairs = zip(value.keys, value.values, strict=False)
+    return {str(key.value): one for key, one in pairs if isinstance(key, Constant)}
 
 
 def _texts(call: Called, use: PathUse) -> Iterator[PathText]:

@@ -16,6 +16,7 @@ import struct
 import tarfile
 import time
 import tomllib
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -52,7 +53,8 @@ class Fault:
     """What is wrong with a file.
 
     Attributes:
-        kind: ``empty``, ``not-parsable``, ``encoding`` or ``truncated``.
+        kind: ``empty``, ``no-item`` (of a list of files), ``incomplete``, ``not-parsable``,
+            ``encoding`` or ``truncated``.
         what: for people; the file's name is put before it.
         error: that reading it would end with.
         sure: whether reading it surely fails.
@@ -123,12 +125,11 @@ def _inspect(file: BinaryIO, size: int, reading: Reading) -> Fault | None:
     kind = reading.format
     look = _LOOKS.get(kind)
     head = file.read(SAMPLE_BYTES)
-    if head.startswith(_LFS) and kind not in ("", "text"):
-        return Fault(
-            "not-parsable",
-            "is a pointer of Git LFS, not the file itself",
-            _ERRORS.get(kind, "an error of the reader"),
-        )
+    if head.startswith(_LFS):
+        what = "is a pointer of Git LFS, not the file itself"
+        if kind in ("", "text"):
+            return Fault("not-parsable", what, "three lines of text are read as data", sure=False)
+        return Fault("not-parsable", what, _ERRORS.get(kind, "an error of the reader"))
     if look is None:
         return None
     if size == 0:
@@ -397,9 +398,12 @@ def _pickle(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault |
     file.seek(0)
     end = time.monotonic() + MOST_S
     try:
-        for _ in pickletools.genops(io.BytesIO(file.read())):
-            if time.monotonic() > end:
-                return None
+        with warnings.catch_warnings():
+            # Of texts with wrong escapes, which it decodes.
+            warnings.simplefilter("ignore")
+            for _ in pickletools.genops(io.BytesIO(file.read())):
+                if time.monotonic() > end:
+                    return None
     except ValueError as error:
         if head[:1] == b"\x80":
             return _cut("ends in the middle", "EOFError / _pickle.UnpicklingError: truncated")

@@ -6,7 +6,7 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
@@ -15,6 +15,8 @@ from weakref import WeakKeyDictionary
 from epochzero.check.findings import Finding
 from epochzero.check.paths.accesses import Access, argument
 from epochzero.check.paths.contents import Fault, Reading, format_of, inspect
+from epochzero.check.paths.nothing import failing_use
+from epochzero.check.paths.pretrained import inspect_pretrained
 from epochzero.check.paths.world import Opened, World, world_of
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Program
@@ -26,6 +28,7 @@ __all__ = ["Faulty", "encoding_of", "fault_asker", "faults_of", "is_plain"]
 MOST_FILES = 200
 _MOST_CLASSES = 20
 _MOST_NAMES = 2000
+_LISTS = ("os.listdir", "pathlib.Path().iterdir")
 _IMAGES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 _CHANGES = [
     "sep",
@@ -84,20 +87,22 @@ def is_plain(access: Access) -> bool:
     return call.complete and len(call.arguments) < 2 and not set(_CHANGES) & call.keywords.keys()
 
 
-def _faults(world: World) -> Iterator[Faulty]:
-    seen: set[tuple[str, str]] = set()
+def _faults(program: Program, world: World) -> Iterator[Faulty]:
+    seen: set[tuple[str, str, str]] = set()
     left = MOST_FILES
     for opened in world.opened:
         at = (opened.access.parsed or opened.access.call).at
-        if (opened.local, opened.access.format) in seen or opened.access.call.at.handled:
+        read = opened.local, opened.access.format, opened.access.function
+        if read in seen or opened.access.call.at.handled:
             continue
-        seen.add((opened.local, opened.access.format))
+        seen.add(read)
         for local, fault in _look(opened, left):
             left -= 1
             if fault and not at.handled:
                 shown = world.platform.shown(local)
                 sure = opened.sure and fault.sure and at.certain
-                yield Faulty(opened.access, shown, fault, at, sure)
+                told = Faulty(opened.access, shown, fault, at, sure)
+                yield from _of_list(program, told, opened) if fault.kind == "no-item" else (told,)
         if left <= 0:
             return
 
@@ -112,8 +117,22 @@ def _look(opened: Opened, most: int) -> Iterator[tuple[str, Fault | None]]:
     elif os.path.isdir(local):
         if access.format == "classes":
             yield from islice(_classes(local), most)
+        elif access.format == "pretrained":
+            yield from islice(inspect_pretrained(access.call, local), most)
+        elif access.call.name in _LISTS and not _names(local):
+            yield local, Fault("no-item", "has nothing in it", "an empty list is given", sure=False)
     else:
         yield local, inspect(local, _reading(access, local))
+
+
+def _of_list(program: Program, faulty: Faulty, opened: Opened) -> Iterator[Faulty]:
+    """An empty list of files: an error where an item of it is needed."""
+    if use := failing_use(program, opened.access.call):
+        at, error = use
+        fault = Fault("empty", faulty.fault.what, error)
+        yield replace(faulty, fault=fault, at=at, sure=opened.sure)
+    elif opened.access.does == "globs":
+        yield replace(faulty, fault=replace(faulty.fault, kind="empty"))
 
 
 def _reading(access: Access, local: str) -> Reading:
@@ -138,7 +157,7 @@ def _no_match(opened: Opened) -> Fault | None:
     except (OSError, ValueError, NotImplementedError, IndexError):
         return None
     error = "an empty list is given, and the job goes on without data"
-    return None if found else Fault("empty", "matches no file", error, sure=False)
+    return None if found else Fault("no-item", "matches no file", error, sure=False)
 
 
 def _classes(folder: str) -> Iterator[tuple[str, Fault | None]]:
@@ -176,7 +195,7 @@ def faults_of(program: Program, target: Target) -> tuple[Faulty, ...]:
     """What is wrong with the files that a program reads; looked at once for all rules."""
     world = world_of(program, target)
     if world not in _FOUND:
-        _FOUND[world] = tuple(_faults(world))
+        _FOUND[world] = tuple(_faults(program, world))
     return _FOUND[world]
 
 

@@ -262,12 +262,15 @@ class World:
         foreign = laptop(place, text, self.platform) or self.platform.outside(place)
         if there is not False and not (foreign and there is None):
             if path is not None and there:
-                self._opened(access, path)
+                if not self._wrong_kind(access, path):
+                    self._opened(access, path)
             elif there is None:
                 self._not_known(access)
                 self._opened_some(access, place)
             return
-        if not at.certain and (self._guarded(place) or self._written_later(place, sure=False)):
+        if (at.later or not at.certain) and (
+            self._guarded(place) or self._written_later(place, sure=False)
+        ):
             return
         certain = at.certain and not (self._loose or self._any_file or access.use.quiet)
         severity: Severity = "error" if certain and not self._only_there(place) else "warning"
@@ -302,9 +305,14 @@ class World:
         elif beside := self._beside_script(access.text):
             self._add("path-relative", access, path, severity, beside)
         else:
-            near = self.platform.near(path)
+            near = self._with_slashes(path) or self.platform.near(path)
             detail = self.platform.shown(near) if near else ""
             self._add("path-not-found", access, path, severity, detail)
+
+    def _with_slashes(self, path: str) -> str | None:
+        r"""The path that is there when ``\`` is read as Windows does; None when there is none."""
+        other = posixpath.normpath(path.replace("\\", "/"))
+        return other if "\\" in path and self.platform.there(other) else None
 
     def _enter(self, access: Access) -> None:
         """The program changes its current folder."""
@@ -335,8 +343,40 @@ class World:
         local = self.platform.local(folder)
         if self.there(folder) is False and not self._guarded(folder):
             self._absent(access, folder, "warning")
-        elif local is not None and not any(beneath(one, folder) for one in self._made):
-            self.opened.append(Opened(access, self.platform.absolute(known), local))
+        elif local is not None and not self._written_into(folder):
+            sure = not (self._patterns or self._may_fill(folder))
+            self.opened.append(Opened(access, self.platform.absolute(known), local, sure))
+
+    def _written_into(self, folder: str) -> bool:
+        """Whether the program has written something into the folder."""
+        inside = re.escape(folder.rstrip("/") + "/")
+        return any(beneath(one, folder) for one in self._made) or any(
+            pattern.pattern.startswith(inside) for pattern in self._patterns
+        )
+
+    def _may_fill(self, folder: str) -> bool:
+        """Whether more may lie in a folder than is seen here."""
+        return (
+            self._loose
+            or self._any_file
+            or self._only_there(folder)
+            or any(beneath(folder, one) for one in self._filled)
+        )
+
+    def _wrong_kind(self, access: Access, path: str) -> bool:
+        """Whether a folder is there in the place of a file, or a file in that of a folder."""
+        local = self.platform.local(path)
+        if local is None or path in self._made or path in self._removed or path in self._asked:
+            return False
+        is_folder, is_file = os.path.isdir(local), os.path.isfile(local)
+        if not (is_folder if access.wants == "file" else is_file and access.wants == "folder"):
+            return False
+        at = access.call.at
+        refused = IsADirectoryError if is_folder else NotADirectoryError
+        if not caught(at, FileExistsError if access.does == "makes" else refused):
+            certain = at.certain and not self._loose
+            self._add("path-wrong-kind", access, path, "error" if certain else "warning")
+        return True
 
     def _not_known(self, access: Access) -> None:
         """A read that cannot be told is worth a word where it comes late or is a checkpoint."""
@@ -355,8 +395,11 @@ class World:
 
     def _opened(self, access: Access, path: str) -> None:
         local = self.platform.local(path)
-        if local is not None and path not in self._made and access.does in ("reads", "lists"):
-            self.opened.append(Opened(access, path, local))
+        if local is None or path in self._made or access.does not in ("reads", "lists"):
+            return
+        # What is put into a folder before it is read is not there yet.
+        if not any(beneath(one, path) for one in (*self._made, *self._filled)):
+            self.opened.append(Opened(access, path, local, sure=not self._loose))
 
     def _opened_some(self, access: Access, folder: str) -> None:
         """Of a path that is known in part, the files that it may be: one of them is read."""
@@ -421,6 +464,8 @@ class World:
         elif refusal := self.platform.refusal(whole):
             if not (self._exists_folder(access, path) and access.does == "makes"):
                 self._add("path-not-writable", access, whole, severity, refusal)
+        elif path is not None and self._wrong_kind(access, path):
+            return
         elif self._needs_parent(access) and self.there(parent) is False:
             severity = "warning" if access.use.parent == "quiet" else severity
             if not self._guarded(parent) or at.certain:

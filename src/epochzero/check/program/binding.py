@@ -6,6 +6,9 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from epochzero.check.code import code_of
+from epochzero.check.program.model import Module
+
 __all__ = ["own_names"]
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -14,15 +17,20 @@ _DYNAMIC = frozenset({"exec", "globals", "locals", "vars", "setattr"})
 
 
 @lru_cache(maxsize=8192)
-def own_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> frozenset[str] | None:
+def own_names(
+    module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
+) -> frozenset[str] | None:
     """The names that statements of a function or module bind; parameters are not among them.
+
+    Args:
+        module: in which the function stands, or which it is.
+        node: of the function or module.
 
     Returns:
         None where names may come from elsewhere: all those of another module, or some that are made
         while it runs.
     """
     found: set[str] = set()
-    others: set[str] = set()
     for one in _within(node.body):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
             found.add(one.id)
@@ -30,12 +38,21 @@ def own_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> froz
             found.add(one.name)
         elif isinstance(one, ast.alias):
             found.add(one.asname or one.name.partition(".")[0])
-    for one in ast.walk(node):
-        if isinstance(one, ast.Global | ast.Nonlocal):
-            others.update(one.names)
-        elif isinstance(one, ast.Name) and one.id in _DYNAMIC:
-            return None
-    return None if "*" in found else frozenset(found - others)
+    for one in _elsewhere(module):
+        if node in code_of(module).around(one):
+            if isinstance(one, ast.Name):
+                return None
+            found.difference_update(one.names)
+    return None if "*" in found else frozenset(found)
+
+
+@lru_cache(maxsize=4096)
+def _elsewhere(module: Module) -> list[ast.Global | ast.Nonlocal | ast.Name]:
+    """The nodes by which a name may be bound, or be found, in another scope than its own."""
+    code = code_of(module)
+    is_dynamic = not _DYNAMIC.isdisjoint(code.names)
+    made = [one for one in code.of(ast.Name) if one.id in _DYNAMIC] if is_dynamic else []
+    return [*code.of(ast.Global), *code.of(ast.Nonlocal), *made]
 
 
 def _within(body: list[ast.stmt]) -> Iterator[ast.AST]:

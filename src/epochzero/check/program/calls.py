@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -11,6 +11,7 @@ from epochzero.check.findings import Place
 from epochzero.check.fit import misfit, signature
 from epochzero.check.program import failing, files, known, library, methods, phases
 from epochzero.check.program.binding import own_names
+from epochzero.check.program.callbacks import counts
 from epochzero.check.program.constructing import fields_of, is_made_otherwise, refusal
 from epochzero.check.program.core import Arguments, Core, Flow, Frame, PathEnds
 from epochzero.check.program.heap import (
@@ -128,8 +129,9 @@ class Calls(Core):
         if key is not None and key in self._results:
             return self._results[key]
         events, mark = self.event_count, self.journal.mark()
-        own = None if isinstance(function.node, ast.Lambda) else own_names(function.node)
-        scope = Scope({}, function.scope.module, function.scope, own=own or frozenset())
+        module, code = function.scope.module, function.node
+        own = None if isinstance(code, ast.Lambda) else own_names(module, code)
+        scope = Scope({}, module, function.scope, own=own or frozenset())
         with self._inside(function, scope, node, receiver):
             self._bind(function, given, scope.names)
             result = self._body(function)
@@ -347,8 +349,9 @@ class Calls(Core):
             result = methods.of_container(self.journal, receiver, name, given.positional)
         elif (text := as_text(receiver)) is not None:
             result = methods.of_text(text, name, given.positional, given.keywords)
-        self.called(self.method_name(receiver, name), given, receiver, result, node)
-        self.callbacks(given, node)
+        dotted = self.method_name(receiver, name)
+        self.called(dotted, given, receiver, result, node)
+        self.callbacks(given, node, counts(dotted, given.positional, given.keywords))
         return result
 
     def _external(self, name: str, given: Arguments, node: ast.expr) -> V:
@@ -474,13 +477,25 @@ class Calls(Core):
         """What ``absl.app.run`` does first."""
         self.command_lines.read_flags()
 
-    def callbacks(self, given: Arguments, node: ast.expr) -> None:
-        """Functions of the job that are given to a library: it may call them."""
-        for one in (*given.positional, *given.keywords.values()):
+    def callbacks(
+        self, given: Arguments, node: ast.expr, each: Mapping[int | str, int] | None = None
+    ) -> None:
+        """Functions of the job that are given to a library: it may call them.
+
+        Args:
+            given: to the library.
+            node: the call.
+            each: with how many arguments, by position or keyword, where that is known.
+        """
+        places: list[int | str] = [*range(len(given.positional)), *given.keywords]
+        values = (*given.positional, *given.keywords.values())
+        for place, one in zip(places, values, strict=True):
             held = one.arguments[0] if isinstance(one, Made) and _is_partial(one) else one
             function = held.function if isinstance(held, Bound) else held
             if isinstance(function, Function):
-                self.possibly(one, node)
+                count = (each or {}).get(place) if given.complete else None
+                taken: list[V] = [Anything("what a library gives")] * (count or 0)
+                self.possibly(one, node, None if count is None else Arguments(taken))
 
     def iterated_known(self, value: V | None) -> tuple[list[V] | None, bool, bool]:
         """Like `iterated`; None for the items where nothing is known of them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -41,6 +41,8 @@ MOST_STEPS = 150_000
 LONGEST_S = 3.0
 """A guard for slow machines; the bound on steps is what stops a large program."""
 _ASK_TIME_EVERY = 1024
+_LASTING = frozenset({"abstract", "arguments", "import", "unpack"})
+"""Kinds of failures that do not depend on what an earlier round of a loop has done."""
 
 
 class Exhausted(Exception):  # noqa: N818 -- no error: the walk has gone as far as it may
@@ -108,6 +110,7 @@ class _Happening:
     handled: frozenset[str]
     function: str
     loop: bool
+    later: bool
     phase: str
     firm: str
 
@@ -120,6 +123,7 @@ class _Happening:
             self.handled,
             self.function,
             self.loop,
+            self.later,
         )
         kind, *fields = self.what
         return kind(*fields, at)  # type: ignore[operator,no-any-return]
@@ -154,6 +158,8 @@ class Core(ABC):
         """Modules of the job that are being executed."""
         self.is_doubtful = False
         """Whether this is behind an ``and`` or ``or`` that is not known."""
+        self.is_later = False
+        """Whether this is a round of a loop that is not its first: earlier ones have changed things."""
         self.is_lost = False
         """Whether something was too deep to be walked: what it has done is not known."""
         self.arguments: Box = self._arguments_of(job)
@@ -246,7 +252,9 @@ class Core(ABC):
         """What ``absl.app.run`` does first."""
 
     @abstractmethod
-    def callbacks(self, given: Arguments, node: ast.expr) -> None:
+    def callbacks(
+        self, given: Arguments, node: ast.expr, each: Mapping[int | str, int] | None = None
+    ) -> None:
         """Functions of the job that are given to a library: it may call them."""
 
     @abstractmethod
@@ -349,10 +357,11 @@ class Core(ABC):
                 what,
                 self.place(node),
                 frame.via,
-                self.certain,
+                self.certain and not (self.is_later and _may_be_undone(what)),
                 self.handled,
                 frame.name,
                 self.loops > 0,
+                self.is_later,
                 phase,
                 frame.firm,
             )
@@ -430,22 +439,27 @@ class Core(ABC):
         turned: frozenset[str] = frozenset(),
     ) -> Iterator[None]:
         """Walks under a condition, or where exceptions are handled or turned into others."""
-        before = self.certain, self.handled, self.turned, self.is_doubtful
+        before = self.certain, self.handled, self.turned, self.is_doubtful, self.is_later
         self.certain = self.certain and certain
         self.handled = self.handled | handled
         self.turned = self.turned | turned
         try:
             yield
         finally:
-            self.certain, self.handled, self.turned, self.is_doubtful = before
+            self.certain, self.handled, self.turned, self.is_doubtful, self.is_later = before
 
-    def either(self, *ways: Callable[[], int], first_is_certain: bool = False) -> int:
-        """Walks several ways from the same state, and goes on from what they have in common."""
+    def either(self, *ways: Callable[[], int], certain: Collection[int] = ()) -> int:
+        """Walks several ways from the same state, and goes on from what they have in common.
+
+        Args:
+            ways: to walk.
+            certain: the numbers of those that some process, or some round, surely takes.
+        """
         mark = self.journal.mark()
         flow = 0
         going, returned = [], []
         for at, way in enumerate(ways):
-            with self.under(certain=first_is_certain and at == 0):
+            with self.under(certain=at in certain):
                 try:
                     ended = way()
                 except PathEnds:
@@ -473,3 +487,8 @@ class Core(ABC):
     def method_name(self, owner: V, name: str) -> str:
         """The dotted name of a method; the maker is ``?`` when it is not known."""
         return f"{maker(owner) or '?'}.{name}"
+
+
+def _may_be_undone(what: tuple[object, ...]) -> bool:
+    """Whether what is missing may have been put there by an earlier round of a loop."""
+    return what[0] is Looked or (what[0] is Failed and what[1] not in _LASTING)

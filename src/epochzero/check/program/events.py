@@ -26,6 +26,7 @@ class Situation:
             called it, catches and does not raise again; ``BaseException`` for a bare ``except``.
         function: qualified name of the function of the job; empty at module level.
         loop: whether it happens within a loop.
+        later: whether it happens in rounds of a loop only that are not its first.
     """
 
     place: Place
@@ -35,6 +36,7 @@ class Situation:
     handled: frozenset[str] = frozenset()
     function: str = ""
     loop: bool = False
+    later: bool = False
 
 
 @dataclass(frozen=True, slots=True)

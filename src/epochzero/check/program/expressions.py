@@ -10,8 +10,10 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from epochzero.check.operators import ARITHMETIC
 from epochzero.check.program import failing, methods
 from epochzero.check.program.core import Arguments, Core, Flow, PathEnds
+from epochzero.check.program.counted import Counted, chosen, computed
 from epochzero.check.program.heap import (
     DIFFERS,
     Bound,
@@ -32,7 +34,7 @@ from epochzero.check.program.heap import (
 from epochzero.check.program.texts import as_text, concat, join_paths, percent, shown
 from epochzero.check.program.values import Anything, Constant, External, Items, Text, Value
 
-__all__ = ["COUNTED", "Expressions"]
+__all__ = ["Expressions"]
 
 MOST_UNROLLED = 16
 """Known items of a comprehension or loop that are walked one by one."""
@@ -41,8 +43,6 @@ _LONGEST_REPEAT = 1000
 _LONGEST_FORMAT = 8
 """Of a format specification that is tried: no width in it is large."""
 _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
-COUNTED = Anything("a number that is counted")
-"""The variable of a loop over a range."""
 
 _BUILTINS = frozenset(dir(builtins))
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], object]] = {
@@ -345,8 +345,8 @@ class Expressions(Core):
             self.looked(owner, str(key.value), node, item=True, found=there, stored=False)
             if isinstance(key.value, str) and found:
                 return owner.attributes[key.value]
-        elif isinstance(owner, Made) and isinstance(key, Constant) and isinstance(key.value, str):
-            self.looked(owner, key.value, node, item=True, found=None, stored=False)
+        elif isinstance(owner, Made) and isinstance(key, Constant):
+            self.looked(owner, str(key.value), node, item=True, found=None, stored=False)
         if isinstance(owner, (Made, Member)):
             return Member(owner, f"[{_key_text(key)}]")
         if isinstance(owner, (External, Class)):
@@ -427,6 +427,8 @@ class Expressions(Core):
             return percent(left, right)
         if isinstance(left, Constant) and isinstance(right, Constant):
             return _computed(_BINARY.get(type(op)), left, right)
+        if (by_round := computed(ARITHMETIC.get(type(op)), left, right)) is not None:
+            return by_round
         if isinstance(op, ast.Div) and isinstance(left, Made) and as_text(left) is not None:
             return Made(left.name, (join_paths([left, right]),), {}, left.place)
         if isinstance(op, ast.Div) and isinstance(right, Made) and as_text(right) is not None:
@@ -444,9 +446,9 @@ class Expressions(Core):
         value = self.evaluate(node.operand)
         if isinstance(node.op, ast.Not):
             known = self.truth(value)
-            return (
-                Anything("a condition that is not known") if known is None else Constant(not known)
-            )
+            if known is not None:
+                return Constant(not known)
+            return computed(operator.not_, value) or Anything("a condition that is not known")
         if isinstance(value, Constant):
             try:
                 return Constant(_UNARY[type(node.op)](value.value), value.origin)  # type: ignore[arg-type]
@@ -471,6 +473,8 @@ class Expressions(Core):
                     values.pop()
         if len(values) == 1:
             return values[0]
+        if (by_round := chosen(stops, values)) is not None:
+            return by_round
         last = self.truth(values[-1])
         if (
             last is stops
@@ -488,6 +492,9 @@ class Expressions(Core):
             if said := failing.refused(op, left, right):
                 is_none = failing.is_none(left) or failing.is_none(right)
                 return self.fails("none" if is_none else "type", TypeError, said, node)
+            by_round = computed(_COMPARE.get(type(op)), left, right)
+            if by_round is not None and len(node.ops) == 1:
+                return by_round
             one = self.compared(op, left, right)
             if one is False:
                 return Constant(False)
@@ -544,6 +551,8 @@ class Expressions(Core):
             return True if content.values else False if content.complete else None
         if isinstance(value, Text):
             return True if any(isinstance(part, str) and part for part in value.parts) else None
+        if isinstance(value, Counted):
+            return value.truth
         if isinstance(value, (Function, Class, Opened, Bound)):
             return True
         if isinstance(value, Object) and not value.cls.externals():
@@ -817,7 +826,7 @@ def _computed(
 
 
 def _is_number(value: V) -> bool:
-    return value is COUNTED or (
+    return isinstance(value, Counted) or (
         isinstance(value, Constant) and isinstance(value.value, (int, float))
     )
 

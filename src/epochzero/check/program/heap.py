@@ -222,6 +222,8 @@ class Box(Ref):
     state: dict[str, Content]
     mirrors: Object | Made | None = None
     """The object whose attributes these are (``vars(args)``): a change is one of the object's."""
+    numbers: range | None = None
+    """The whole range, of which only the first numbers may be written out."""
 
     @classmethod
     def of(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from epochzero.check.program import failing
 from epochzero.check.program.core import Arguments
-from epochzero.check.program.heap import Box, Class, Made, Object, V
+from epochzero.check.program.heap import Box, Class, Made, Object, Opened, V
 from epochzero.check.program.texts import as_text, join_paths, path_part
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 
@@ -144,7 +144,9 @@ def _range(machine: Calls, given: Arguments) -> V | None:
     except (TypeError, ValueError):
         return None
     shown = numbered[:_LONGEST_RANGE]
-    return Box.of("tuple", (Constant(n) for n in shown), complete=len(shown) == len(numbered))
+    box = Box.of("tuple", (Constant(n) for n in shown), complete=len(shown) == len(numbered))
+    box.numbers = numbered
+    return box
 
 
 def _container(kind: str) -> _Known:
@@ -256,7 +258,8 @@ def _getattr(machine: Calls, given: Arguments) -> V | None:
     if isinstance(owner, External):
         return External(f"{owner.name}.{name}") if len(given.positional) == 2 else None
     found = machine.has(owner, name)
-    if found:
+    is_asked = len(given.positional) == 2 and isinstance(owner, (Opened, Class))
+    if found or is_asked:
         return machine.attribute(owner, name, machine.at)
     if found is False and len(given.positional) > 2:
         return given.positional[2]
@@ -293,6 +296,16 @@ def _vars(machine: Calls, given: Arguments) -> V | None:
         box.mirrors = owner
         return box
     return None
+
+
+def _globals(machine: Calls, given: Arguments) -> V | None:
+    """The names of the module as they are now; who asks for them so may add others."""
+    scope = machine.frame.scope
+    opened = next((one for one in machine.opened.values() if one.module is scope.module), None)
+    if opened is None:
+        return None
+    known = opened.names
+    return Box.of("dict", known.values(), (Constant(key) for key in known), False)
 
 
 def _first(machine: Calls, given: Arguments) -> V | None:
@@ -467,6 +480,7 @@ _FUNCTIONS: dict[str, _Known] = {
     "builtins.hasattr": _hasattr,
     "builtins.setattr": _setattr,
     "builtins.vars": _vars,
+    "builtins.globals": _globals,
     "builtins.iter": _copy,
     "builtins.next": _first,
     "builtins.any": _any_or_all(True),

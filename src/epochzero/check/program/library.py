@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from epochzero.check.program import phases
+from epochzero.check.program.callbacks import counts
 from epochzero.check.program.core import Arguments, Core
 from epochzero.check.program.heap import Bound, Box, Class, Function, Made, Member, Object, V
 from epochzero.check.program.values import Anything
@@ -87,7 +88,7 @@ def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr
         machine.read_flags()
         machine.apply(given.positional[0], Arguments([], {}, False), node)
     else:
-        machine.callbacks(given, node)
+        machine.callbacks(given, node, counts(name, given.positional, given.keywords))
 
 
 def _spawned(machine: Core, given: Arguments, node: ast.expr, name: str, own: int) -> None:
@@ -123,7 +124,7 @@ def method_called(machine: Core, owner: V, name: str, given: Arguments, node: as
         _fitted(machine, owner, given, node, _FIT_HOOKS)
     elif phases.is_verdict(dotted) or name in ("test", "validate"):
         _fitted(machine, owner, given, node, _TEST_HOOKS)
-    machine.callbacks(given, node)
+    machine.callbacks(given, node, counts(dotted, given.positional, given.keywords))
 
 
 def _trains(owner: Object) -> bool:
@@ -173,7 +174,7 @@ def consume(machine: Core, value: V, node: ast.expr, certain: bool = False) -> N
                 _read(machine, dataset, node, certain)
         for name in _LOADER_FUNCTIONS:
             if (function := loader.keywords.get(name)) is not None:
-                machine.callbacks(Arguments([function]), node)
+                machine.callbacks(Arguments([function]), node, {0: 1})
 
 
 def _read(machine: Core, dataset: Object, node: ast.expr, certain: bool) -> None:

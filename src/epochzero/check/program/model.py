@@ -39,11 +39,20 @@ class Module:
 
     def place(self, node: ast.AST | int) -> Place:
         """The place of a node, or of a line, with its source."""
+        if (found := self._places.get(node)) is None:
+            found = self._places[node] = self._place(node)
+        return found
+
+    def _place(self, node: ast.AST | int) -> Place:
         line = node if isinstance(node, int) else getattr(node, "lineno", 0)
         column = 0 if isinstance(node, int) else getattr(node, "col_offset", -1) + 1
         lines = self.lines
         code = lines[line - 1].strip() if 0 < line <= len(lines) else ""
         return Place(self.path, line, column, code)
+
+    @cached_property
+    def _places(self) -> dict[ast.AST | int, Place]:
+        return {}
 
     @cached_property
     def lines(self) -> list[str]:

@@ -410,7 +410,7 @@ class CommandLines:
         parsed = self._read(builder, self.machine.job.argv)
         if parsed is None or not parsed.values:
             return Anything("the configuration of Hydra")
-        config = Made("omegaconf.DictConfig", (), {}, place)
+        config = Made("omegaconf.DictConfig", (), {}, place, closed=parsed.spec.complete)
         for name, value in parsed.values.items():
             config.attributes[name] = configured(thawed(value), place)
         return config

@@ -8,9 +8,11 @@ evaluation. Validation between training steps belongs to training.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 __all__ = ["is_data", "is_fit", "is_optimizer", "is_step", "is_verdict", "named_phase"]
 
+_MOST_NAMES = 4096
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _DATA = frozenset(
     [
@@ -80,21 +82,25 @@ def named_phase(name: str) -> str | None:
     return None
 
 
+@lru_cache(_MOST_NAMES)
 def is_data(name: str) -> bool:
     """Whether a library's function reads or prepares data."""
     return _DATA_CALL.match(name) is not None
 
 
+@lru_cache(_MOST_NAMES)
 def is_fit(name: str) -> bool:
     """Whether a library's function is the whole training: ``Trainer().fit``."""
     return _FIT.search(name) is not None
 
 
+@lru_cache(_MOST_NAMES)
 def is_verdict(name: str) -> bool:
     """Whether a library's function evaluates or predicts."""
     return _VERDICT.search(name) is not None
 
 
+@lru_cache(_MOST_NAMES)
 def is_optimizer(name: str) -> bool:
     """Whether a library's name is the class of an optimizer."""
     return _OPTIMIZER.search(name) is not None

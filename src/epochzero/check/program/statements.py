@@ -10,7 +10,8 @@ from epochzero.check.program import failing, library
 from epochzero.check.program.binding import own_names
 from epochzero.check.program.constructing import misplaced_field
 from epochzero.check.program.core import Arguments, Core, Flow, Frame, PathEnds
-from epochzero.check.program.expressions import COUNTED, MOST_UNROLLED
+from epochzero.check.program.counted import Counted, counted, leaves
+from epochzero.check.program.expressions import MOST_UNROLLED
 from epochzero.check.program.heap import (
     Bound,
     Box,
@@ -65,6 +66,9 @@ _TRANSPARENT = frozenset(
     ]
 )
 """Decorators that leave what a function takes and gives as it is written."""
+_BARS = frozenset(
+    ["tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track"]
+)
 _MOST_ROUNDS = 64
 """Rounds of loops in loops that are walked one by one."""
 
@@ -342,7 +346,8 @@ class Statements(Core):
         if (inner := self.open(f"{opened.name}.{name}", node)) is not None:
             return inner
         module = opened.module
-        bound = own_names(module.tree) if module is not None and module.tree is not None else None
+        tree = None if module is None else module.tree
+        bound = None if module is None or tree is None else own_names(module, tree)
         if opened.name in self.importing and name in (bound or ()):
             said = (
                 f"cannot import name '{name}' from partially initialized module '{opened.name}' "
@@ -391,7 +396,7 @@ class Statements(Core):
             return
         outer = getattr(self, "frame", None)
         before, self.loops = self.loops, 0
-        own = own_names(module.tree)
+        own = own_names(module, module.tree)
         opened.is_closed = own is not None and "__getattr__" not in own
         self.frame = Frame(Scope(names, module, own=own or frozenset()), "", tuple(via))  # type: ignore[arg-type]
         self.importing.append(opened.name)
@@ -495,15 +500,33 @@ class Statements(Core):
     # -- Conditions ---------------------------------------------------------------------------
 
     def _if(self, node: ast.If) -> int:
-        known = self.truth(self.evaluate(node.test))
+        value = self.evaluate(node.test)
+        known = self.truth(value)
         if known is not None:
             return self.execute(node.body if known else node.orelse)
+        ways = [lambda: self.execute(node.body), lambda: self.execute(node.orelse)]
+        if isinstance(value, Counted):
+            return self._by_rounds(value, *ways)
         # One of the processes is the first: whatever fails there fails in every run.
-        return self.either(
-            lambda: self.execute(node.body),
-            lambda: self.execute(node.orelse),
-            first_is_certain=is_first_rank(node.test),
-        )
+        return self.either(*ways, certain=[0] if is_first_rank(node.test) else [])
+
+    def _by_rounds(self, value: Counted, *ways: Callable[[], int]) -> int:
+        """The two ways of a condition over the number of a round: each is certain if its round comes."""
+
+        def later(way: Callable[[], int]) -> Callable[[], int]:
+            def walk() -> int:
+                self.is_later = True
+                return way()
+
+            return walk
+
+        is_first = [value.first is holds for holds in (True, False)]
+        comes = [
+            value.comes(holds) and (first or not leaves(value.loop))
+            for holds, first in zip((True, False), is_first, strict=True)
+        ]
+        walks = [way if first else later(way) for way, first in zip(ways, is_first, strict=True)]
+        return self.either(*walks, certain=[at for at, sure in enumerate(comes) if sure])
 
     def _match(self, node: ast.Match) -> int:
         subject = self.evaluate(node.subject)
@@ -549,16 +572,17 @@ class Statements(Core):
     # -- Loops --------------------------------------------------------------------------------
 
     def _for(self, node: ast.For | ast.AsyncFor) -> int:
-        over = self.evaluate(node.iter)
+        over = _walked(self.evaluate(node.iter))
         with self.loop():
             items, complete, some = self.iterated(over, node.iter)
             if complete and len(items) * self._walked_rounds <= self._most(node):
                 return self._unrolled(node, items)
             first = items[0] if items else _ROUND
-            if _is_range(node.iter):
-                first = COUNTED
+            numbers = over.numbers if isinstance(over, Box) else None
+            if numbers is not None or _is_range(node.iter):
+                first = counted(node, numbers)
             # A number or text is only the first of many; what is done with an object is alike.
-            item = first if isinstance(first, Ref) or first is COUNTED else _ROUND
+            item = first if isinstance(first, Ref | Counted) else _ROUND
             return self._abstract(node, some, lambda: self.assign(node.target, item))
 
     def _most(self, node: ast.For | ast.AsyncFor) -> int:
@@ -793,6 +817,13 @@ _EXECUTORS: dict[type[ast.stmt], Callable[..., int]] = {
     ast.Break: lambda machine, node: Flow.BREAK,
     ast.Continue: lambda machine, node: Flow.CONTINUE,
 }
+
+
+def _walked(value: V) -> V:
+    """What a loop goes over, without the bar that shows how far it is."""
+    if isinstance(value, Made) and value.name in _BARS and value.arguments:
+        return value.arguments[0]
+    return value
 
 
 def _is_range(node: ast.expr) -> bool:

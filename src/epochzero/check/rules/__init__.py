@@ -24,6 +24,7 @@ DRY_RUN = MappingProxyType(
     {
         "dry-run-crashed": "process_crash",
         "dry-run-failed": "internal_error",
+        "dry-run-memory": "gpu_out_of_memory",
         "dry-run-nan": "loss_nan",
     }
 )

@@ -114,6 +114,7 @@ _REGISTRY = (
     "MODELS = {}\n\n\ndef register(f):\n    MODELS[f.__name__] = f\n    return f\n\n\n@register\n"
     "def net(width, depth):\n    return width * depth\n"
 )
+_BY = "def by(model, name):\n    return name\n\n\n"
 _DATA = (
     "from dataclasses import dataclass\n\n\n@dataclass\nclass Settings:\n    rate: float\n"
     "    epochs: int = 3\n\n\n"
@@ -140,6 +141,14 @@ RULE = Rule(
             line=3,
         ),
         Case({"train.py": f"{_REGISTRY}print(MODELS['net'](width=3))\n"}, line=12),
+        Case({"train.py": f"{_BY}print(list(map(by, [1, 2])))\n"}, line=5),
+        Case({"train.py": f"{_BY}print(sorted([1, 2], key=by))\n"}, line=5),
+        Case({"train.py": f"from multiprocessing import Pool\n\n\n{_BY}with Pool(2) as pool:\n"
+              "    pool.map(by, [1, 2])\n"}, line=9),
+        Case({"train.py": "from torch.utils.data import DataLoader\n\n\ndef collate():\n    return 1\n\n\n"
+              "for batch in DataLoader([1, 2], collate_fn=collate):\n    print(batch)\n"}, line=8),
+        Case({"train.py": "from torch import nn\n\nlayer = nn.Linear(2, 2)\n"
+              "layer.register_forward_hook(lambda module, output: print(output))\n"}, line=4),
         Case({"train.py": f"{_DATA}print(Settings(epochs=2))\n"}, line=10),
         Case({"train.py": f"{_DATA}print(Settings(rate=1, epoch=2))\n"}, line=10),
         Case({"train.py": f"{_TRAIN}options = {{'loader': 1, 'rate': 2}}\nstep = train\nstep('m', **options)\n"},
@@ -151,6 +160,13 @@ RULE = Rule(
     ),
     leaves=(
         Case({"train.py": f"{_REGISTRY}print(MODELS['net'](3, depth=2))\n"}),
+        Case({"train.py": f"{_BY}print(list(map(by, [1, 2], 'ab')), sorted([1], key=lambda one: one))\n"}),
+        Case({"train.py": f"from functools import partial\n\n\n{_BY}print(sorted([1, 2], key=partial(by, 1)))\n"}),
+        Case({"train.py": f"from concurrent.futures import ThreadPoolExecutor\n\n\n{_BY}"
+              "with ThreadPoolExecutor() as pool:\n    pool.submit(by, 1)\n"}),
+        Case({"train.py": "from torch import nn\n\nlayer = nn.Linear(2, 2)\n"
+              "layer.register_forward_hook(lambda *given: print(given))\n"
+              "layer.register_forward_hook(lambda m, a, k, o: print(o), with_kwargs=True)\n"}),
         Case({"train.py": f"{_DATA}print(Settings(0.1, epochs=2), Settings(rate=1))\n"}),
         Case({"train.py": "from functools import wraps\n\n\ndef with_seed(f):\n    @wraps(f)\n"
               "    def inner(*a):\n        return f(*a, seed=1)\n\n    return inner\n\n\n@with_seed\n"

@@ -262,9 +262,7 @@ def _stored(program: Program) -> frozenset[str] | None:
         code = code_of(module)
         if _DYNAMIC & (code.names | code.attributes):
             return None
-        found |= {
-            node.attr for node in code.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)
-        }
+        found |= code.set_attributes
         for cls in code.of(ast.ClassDef):
             found |= code.locals.get(cls, frozenset())
         # register_buffer("mean", ...) and its like name attributes in a text.

@@ -6,6 +6,7 @@ The module of a rule has one public name, ``RULE``. The tests run each rule's ow
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from epochzero.check.findings import Finding, Unknown
@@ -56,6 +57,7 @@ class Rule:
         check: finds; yields findings and what it could not tell.
         catches: cases in which it must find something at the given line.
         leaves: cases in which it must find nothing.
+        beside: what runs in another process while rules are asked, for this one to hear.
     """
 
     id: str
@@ -67,3 +69,4 @@ class Rule:
     check: Callable[[Program, Target], Iterable[Finding | Unknown]]
     catches: tuple[Case, ...]
     leaves: tuple[Case, ...]
+    beside: Callable[[Program, Target], AbstractContextManager[None]] | None = None

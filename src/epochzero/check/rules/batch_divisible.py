@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.check.findings import Finding, Place
-from epochzero.check.program.configuration import Unreadable, get, load
+from epochzero.check.program.configuration import get
 from epochzero.check.program.model import Program
-from epochzero.check.program.values import Constant, Items, Value
+from epochzero.check.program.values import Constant, Items
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.deepspeed import configurations
 from epochzero.check.rules.world import number, option, world_size
 from epochzero.check.target.model import Target
 
@@ -64,10 +65,11 @@ def _megatron(program: Program) -> Iterable[Finding]:
 def _deepspeed(program: Program) -> Iterable[Finding]:
     """DeepSpeed's three batch sizes, of which two decide the third."""
     world = world_size(program.job)
-    for call in program.calls:
-        if call.name != "deepspeed.initialize" or world is None:
-            continue
-        config = _config(program, call.keywords.get("config"))
+    # Without a known count of nodes the batch is still a multiple of what one node takes.
+    processes = world or program.job.processes_per_node
+    if processes is None:
+        return
+    for call, config in configurations(program):
         said = [
             _batch(config, name)
             for name in (
@@ -76,10 +78,12 @@ def _deepspeed(program: Program) -> Iterable[Finding]:
                 "gradient_accumulation_steps",
             )
         ]
-        if not isinstance(config, Items) or None in said:
+        if None in said:
             continue
         whole, micro, steps = (one for one in said if one is not None)
-        if "mpu" in call.keywords or whole == micro * steps * world:
+        product = micro * steps * processes
+        fits = whole == product if world else product > 0 and whole % product == 0
+        if "mpu" in call.keywords or fits:
             continue
         where = get(config, "train_batch_size")
         place = where.origin if isinstance(where, Constant) else None
@@ -90,7 +94,7 @@ def _deepspeed(program: Program) -> Iterable[Finding]:
             "initialization",
             place or call.at.place,
             f"train_batch_size {whole} is not micro batch {micro} x accumulation {steps} x "
-            f"{world} processes = {micro * steps * world}.",
+            f"{processes} processes{'' if world else ' of a node'} = {product}.",
             "AssertionError: Check batch related parameters. train_batch_size is not equal to "
             "micro_batch_per_gpu * gradient_acc_step * world_size",
             "Leave train_batch_size out, or make it the product.",
@@ -98,16 +102,8 @@ def _deepspeed(program: Program) -> Iterable[Finding]:
         )
 
 
-def _config(program: Program, value: Value | None) -> Value | None:
-    """The configuration: a dictionary, or the file of that name in the job's folder."""
-    if isinstance(value, Constant) and isinstance(value.value, str):
-        loaded = load(program.job.folder / value.value, "json", value.value)
-        return None if isinstance(loaded, Unreadable) else loaded
-    return value
-
-
-def _batch(config: Value | None, name: str) -> int | None:
-    return number(get(config, name)) if isinstance(config, Items) else None
+def _batch(config: Items, name: str) -> int | None:
+    return number(get(config, name))
 
 
 _ZERO = (
@@ -128,6 +124,11 @@ RULE = Rule(
     check=_check,
     catches=(
         Case(
+            {"train.py": _ZERO},
+            command=("deepspeed", "--num_gpus", "3", "train.py"),
+            line=4,
+        ),
+        Case(
             {"train.py": _PARSER},
             ("--micro-batch-size", "4", "--global-batch-size", "36"),
             command=("torchrun", "--nproc_per_node=8", "train.py"),
@@ -141,6 +142,7 @@ RULE = Rule(
         ),
     ),
     leaves=(
+        Case({"train.py": _ZERO}, command=("deepspeed", "--num_gpus", "2", "train.py")),
         Case(
             {"train.py": _PARSER},
             ("--micro-batch-size", "4", "--global-batch-size", "64"),

@@ -22,10 +22,12 @@ _EPOCHS = re.compile(r"epoch", re.IGNORECASE)
 
 def _check(program: Program, target: Target) -> Iterator[Finding]:
     for call in program.calls:
+        if not call.at.loop or "Trainer" in call.name or "Callback" in call.name:
+            continue
         saves = [
             one for one in accesses_of(call, {}) if one.use.checkpoint and one.does == "writes"
         ]
-        if not saves or not call.at.loop or "Trainer" in call.name or "Callback" in call.name:
+        if not saves:
             continue
         loops = [
             loop

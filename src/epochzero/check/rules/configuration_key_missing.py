@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from epochzero.check.findings import Finding
 from epochzero.check.program.configuration import kind_of
+from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import nearest
-from epochzero.check.program.values import Constant, Items, Value
+from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at, guarded
 from epochzero.check.target.model import Target
@@ -19,7 +21,54 @@ _DEEPEST = 20
 _MOST = 100
 
 
+_CONFIG = "omegaconf.DictConfig"
+_ADDS = re.compile(r"omegaconf\.(open_dict|(OmegaConf\.)?(update|merge|set_struct))$")
+_ADDS_NOTHING = re.compile(r"(builtins|omegaconf|hydra|logging|wandb|pprint|rich|copy)\.")
+
+
 def _check(program: Program, target: Target) -> Iterable[Finding]:
+    yield from _of_files(program)
+    yield from _of_hydra(program)
+
+
+def _of_hydra(program: Program) -> Iterator[Finding]:
+    """What is read of a configuration that Hydra composes, and that no file of it has."""
+    if any(_may_add(call) for call in program.calls):
+        return
+    stored = {event.name for event in program.lookups if event.stored}
+    for event in program.lookups:
+        if not _is_config(event.on) or event.found is not False or event.name in stored:
+            continue
+        asked = not event.at.certain if event.item else _is_named(program, event.name)
+        if not asked and not guarded(event.at, AttributeError, KeyError):
+            error = "ConfigKeyError" if event.item else "ConfigAttributeError"
+            yield finding_at(
+                event.at,
+                "configuration-key-missing",
+                "key_not_found",
+                message=f"The configuration that Hydra composes has no {event.name!r} there.",
+                consequence=f"omegaconf.errors.{error}: Key '{event.name}' is not in struct",
+                fix=f"Add {event.name} to its file, or read it with cfg.get.",
+            )
+
+
+def _may_add(call: Called) -> bool:
+    """Whether a call may give a configuration keys that it has not."""
+    given = any(_is_config(value) for value in (*call.arguments, *call.keywords.values()))
+    return bool(_ADDS.match(call.name)) or (given and not _ADDS_NOTHING.match(call.name))
+
+
+def _is_config(value: Value) -> bool:
+    return isinstance(value, Instance) and value.made_by == _CONFIG
+
+
+def _is_named(program: Program, name: str) -> bool:
+    """Whether the job writes the name as a text: ``"name" in cfg``."""
+    quoted = re.compile(rf"""["']{re.escape(name)}["']""")
+    return any(quoted.search(module.text) for module in program.modules.values())
+
+
+def _of_files(program: Program) -> Iterator[Finding]:
     for event in program.lookups:
         if event.found is not False or event.stored or not isinstance(event.on, Items):
             continue
@@ -69,6 +118,12 @@ def _some(items: Items, most: int = 8) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
 
 
+_HYDRA = (
+    "import hydra\n\n\n@hydra.main(config_path='conf', config_name='main')\n"
+    "def main(cfg):\n    print({})\n\n\nmain()\n"
+)
+_CONF = {"conf/main.yaml": "lr: 0.1\nmodel:\n  depth: 3\n"}
+
 RULE = Rule(
     id="configuration-key-missing",
     title="The configuration lacks a key that the program reads",
@@ -94,8 +149,13 @@ RULE = Rule(
             },
             line=3,
         ),
+        Case({"train.py": _HYDRA.format("cfg.lr, cfg.seed"), **_CONF}, line=6),
+        Case({"train.py": _HYDRA.format("cfg.model.width"), **_CONF}, line=6),
     ),
     leaves=(
+        Case({"train.py": _HYDRA.format("cfg.model.depth, cfg.get('seed')"), **_CONF}),
+        Case({"train.py": _HYDRA.format("'seed' in cfg and cfg.seed"), **_CONF}),
+        Case({"train.py": _HYDRA.format("cfg.seed"), **_CONF}, ("+seed=3",)),
         Case(
             {
                 "train.py": "import json\nconfig = json.load(open('c.json'))\n"

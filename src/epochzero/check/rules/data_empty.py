@@ -35,11 +35,19 @@ RULE = Rule(
         Case({"train.py": _GLOB, "data/0/a.jpg": "x"}, line=2),
         Case({"train.py": "import torch\ntorch.load('last.pt')\n", "last.pt": ""}, line=2),
         Case({"train.py": _FOLDER, "images/readme.txt": "x"}, line=2),
+        Case({"train.py": f"{_GLOB}last = files[-1]\n", "data/0/a.jpg": "x"}, line=3),
     ),
     leaves=(
         Case({"train.py": "import pandas as pd\npd.read_csv('a.csv')\n", "a.csv": "a,b\n1,2\n"}),
         Case({"train.py": "text = open('notes.txt').read()\n", "notes.txt": ""}),
         Case({"train.py": _GLOB, "data/0/a.png": "x"}),
+        Case(
+            {
+                "train.py": "import glob\nimport torch\n\nfor epoch in range(9):\n"
+                "    torch.save({}, f'runs/{epoch}.pt')\nlast = sorted(glob.glob('runs/*.pt'))[-1]\n",
+                "runs/notes.txt": "x",
+            }
+        ),
         Case({"train.py": f"open('data/0/a.png', 'w').write('x')\n{_GLOB}", "data/0/b.txt": "x"}),
         Case(
             {

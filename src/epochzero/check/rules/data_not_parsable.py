@@ -33,6 +33,7 @@ RULE = Rule(
     check=fault_asker("data-not-parsable", "not-parsable", _CATEGORY, _fix),
     catches=(
         Case({"train.py": "import torch\ntorch.load('w.pt')\n", "w.pt": _LFS}, line=2),
+        Case({"train.py": "rows = open('a.txt').readlines()\n", "a.txt": _LFS}, line=1),
         Case({"train.py": _JSON, "a.json": '{"a": 1}\n{"a": 2}\n'}, line=3),
         Case({"train.py": _JSON, "a.json": '{"a": 1,}\n'}, line=3),
         Case({"train.py": _CSV, "a.csv": "a,b\n1,2\n1,2,3\n"}, line=2),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TypeAlias
-
-from packaging.markers import UndefinedComparison, UndefinedEnvironmentName, default_environment
-from packaging.requirements import InvalidRequirement, Requirement
+from typing import TYPE_CHECKING, TypeAlias
 
 from epochzero.check.target.model import Distribution, Target
 from epochzero.check.target.packages import likely_modules, well_known
+
+if TYPE_CHECKING:  # It takes its time, and most targets say nothing of what packages require.
+    from packaging.requirements import Requirement
 
 __all__ = ["Installed", "applies", "distributions_of", "providers", "requirements"]
 
@@ -29,6 +29,8 @@ def distributions_of(module: str) -> tuple[str, ...]:
 
 @cache
 def _parsed(text: str) -> Requirement | None:
+    from packaging.requirements import InvalidRequirement, Requirement
+
     try:
         return Requirement(text)
     except InvalidRequirement:
@@ -44,6 +46,12 @@ def applies(requirement: Requirement, target: Target, extra: str = "") -> bool:
     """Whether a requirement's marker holds on the target, for one of the extras."""
     if requirement.marker is None:
         return True
+    from packaging.markers import (
+        UndefinedComparison,
+        UndefinedEnvironmentName,
+        default_environment,
+    )
+
     environment = {str(key): str(value) for key, value in default_environment().items()}
     if target.python is not None:
         environment["python_version"] = ".".join(map(str, target.python[:2]))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
-from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Program
@@ -76,7 +75,7 @@ def _without_default(
     program: Program, target: Target, environment: Mapping[str, str]
 ) -> Iterable[Finding]:
     """``int(os.getenv("X"))``: None where a text is needed."""
-    asked: dict[Place, str] = {}
+    asked: dict[tuple[str, int], str] = {}
     for call in program.calls:
         first = constant(call.arguments[0]) if call.arguments else None
         if call.name in ("os.getenv", "os.environ.get") and isinstance(first, str):
@@ -104,9 +103,9 @@ def _may_be_exported(name: str, job: Job, target: Target) -> bool:
     return submitted and name not in _OF_LAUNCHERS and not job.container and not target.here
 
 
-def _line(at: Situation) -> Place:
+def _line(at: Situation) -> tuple[str, int]:
     """The line of an event, of whichever part of it."""
-    return replace(at.place, column=0, code="")
+    return at.place.path, at.place.line
 
 
 def _read(program: Program) -> Iterable[tuple[str, Situation]]:

@@ -8,8 +8,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from packaging.utils import canonicalize_name
-
 from epochzero.check.api import class_of, reached
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.events import Called, Situation
@@ -20,6 +18,7 @@ from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.distributions import providers
 from epochzero.check.rules.situation import finding_at, guarded
 from epochzero.check.target.model import Target
+from epochzero.check.target.packages import normalized
 
 __all__ = ["RULE"]
 
@@ -110,7 +109,7 @@ def _plain(value: Value | None) -> object:
 
 def _is_there(entry: Mapping[str, Any], target: Target) -> bool:
     """Whether the target brings what is needed, or lacks the library itself."""
-    here = {str(canonicalize_name(name)): one for name, one in (target.distributions or {}).items()}
+    here = {normalized(name): one for name, one in (target.distributions or {}).items()}
     library = providers(entry["names"][0].partition(".")[0], here)
     if not library:
         return True  # told by the rule of missing modules

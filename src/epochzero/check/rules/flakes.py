@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeAlias
@@ -16,10 +17,10 @@ from typing import TypeAlias
 from epochzero.check.findings import Finding, Place, Severity
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
-from epochzero.check.ruff import Message, messages
+from epochzero.check.ruff import Asked, Message
 from epochzero.check.target.model import Target
 
-__all__ = ["Flake", "flakes"]
+__all__ = ["Flake", "flakes", "reading"]
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _Body: TypeAlias = list[ast.stmt]
@@ -64,17 +65,28 @@ class Flake:
         )  # fmt: skip
 
 
+@contextmanager
+def reading(program: Program, target: Target) -> Iterator[None]:
+    """Has ruff read the program beside this process, for what `flakes` will ask."""
+    with _asked(program, target.python):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _asked(program: Program, python: tuple[int, ...] | None) -> Asked:
+    return Asked([module for module in program.modules.values() if module.tree is not None], python)
+
+
 @lru_cache(maxsize=1)  # Several rules ask for the same program, one after the other.
 def _read(program: Program, python: tuple[int, ...] | None) -> _Reading:
     """What ruff says of all modules, and what tells whether the job comes there."""
-    modules = [module for module in program.modules.values() if module.tree is not None]
     events: dict[str, list[Situation]] = {}
     for event in program.events:
         events.setdefault(event.at.place.path, []).append(event.at)
     return _Reading(
-        tuple(messages(modules, python)),
+        tuple(_asked(program, python).messages()),
         {path: _Events(found) for path, found in events.items()},
-        tuple(module.tree for module in modules if module.tree is not None),
+        tuple(one.tree for one in program.modules.values() if one.tree is not None),
     )
 
 
@@ -166,9 +178,7 @@ class _Gate:
 
 def _gates(body: _Body, line: int, entry: bool) -> Iterator[_Gate]:
     """The gates around a line, the outermost first."""
-    for statement in body:
-        if not _within([statement], line):
-            continue
+    for statement in _at(body, line):
         for number, inner in enumerate(_bodies(statement)):
             if _within(inner, line):
                 function = (
@@ -183,6 +193,15 @@ def _gates(body: _Body, line: int, entry: bool) -> Iterator[_Gate]:
                 if caught or not through:
                     yield _Gate(function, inner, caught)
                 yield from _gates(inner, line, entry)
+
+
+def _at(body: _Body, line: int) -> _Body:
+    """The statements of a body that have a line; found by bisection, for a body may be long."""
+    end = bisect_right(body, line, key=lambda statement: statement.lineno)
+    start = end
+    while start and _within([body[start - 1]], line):
+        start -= 1
+    return body[start:end]
 
 
 def _bodies(statement: ast.stmt) -> Iterator[_Body]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.flakes import Flake, flakes
+from epochzero.check.rules.flakes import Flake, flakes, reading
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -69,6 +69,7 @@ RULE = Rule(
     fix="Give the format as many values as it has placeholders, or use an f-string.",
     source="Zhang et al., ICSE 2020, Table 1: Type Mismatch, 566 of 4,960 failures",
     check=_check,
+    beside=reading,
     catches=(
         Case({"train.py": "loss = 0.5\nprint('%d: %f' % (loss,))\n"}, line=2),
         Case({"train.py": "loss = 0.5\nprint('{} {}'.format(loss))\n"}, line=2),

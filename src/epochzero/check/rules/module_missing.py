@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from packaging.utils import canonicalize_name
-
-from epochzero.check.findings import Finding, Unknown
+from epochzero.check.code import code_of
+from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Imported, Situation
 from epochzero.check.program.model import Program
@@ -25,9 +26,9 @@ from epochzero.check.rules.distributions import (
     requirements,
 )
 from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.rules.standard import standard_modules
+from epochzero.check.rules.standard import lacks_module, standard_modules
 from epochzero.check.target.model import Target
-from epochzero.check.target.packages import likely_modules
+from epochzero.check.target.packages import likely_modules, normalized
 
 __all__ = ["RULE"]
 
@@ -48,12 +49,14 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         return
     asked_for = _asked_for(program)
     doubt = _doubt(program, target)
+    fallbacks = _fallbacks(program, target, installed)
     seen: set[str] = set()
     for event in (*_run(program), *program.imports):
         top = event.module.partition(".")[0]
         if top in seen or top in asked_for or not _is_missing(top, event, installed):
             continue
-        if _installed_by_job(program, top):
+        is_reached = fallbacks.get(_line(event.at.place))
+        if is_reached is False or _installed_by_job(program, top):
             continue
         seen.add(top)
         if doubt:
@@ -61,7 +64,42 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         elif folder := _own(program.job, top):
             yield _not_importable(event, top, program.job, folder)
         else:
-            yield _finding(event, top, target, installed)
+            sure = replace(event, at=replace(event.at, certain=True)) if is_reached else event
+            yield _finding(sure, top, target, installed)
+
+
+def _fallbacks(program: Program, target: Target, installed: Installed) -> Mapping[Place, bool]:
+    """Whether the imports of a handler are reached, where the import before tells: by their lines.
+
+    They surely are where that one surely fails, and are not where its module is there.
+    """
+    found: dict[Place, bool] = {}
+    events = {_line(one.at.place): one for one in program.imports if one.at.certain}
+    for module in program.modules.values():
+        for one in code_of(module).of(ast.Try):
+            first = events.get(_line(module.place(one.body[0])))
+            if (
+                first is None
+                or len(one.handlers) != 1
+                or not guarded(first.at, ModuleNotFoundError)
+            ):
+                continue
+            is_absent = _is_absent(first.module.partition(".")[0], installed)
+            if is_absent or (len(one.body) == 1 and not first.names and _has(first.module, target)):
+                handler = one.handlers[0].body
+                # What else stands there may install the module.
+                if all(isinstance(inner, ast.Import | ast.ImportFrom) for inner in handler):
+                    found |= {_line(module.place(inner)): is_absent for inner in handler}
+    return found
+
+
+def _line(place: Place) -> Place:
+    return Place(place.path, place.line)
+
+
+def _has(module: str, target: Target) -> bool:
+    """Whether the target has a module that is not missing among its distributions."""
+    return target.python is None or not lacks_module(module, target.python[:2])
 
 
 def _run(program: Program) -> Iterable[Imported]:
@@ -72,12 +110,15 @@ def _run(program: Program) -> Iterable[Imported]:
 
 
 def _is_missing(top: str, event: Imported, installed: Installed) -> bool:
+    return _is_absent(top, installed) and not guarded(event.at, ModuleNotFoundError)
+
+
+def _is_absent(top: str, installed: Installed) -> bool:
     return (
         bool(top)
         and top not in standard_modules()
         and top not in _ALWAYS
         and not providers(top, installed)
-        and not guarded(event.at, ModuleNotFoundError)
     )
 
 
@@ -95,8 +136,8 @@ def _asked_for(program: Program) -> set[str]:
 def _installed_by_job(program: Program, top: str) -> bool:
     """Whether the job installs a distribution that brings the module before it runs the program."""
     text = " ".join(one.text for one in program.job.installs)
-    named = {canonicalize_name(name) for name in _NAMED.findall(text)}
-    return any(canonicalize_name(name) in named for name in (*distributions_of(top), top))
+    named = {normalized(name) for name in _NAMED.findall(text)}
+    return any(normalized(name) in named for name in (*distributions_of(top), top))
 
 
 def _doubt(program: Program, target: Target) -> str:
@@ -184,10 +225,10 @@ def _near(top: str, installed: Installed) -> str:
 
 def _by_extra(top: str, target: Target, installed: Installed) -> str:
     """How an extra of an installed distribution would bring it."""
-    wanted = {canonicalize_name(name) for name in distributions_of(top) or (top,)}
+    wanted = {normalized(name) for name in distributions_of(top) or (top,)}
     for one in installed.values():
         for requirement in requirements(one):
-            if canonicalize_name(requirement.name) in wanted and not applies(requirement, target):
+            if normalized(requirement.name) in wanted and not applies(requirement, target):
                 for extra in one.extras:
                     if applies(requirement, target, extra):
                         return f", as `pip install '{one.name}[{extra}]'` does"
@@ -228,8 +269,27 @@ RULE = Rule(
             line=1,
             path="app/train.py",
         ),
+        Case(
+            {
+                "train.py": "try:\n    import ujson as json\nexcept ImportError:\n"
+                "    import simplejson as json\n"
+            },
+            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+            line=4,
+        ),
     ),
     leaves=(
+        Case(
+            {
+                "train.py": "try:\n    import tomllib\nexcept ImportError:\n"
+                "    import tomli as tomllib\n"
+            },
+            target='python = "3.11"\n[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+        ),
+        Case(
+            {"train.py": "try:\n    import ujson as json\nexcept ImportError:\n    import json\n"},
+            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+        ),
         Case(
             {"train.py": ""},
             target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',

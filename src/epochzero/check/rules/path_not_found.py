@@ -15,6 +15,8 @@ def _tell(problem: Problem, world: World) -> Told:
     access, shown = problem.access, world.platform.shown(problem.path)
     near = f"; there is {problem.detail}" if problem.detail else ""
     ask = f"Did you mean {problem.detail}? " if problem.detail else ""
+    if "\\" in problem.path and problem.detail:
+        ask = f"Write {problem.detail}: only Windows takes \\ between folders. "
     if access.text.beginning.startswith("~") and not access.text.home:
         ask = f"{access.function} does not replace ~: put os.path.expanduser around it. "
     if access.does == "globs":
@@ -76,6 +78,13 @@ RULE = Rule(
         ),
         Case(
             {"train.py": "for fold in range(5):\n    open(f'folds/{fold}.txt').read()\n"},
+            line=2,
+        ),
+        Case(
+            {
+                "train.py": "import pandas as pd\npd.read_csv('data\\\\a.csv')\n",
+                "data/a.csv": "a\n1\n",
+            },
             line=2,
         ),
         Case({"train.py": "lines = open('~/data/train.txt').readlines()\n"}, line=1),

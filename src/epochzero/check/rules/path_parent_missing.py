@@ -57,6 +57,15 @@ RULE = Rule(
             line=2,
         ),
         Case(
+            {
+                "train.py": "import json\nimport logging.config\n"
+                "logging.config.dictConfig(json.load(open('logging.json')))\n",
+                "logging.json": '{"version": 1, "handlers": {"file": {"class": "logging.FileHandler", '
+                '"filename": "logs/train.log"}}}',
+            },
+            line=3,
+        ),
+        Case(
             {"train.py": "from pathlib import Path\nPath('a/b/c').mkdir(exist_ok=True)\n"}, line=2
         ),
         Case(

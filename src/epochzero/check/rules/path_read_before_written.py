@@ -62,6 +62,13 @@ RULE = Rule(
     leaves=(
         Case(
             {
+                "train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2)\nfor epoch in range(9):\n"
+                "    if epoch % 4 == 3:\n        torch.load('last.pt')\n"
+                "    torch.save(model, 'last.pt')\n"
+            }
+        ),
+        Case(
+            {
                 "train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"
                 "torch.save(model, 'best.pt')\ntorch.load('best.pt')\n"
             }

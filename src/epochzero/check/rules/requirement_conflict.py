@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from epochzero.check.findings import Finding, Unknown
@@ -15,6 +14,10 @@ from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.distributions import Installed, applies, providers, requirements
 from epochzero.check.rules.situation import finding_at, guarded
 from epochzero.check.target.model import Distribution, Target
+from epochzero.check.target.packages import normalized
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 __all__ = ["RULE"]
 
@@ -35,9 +38,7 @@ _ASKED_AT_IMPORT = {
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     if target.distributions is None:
         return
-    installed: Installed = {
-        str(canonicalize_name(n)): one for n, one in target.distributions.items()
-    }
+    installed: Installed = {normalized(n): one for n, one in target.distributions.items()}
     replaced = " ".join(one.text for one in program.job.installs)
     seen: set[str] = set()
     for event in program.imports:
@@ -56,13 +57,13 @@ def _needed(
     waiting = [first]
     while waiting:
         one = waiting.pop()
-        name = canonicalize_name(one.name)
+        name = normalized(one.name)
         if name in seen:
             continue
         seen.add(name)
         yield one
         for requirement in requirements(one):
-            needed = installed.get(canonicalize_name(requirement.name))
+            needed = installed.get(normalized(requirement.name))
             if needed is not None and applies(requirement, target):
                 waiting.append(needed)
 
@@ -71,11 +72,11 @@ def _unmet(
     one: Distribution, installed: Installed, target: Target, event: Imported
 ) -> Iterator[Finding]:
     for requirement in requirements(one):
-        other = installed.get(canonicalize_name(requirement.name))
+        other = installed.get(normalized(requirement.name))
         if other is None or not applies(requirement, target) or _met(requirement, other):
             continue
         bound = one.name in _BOUND_TO_TORCH and other.name == "torch"
-        asked = canonicalize_name(other.name) in _ASKED_AT_IMPORT.get(one.name, ())
+        asked = normalized(other.name) in _ASKED_AT_IMPORT.get(one.name, ())
         yield finding_at(
             event.at,
             RULE.id,

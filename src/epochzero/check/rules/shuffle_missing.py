@@ -44,11 +44,11 @@ def _training_loaders(program: Program) -> Iterator[tuple[tuple[str, int], str]]
     """Where something whose name speaks of training is given a value, with the name."""
     for module in program.modules.values():
         for node in code_of(module).of(ast.Assign):
-            for one in node.targets:
-                name = ast.unparse(one) if isinstance(one, ast.Name | ast.Attribute) else ""
-                if "train" in name.rpartition(".")[2].lower() and isinstance(node.value, ast.Call):
+            for one in node.targets if isinstance(node.value, ast.Call) else ():
+                last = getattr(one, "id", getattr(one, "attr", ""))
+                if "train" in last.lower():
                     place: Place = module.place(node.value)
-                    yield (place.path, place.line), name
+                    yield (place.path, place.line), ast.unparse(one)
 
 
 def _keeps_order(call: Called) -> bool:

@@ -11,7 +11,7 @@ from epochzero.check.code import code_of
 from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.program.model import Module, Program
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.flakes import flakes
+from epochzero.check.rules.flakes import flakes, reading
 from epochzero.check.target.model import Target
 
 __all__ = ["NEWER_PYTHON", "RULE"]
@@ -96,6 +96,7 @@ RULE = Rule(
     fix="Correct the line; `python -m py_compile FILE` says the same.",
     source="Zhang et al., ICSE 2020, Table 1: Syntax Error, 64 of 4,960 failures",
     check=_check,
+    beside=reading,
     catches=(
         Case({"train.py": "epochs = 3\nfor epoch in range(epochs)\n    print(epoch)\n"}, line=2),
         Case({"train.py": "def f():\n    x = 1\n   y = 2\n"}, line=3),

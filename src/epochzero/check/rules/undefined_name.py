@@ -13,7 +13,7 @@ from epochzero.check.code import Code, Function, code_of
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Module, Program
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.flakes import Flake, flakes
+from epochzero.check.rules.flakes import Flake, flakes, reading
 from epochzero.check.rules.situation import failure, failures
 from epochzero.check.target.model import Target
 
@@ -40,7 +40,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     for flake in flakes(program, target, ("F821", "F823")):
         name = flake.values[0]
         if flake.code == "F821":
-            if name not in given and _is_evaluated(flake, name, lazy):
+            if name in given or _is_bound_in_loop(flake, name):
+                continue
+            if _is_evaluated(flake, name, lazy):
                 yield _undefined(flake, name)
         else:
             yield _unbound(flake, name)
@@ -55,6 +57,23 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 message=f"Nothing has given {name} a value when the job comes here.",
                 fix=f"Give {name} a value on every way that leads here.",
             )
+
+
+def _is_bound_in_loop(flake: Flake, name: str) -> bool:
+    """Whether an earlier round of a loop around may have bound the name."""
+    code = code_of(flake.module)
+    around = [
+        loop
+        for loop in (*code.of(ast.For), *code.of(ast.While))
+        if loop.lineno <= flake.place.line <= (loop.end_lineno or 0)
+    ]
+    return bool(around) and any(
+        one.id == name
+        and isinstance(one.ctx, ast.Store)
+        and loop.lineno <= one.lineno <= (loop.end_lineno or 0)
+        for one in code.of(ast.Name)
+        for loop in around
+    )
 
 
 def _undefined(flake: Flake, name: str) -> Finding:
@@ -89,14 +108,17 @@ def _names(module: Module) -> frozenset[str]:
 
 def _is_evaluated(flake: Flake, name: str, lazy: bool) -> bool:
     """Whether the name is looked up when the code runs: not in a text, nor in a lazy annotation."""
-    if _IN_MODULE.search(flake.module.text):
-        return False
     return (flake.place.line, flake.column, name) in _evaluated(flake.module, lazy)
 
 
 @lru_cache(maxsize=1)
 def _evaluated(module: Module, lazy: bool) -> frozenset[tuple[int, int, str]]:
-    """Lines, columns and names that are looked up when the module's code runs."""
+    """Lines, columns and names that are looked up when the module's code runs.
+
+    None of a module to which names may come from elsewhere.
+    """
+    if _IN_MODULE.search(module.text):
+        return frozenset()
     code = code_of(module)
     lazy = lazy or any(
         taken.module == "__future__" and any(alias.name == "annotations" for alias in taken.names)
@@ -135,6 +157,7 @@ RULE = Rule(
     fix="Define or import the name before it is used.",
     source="Zhang et al., ICSE 2020, Table 1: Undefined Variable, 59 of 4,960 failures",
     check=_check,
+    beside=reading,
     catches=(
         Case({"train.py": "import os\n\nepochs = 3\nprint(epoch)\nos.getcwd()\n"}, line=4),
         Case(
@@ -161,6 +184,7 @@ RULE = Rule(
     ),
     leaves=(
         Case({"train.py": f"{_BRANCH}print(optimizer)\n"}, ("--name", "adam")),
+        Case({"train.py": "for epoch in range(9):\n    if epoch > 0:\n        print(last)\n    last = epoch\n"}),
         Case({"train.py": "def last(items):\n    for item in items:\n        found = item\n"
               "    return found\n\n\nlast(open('d.txt'))\n", "d.txt": "a"}),
         Case({"train.py": "def main():\n    helper()\n\n\ndef helper():\n    print(rate)\n\n\n"

@@ -40,6 +40,8 @@ RULE = Rule(
         Case({"train.py": f"{_TEST.format('')}loss, accuracy, f1 = test('m')\n"}, line=5),
         Case({"train.py": "for name, rate, epochs in [('a', 0.1), ('b', 0.2)]:\n    print(name)\n"}, line=1),
         Case({"train.py": "first, second, *rest = 'train'.split(',')\n"}, line=1),
+        Case({"train.py": "def evaluate():\n    return 1, 2, 3\n\n\nfor epoch in range(100):\n    if epoch == 99:\n"
+              "        loss, score = evaluate()\n"}, line=7),
     ),
     leaves=(
         Case({"train.py": f"{_TEST.format('')}loss, accuracy = test('m')\n"}),

@@ -186,6 +186,7 @@ def _spans(indexes: Sequence[int], last: int) -> Spans:
     return ",".join(f"{a}-" if b == last else str(a) if a == b else f"{a}-{b}" for a, b in pairs)
 
 
+@cache  # Most names of a library have come and gone with others.
 def _within(spans: Spans, index: int) -> bool:
     """Whether a number is in ranges; in none written is every number.
 

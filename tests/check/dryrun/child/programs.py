@@ -133,14 +133,14 @@ o.sum().backward()
     "loss history": "h = []\nfor _ in range(3): h.append(model(x).sum().item())\nnp.mean(h); best = float('inf'); assert min(h) < best; t = torch.stack([model(x).sum() for _ in range(2)]).mean().item(); torch.tensor(h).mean().item()",
     "trace of a step": TRAIN
     + """
-optimizer.step(); del loss; optimizer.zero_grad()
+optimizer.step(); del loss; optimizer.zero_grad(); torch.cuda.empty_cache()
 kinds = {}
 for event in faked.trace.events:
     if "a" in event: kinds.setdefault(faked.trace.kinds.get(event["a"], "temporary"), []).append(event["n"])
 assert sorted(kinds["parameter"]) == [32, 256] and sorted(kinds["gradient"]) == [32, 256], kinds
 assert sorted(kinds["optimizer"]) == [32, 32, 256, 256], kinds
 assert sorted(kinds["input"]) == [32, 128] and kinds["activation"], kinds
-assert [e["m"] for e in faked.trace.events if "m" in e] == ["backward", "backward done", "optimizer", "step 1"]
+assert [e["m"] for e in faked.trace.events if "m" in e] == ["cublas", "backward", "cublas backward", "backward done", "optimizer", "step 1", "empty cache"]
 freed = {e["f"] for e in faked.trace.events if "f" in e}
 live = sum(e["n"] for e in faked.trace.events if "a" in e and e["a"] not in freed)
 assert live == torch.cuda.memory_allocated() == 3 * 288 + 128 + 32, live

@@ -15,11 +15,14 @@ import os
 import re
 import sys
 import traceback
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
+LINES_A_RECORD = 1000
+"""Of a trace: what the parent takes of one record is bounded."""
 PACKAGES = (
     "epochzero",
     "epochzero.check",
@@ -93,13 +96,27 @@ class DryRun:
         adjusted = {"torch": self._phases.torch, **frameworks.adjusted(self._phases)}
         sys.meta_path.insert(0, Finder(self._roots, self._seen, adjusted))
 
-    def _device(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def _device(self) -> Iterator[None]:
         """The platform's GPU, pretended where it is asked for; what pretends it imports torch."""
         if self._spec["mode"] == "real":
-            return nullcontext()
+            yield
+            return
         fake = import_module("epochzero.check.dryrun.child.fake")
-        made: AbstractContextManager[Any] = fake.enter(self._spec["gpus"], self._spec["world"])
-        return made
+        layers = import_module("epochzero.check.dryrun.child.layers")
+        with fake.enter(self._spec["gpus"], self._spec["world"]) as faked, layers.watched():
+            try:
+                yield
+            finally:
+                self._told(faked)
+
+    def _told(self, faked: Any) -> None:
+        """What was assumed of the GPU, and what was allocated on it."""
+        for (what, path, line), count in faked.assumptions.items():
+            self._records.emit("assumed", what=what, path=path, line=line, count=count)
+        lines = list(faked.trace.lines())
+        for start in range(0, len(lines), LINES_A_RECORD):
+            self._records.emit("allocated", lines=lines[start : start + LINES_A_RECORD])
 
     def _seen(self, tree: Any, path: str) -> None:
         for site in sites(tree):

@@ -37,6 +37,7 @@ _LIBRARIES = tuple(
         "<frozen",
     }
 )
+_A_LINE = 1000
 # Whether the code at a path is the user's.
 _users: dict[str, bool] = {}
 
@@ -79,6 +80,7 @@ class Trace:
         self._living: dict[int, Any] = {}
         self._sizes: dict[int, int] = {}
         self._next = self._steps = self._now = self._peak = 0
+        self._handles: set[str] = set()
         self._roots: ByIdentity[bool] = ByIdentity()
 
     def memory(self) -> tuple[int, int]:
@@ -98,13 +100,30 @@ class Trace:
         """Name the moment."""
         self.events.append({"m": name})
 
+    def multiplied(self) -> None:
+        """Note the first product of a thread: its cuBLAS handle takes a workspace then.
+
+        Backward runs in a thread of its own on a GPU, here in the program's.
+        """
+        name = "cublas" if torch._C._current_graph_task_id() == -1 else "cublas backward"
+        if name not in self._handles:
+            self._handles.add(name)
+            self.mark(name)
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """All of it: the events, then what the storages are for, then the places, a few a line."""
+        yield from self.events
+        kinds = list(self.kinds.items())
+        for start in range(0, len(kinds), _A_LINE):
+            yield {"kinds": dict(kinds[start : start + _A_LINE])}
+        for start in range(0, len(self.where), _A_LINE):
+            yield {"where": self.where[start : start + _A_LINE]}
+
     def write(self, path: str) -> None:
         """Write all as JSON lines."""
         with open(path, "w", encoding="utf-8") as file:
-            for event in self.events:
-                file.write(json.dumps(event) + "\n")
-            file.write(json.dumps({"kinds": self.kinds}) + "\n")
-            file.write(json.dumps({"where": self.where}) + "\n")
+            for line in self.lines():
+                file.write(json.dumps(line) + "\n")
 
     @contextmanager
     def watched(self) -> Iterator[None]:

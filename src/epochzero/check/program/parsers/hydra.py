@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -63,7 +63,8 @@ def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> 
     if isinstance(config, Items) and config.kind == "dict":
         pairs = zip(config.keys, config.values, strict=True)
         values = {str(k.value): v for k, v in pairs if isinstance(k, Constant)}
-    return Parsed(values, tuple(composing.problems), tuple(composing.unknowns), spec)
+    composed = replace(spec, complete=composing.complete)
+    return Parsed(values, tuple(composing.problems), tuple(composing.unknowns), composed)
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -138,12 +139,14 @@ class _Composing:
     def _is_group(self, group: str) -> bool:
         return (self.folder / group).is_dir()
 
-    def read(self, name: str, group: str, *, top: bool = False, depth: int = 0) -> Value:
-        """A file of the configuration with its defaults, in its package."""
+    def read(
+        self, name: str, group: str, *, top: bool = False, depth: int = 0, at: Place | None = None
+    ) -> Value:
+        """A file of the configuration with its defaults, in its package; ``at`` names it."""
         path = self.folder / group / f"{name.removesuffix('.yaml')}.yaml"
         config = load(path, "yaml", _shown(path, self.job))
         if isinstance(config, Unreadable) or depth > _DEEPEST:
-            self._not_there(config, group, name)
+            self._not_there(config, group, name, at or self.spec.place)
             return _NOTHING
         defaults = get(config, "defaults")
         own = _without(config, "defaults")
@@ -175,7 +178,8 @@ class _Composing:
         if isinstance(entry, Constant) and isinstance(entry.value, str):
             name = entry.value.lstrip("/")
             above, _, last = name.rpartition("/")
-            return self.read(last, f"{group}/{above}".strip("/"), depth=depth + 1)
+            folder = f"{group}/{above}".strip("/")
+            return self.read(last, folder, depth=depth + 1, at=entry.origin)
         if not isinstance(entry, Items) or len(entry.keys) != 1:
             self.complete = False
             return _NOTHING
@@ -190,7 +194,8 @@ class _Composing:
         value = self._chosen[full][0] if full in self._chosen else self._choice(choice, key)
         if value is None or (optional and not (self.folder / full / f"{value}.yaml").is_file()):
             return _NOTHING
-        return self.read(value, full, depth=depth + 1)
+        at = choice.origin if isinstance(choice, Constant) else None
+        return self.read(value, full, depth=depth + 1, at=at)
 
     def _choice(self, choice: Value, key: Value) -> str | None:
         if isinstance(choice, Constant) and choice.value == "???":
@@ -220,26 +225,43 @@ class _Composing:
                     ArgumentProblem("unknown", group, value, message, given_at(text))
                 )
 
-    def _not_there(self, config: Value | Unreadable, group: str, name: str) -> None:
-        place = config.place if isinstance(config, Unreadable) else self.spec.place
+    def _not_there(
+        self, config: Value | Unreadable, group: str, name: str, named_at: Place
+    ) -> None:
+        place = config.place if isinstance(config, Unreadable) else named_at
         reason = config.reason if isinstance(config, Unreadable) else "nested too deeply"
-        chosen = self._chosen.get(group)
-        options = sorted(path.stem for path in (self.folder / group).glob("*.yaml"))
-        # Only what the command line asks for: a default may come from a ConfigStore.
-        if self.complete and chosen and chosen[0] == name and options:
-            message = (
-                f"Could not find '{group}/{name}'. Available options in '{group}': "
-                f"{', '.join(options)}"
-            )
-            self.problems.append(
-                ArgumentProblem(
-                    "choice", group, name, message, given_at(chosen[1]), near=nearest(name, options)
-                )
-            )
+        if isinstance(config, Unreadable) and (config.missing or config.wrong) and self.complete:
+            self.problems.append(self._missing(config, group, name, named_at))
         self.complete = False
         self.unknowns.append(
             Unknown(f"the configuration {group}/{name}".rstrip("/"), reason, place)
         )
+
+    def _missing(
+        self, config: Unreadable, group: str, name: str, named_at: Place
+    ) -> ArgumentProblem:
+        """A file of the configuration that is not there, or no YAML."""
+        shown = f"{group}/{name}".lstrip("/")
+        if config.wrong:
+            message = f"{config.place.path} is no YAML: {config.reason}"
+            return ArgumentProblem("unreadable", group, name, message, config.place)
+        options = sorted(path.stem for path in (self.folder / group).glob("*.yaml"))
+        near = nearest(name, options)
+        if not self.folder.is_dir():
+            folder = _shown(self.folder, self.job)
+            message = f"Primary config directory not found: {folder}"
+            return ArgumentProblem("absent", group, name, message, named_at)
+        message = f"Could not find '{shown}'."
+        if named_at == self.spec.place:
+            message = (
+                f"Cannot find primary config '{name}'. Check that it's in your config search path."
+            )
+        elif options:
+            message = f"{message} Available options in '{group}': {', '.join(options)}"
+        chosen = self._chosen.get(group)
+        if chosen and chosen[0] == name and options:
+            return ArgumentProblem("choice", group, name, message, given_at(chosen[1]), near=near)
+        return ArgumentProblem("absent", group, name, message, named_at, near=near)
 
     @staticmethod
     def _package(path: Path, group: str) -> tuple[str, ...]:

@@ -25,7 +25,10 @@ __all__ = [
 
 NOWHERE = Place("")
 Kind = Literal["argparse", "click", "absl", "hf", "fire", "hydra"]
-Problem = Literal["unknown", "missing", "choice", "type", "conflict", "ambiguous"]
+Problem = Literal[
+    "unknown", "missing", "choice", "type", "conflict", "ambiguous", "absent", "unreadable"
+]
+"""``absent`` and ``unreadable`` are of a file that the command line is composed with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.check.findings import Place, Unknown
-from epochzero.check.program import parser_process
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
     OptionSpec,
@@ -30,6 +29,8 @@ from epochzero.check.program.values import Anything, Constant, External, Instanc
 
 __all__ = ["parse"]
 
+# Not imported: that would import argparse here, too.
+_CHILD = str(Path(__file__).parents[1] / "parser_process.py")
 TIMEOUT_S = 10.0
 LARGEST_ARGUMENTS_BYTES = 1 << 20
 
@@ -103,7 +104,7 @@ def _expanded(spec: ParserSpec, argv: Sequence[str], folder: Path | None) -> lis
 
 def _asked(said: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
     """The child's answer."""
-    command = [sys.executable, "-I", "-S", str(Path(parser_process.__file__))]
+    command = [sys.executable, "-I", "-S", _CHILD]
     try:
         text = json.dumps(said)
         done = subprocess.run(

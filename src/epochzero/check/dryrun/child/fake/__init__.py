@@ -11,6 +11,7 @@ import inspect
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -76,11 +77,12 @@ def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterat
     """
     install()
     faked = Faked()
-    mode = FakeGpu(faked.assume, faked.trace.made)
+    mode = FakeGpu(faked.assume, faked.trace.made, faked.trace.multiplied)
     capability = (int(gpus[0]["capability"][0]), int(gpus[0]["capability"][1]))
     lifted = torch._C._only_lift_cpu_tensors()
     with ExitStack() as stack:
-        stack.enter_context(pretended(gpus, faked.trace.memory))
+        emptied = partial(faked.trace.mark, "empty cache")
+        stack.enter_context(pretended(gpus, faked.trace.memory, emptied))
         stack.enter_context(_tensors_read(faked))
         stack.enter_context(_torch_as_on_a_gpu(mode, capability, faked))
         stack.enter_context(imagined(world, faked.assume))

@@ -157,9 +157,15 @@ def _number(device: Any, current: int) -> int:
 class _Answers:
     """The functions of `torch.cuda` for a list of GPUs."""
 
-    def __init__(self, gpus: Sequence[Mapping[str, Any]], memory: Callable[[], tuple[int, int]]):
+    def __init__(
+        self,
+        gpus: Sequence[Mapping[str, Any]],
+        memory: Callable[[], tuple[int, int]],
+        emptied: Callable[[], None],
+    ) -> None:
         self.gpus = list(gpus)
         self.memory = memory
+        self.emptied = emptied
         self.current = 0
 
     def properties(self, device: Any = None) -> SimpleNamespace:
@@ -215,6 +221,7 @@ class _Answers:
                 "allocated_bytes.all.current": live(),
                 "allocated_bytes.all.peak": peak(),
             },
+            "empty_cache": self.emptied,
             "memory_summary": lambda *a, **k: "",
             "get_rng_state": lambda *a: torch.get_rng_state(),
             "get_rng_state_all": lambda: [torch.get_rng_state() for _ in self.gpus],
@@ -230,14 +237,16 @@ class _Answers:
             "graph": lambda graph, *a, **k: nullcontext(graph),
             "make_graphed_callables": lambda callables, *a, **k: callables,
             "is_current_stream_capturing": lambda: False,
-            **dict.fromkeys(("synchronize", "empty_cache", "ipc_collect", "set_stream", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_accumulated_memory_stats", "set_per_process_memory_fraction"), nothing),
+            **dict.fromkeys(("synchronize", "ipc_collect", "set_stream", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_accumulated_memory_stats", "set_per_process_memory_fraction"), nothing),
             **{name: _old_type(dtype) for name, dtype in _OLD_TYPES.items()},
         }  # fmt: skip
 
 
 @contextmanager
 def pretended(
-    gpus: Sequence[Mapping[str, Any]], memory: Callable[[], tuple[int, int]]
+    gpus: Sequence[Mapping[str, Any]],
+    memory: Callable[[], tuple[int, int]],
+    emptied: Callable[[], None],
 ) -> Iterator[None]:
     """`torch.cuda` answers for these GPUs; everything is as before in the end.
 
@@ -247,8 +256,10 @@ def pretended(
         Of each its ``model``, ``memory_bytes`` and ``capability``.
     memory
         Gives the bytes that are allocated now, and the most that were.
+    emptied
+        Called when the program gives back what the allocator keeps.
     """
-    answers = _Answers(gpus, memory)
+    answers = _Answers(gpus, memory, emptied)
     functions = answers.functions()
     nothing = lambda *a, **k: None  # noqa: E731
     with ExitStack() as stack:

@@ -62,6 +62,8 @@ _SAME_DTYPE: dict[Any, tuple[int, ...]] = {
     aten.baddbmm.default: (1, 2),
     aten.convolution.default: (0, 1, 2),
 }
+# Those that cuBLAS computes.
+_CUBLAS = frozenset(_SAME_DTYPE) - {aten.convolution.default}
 _LABELS = frozenset({aten.nll_loss_forward.default, aten.nll_loss2d_forward.default})
 _KINDS = {
     "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
@@ -78,13 +80,21 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
         Called with what is assumed, in words, where a value had to be.
     made
         Called with each result, and whether it was moved from the CPU, for the trace of allocations.
+    multiplied
+        Called when cuBLAS has been asked for a product.
     """
 
-    def __init__(self, assume: Callable[[str], None], made: Callable[[Any, bool], None]) -> None:
+    def __init__(
+        self,
+        assume: Callable[[str], None],
+        made: Callable[[Any, bool], None],
+        multiplied: Callable[[], None],
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.fakes = FakeTensorMode(allow_non_fake_inputs=True)
         self.assume = assume
         self._made = made
+        self._multiplied = multiplied
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -111,6 +121,8 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
             result = self._run(func, args, kwargs, tensors)
         moved = func is aten._to_copy.default and args[0].device.type == "cpu"
         self._made(result, moved)
+        if func in _CUBLAS:
+            self._multiplied()
         return result
 
     def to_fake(self, tensor: torch.Tensor) -> torch.Tensor:

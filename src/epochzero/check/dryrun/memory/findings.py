@@ -1,0 +1,62 @@
+"""An estimate, in the words of a check: a finding where the job does not fit its GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from epochzero.check.dryrun.memory.advice import Advice
+from epochzero.check.dryrun.memory.estimate import Memory
+from epochzero.check.dryrun.memory.units import size_text
+from epochzero.check.findings import Finding, Place
+
+__all__ = ["RULE", "finding"]
+
+RULE = "dry-run-memory"
+MOST_ADVICE = 3
+
+
+def finding(memory: Memory, place: Place, advice: Sequence[Advice] = ()) -> Finding | None:
+    """What to tell of a job's memory; None where it surely fits.
+
+    An error only where the least of the estimate does not fit; a warning where it may not.
+
+    Args:
+        memory: of the job.
+        place: the line that asks for what there is no room for.
+        advice: what saves memory, the best first.
+    """
+    fit = memory.fit
+    if fit.answer == "fits":
+        return None
+    failing = fit.failing
+    layer = f" in {failing.layer}" if failing and failing.layer else ""
+    likely, room = memory.allocated.likely, fit.gpu.memory_bytes
+    certain = fit.answer == "does not fit"
+    return Finding(
+        rule=RULE,
+        severity="error" if certain else "warning",
+        category="gpu_out_of_memory",
+        phase="training",
+        place=place,
+        message=(
+            f"The job takes about {size_text(likely)} ({_range(memory)}) beside the CUDA context,"
+            f" {memory.moment}; {fit.gpu.model} has {size_text(room)}."
+        ),
+        consequence=(
+            f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate"
+            f" {size_text(fit.wanted)}{layer}"
+        ),
+        fix=" ".join(_said(one) for one in advice[:MOST_ADVICE])
+        or "Take a smaller batch, or a GPU with more memory.",
+    )
+
+
+def _range(memory: Memory) -> str:
+    return f"{size_text(memory.allocated.low)} to {size_text(memory.allocated.high)}"
+
+
+def _said(advice: Advice) -> str:
+    about = "" if advice.change.exact else "about "
+    saved = size_text(max(advice.allocated, advice.reserved))
+    name = advice.change.name
+    return f"{name[0].upper()}{name[1:]} saves {about}{saved}: {advice.change.fix}."

@@ -1,0 +1,127 @@
+"""The allocations of a dry run, as its child process wrote them: untrusted, and bounded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from epochzero.errors import InputError
+
+__all__ = ["KINDS", "Alloc", "Event", "Free", "Mark", "Site", "Trace", "read", "trace_of"]
+
+KINDS = ("parameter", "gradient", "optimizer", "activation", "input", "buffer", "temporary")
+MOST_EVENTS = 5_000_000
+MOST_BYTES = 1 << 50
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What allocated: a line of the user's code, and the path of the layer that was called."""
+
+    path: str
+    line: int
+    layer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """A storage of `size` bytes comes to be."""
+
+    storage: int
+    size: int
+    site: int
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """A storage goes."""
+
+    storage: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment with a name, such as ``backward`` or ``step 1``."""
+
+    name: str
+
+
+Event = Alloc | Free | Mark
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All that was allocated on a GPU, in order.
+
+    Attributes:
+        events: in order.
+        kinds: of storages, one of `KINDS`; what is not named is ``temporary``.
+        sites: that allocated, by number.
+    """
+
+    events: tuple[Event, ...]
+    kinds: dict[int, str] = field(default_factory=dict)
+    sites: tuple[Site, ...] = ()
+
+    def kind(self, storage: int) -> str:
+        """What a storage is for."""
+        return self.kinds.get(storage, "temporary")
+
+    def site(self, event: Alloc) -> Site:
+        """What made an allocation; an empty place where that is not told."""
+        known = 0 <= event.site < len(self.sites)
+        return self.sites[event.site] if known else Site("", 0, "")
+
+
+def read(path: Path) -> Trace:
+    """A trace from its JSON lines.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return trace_of(json.loads(line) for line in lines)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def trace_of(lines: Iterable[Any]) -> Trace:
+    """A trace from its lines, as JSON has them.
+
+    Raises:
+        InputError: they are none.
+    """
+    try:
+        return _trace(lines)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"no trace of allocations: {error}") from error
+
+
+def _trace(records: Iterable[Any]) -> Trace:
+    events: list[Event] = []
+    kinds: dict[int, str] = {}
+    sites: list[Site] = []
+    for record in records:
+        if "kinds" in record:
+            told = record["kinds"].items()
+            kinds.update({int(key): kind for key, kind in told if kind in KINDS})
+        elif "where" in record:
+            sites += [Site(str(path), int(line), str(name)) for path, line, name in record["where"]]
+        else:
+            events.append(_event(record))
+        if len(events) > MOST_EVENTS:
+            raise ValueError(f"more than {MOST_EVENTS} events")
+    return Trace(tuple(events), kinds, tuple(sites))
+
+
+def _event(record: Any) -> Event:
+    if "a" in record:
+        size = int(record["n"])
+        if not 0 <= size <= MOST_BYTES:
+            raise ValueError(f"a storage of {size} bytes")
+        return Alloc(int(record["a"]), size, int(record["w"]))
+    return Free(int(record["f"])) if "f" in record else Mark(str(record["m"])[:100])

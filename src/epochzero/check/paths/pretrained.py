@@ -1,0 +1,124 @@
+"""The folder of a pretrained model: whether what `from_pretrained` looks for is in it.
+
+After the documentation of Transformers, PEFT and Diffusers; which class looks for what is in
+``pretrained.toml``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+
+from epochzero.check.paths.catalogue import canonical
+from epochzero.check.paths.contents import Fault, Reading, format_of, inspect
+from epochzero.check.program.events import Called
+
+__all__ = ["inspect_pretrained"]
+
+_LARGEST_INDEX_BYTES = 16 << 20
+_ELSEWHERE = ("subfolder", "revision")
+"""Options with which any class looks in another place than the folder itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """What a class looks for. The fields are those of ``pretrained.toml``."""
+
+    error: str
+    any: tuple[str, ...]
+    unless: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    sure: bool = True
+    weights: bool = False
+
+
+def inspect_pretrained(call: Called, folder: str) -> Iterator[tuple[str, Fault | None]]:
+    """What is looked at in a folder of this machine, each with what is wrong with it.
+
+    Args:
+        call: of ``from_pretrained``, which reads the folder.
+        folder: on this machine.
+    """
+    needs = _needs(canonical(call.name).rpartition(".")[0])
+    if needs is None or not call.complete or {*_ELSEWHERE, *needs.keywords} & call.keywords.keys():
+        return
+    names = os.listdir(folder)
+    if not _fits(names, needs.any):
+        if not _fits(names, needs.unless):
+            yield folder, _lacks(needs, folder, sure=needs.sure or not names)
+    elif needs.weights and not _fits(names, needs.unless):
+        yield from _weights(call, folder, names)
+
+
+def _weights(
+    call: Called, folder: str, names: Collection[str]
+) -> Iterator[tuple[str, Fault | None]]:
+    """The weights that a model reads: safetensors first, by an index where there are several."""
+    needs = _table()[0]
+    if set(needs.keywords) & call.keywords.keys():
+        return
+    if not _fits(names, needs.any):
+        yield folder, _lacks(needs, folder, sure=True)
+        return
+    for whole in ("model.safetensors", "pytorch_model.bin"):
+        index = f"{whole}.index.json"
+        if whole in names:
+            yield _weight(folder, whole)
+            return
+        if index in names:
+            yield from (_weight(folder, shard) for shard in _shards(os.path.join(folder, index)))
+            return
+
+
+def _weight(folder: str, name: str) -> tuple[str, Fault | None]:
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        where = os.path.basename(folder)
+        error = f"OSError: {where} does not appear to have a file named {name}"
+        return path, Fault("incomplete", "is named in the index and not there", error)
+    return path, inspect(path, Reading(format_of(name, "torch")))
+
+
+def _shards(index: str) -> Sequence[str]:
+    """The files that an index names; none when it cannot be read."""
+    try:
+        if os.path.getsize(index) > _LARGEST_INDEX_BYTES:
+            return []
+        with open(index, encoding="utf-8") as file:
+            return sorted(set(json.load(file)["weight_map"].values()))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return []
+
+
+def _lacks(needs: _Needs, folder: str, *, sure: bool) -> Fault:
+    wanted = " or ".join(needs.any[:3])
+    error = needs.error.format(folder=os.path.basename(folder))
+    return Fault("incomplete", f"has no {wanted}", error, sure)
+
+
+def _fits(names: Collection[str], patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+def _needs(name: str) -> _Needs | None:
+    """What the class of this name looks for; None when that is not known."""
+    return next((one for pattern, one in _table()[1].items() if fnmatchcase(name, pattern)), None)
+
+
+@cache
+def _table() -> tuple[_Needs, Mapping[str, _Needs]]:
+    """What weights are, and what each class looks for, in the order of the file."""
+    text = files(__package__).joinpath("pretrained.toml").read_text(encoding="utf-8")
+    data = tomllib.loads(text)
+    return _entry(data["weights"]), {one.pop("class"): _entry(one) for one in data["classes"]}
+
+
+def _entry(entry: Mapping[str, object]) -> _Needs:
+    lists = {key: tuple(one) for key, one in entry.items() if isinstance(one, list)}
+    return _Needs(**{**entry, **lists})  # type: ignore[arg-type]

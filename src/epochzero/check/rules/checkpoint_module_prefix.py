@@ -1,0 +1,144 @@
+"""The weights of a wrapped model are loaded into one that is not, or the other way round."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from epochzero.check.findings import Finding
+from epochzero.check.paths.text import path_text
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+_WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
+             "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
+_LOADED = re.compile(r"torch\.load\(\)(?:\['([^']*)'\])?")
+_HAS_MODULE = re.compile(r"\bself\.module\s*=")
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """Weights that are saved: to which path, under which key of a dictionary, of a wrapped model or not."""
+
+    path: str
+    key: str
+    wrapped: bool
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    if any(_HAS_MODULE.search(module.text) for module in program.modules.values()):
+        return
+    saved: list[_Weights] = []
+    read: list[str] = []
+    for call in program.calls:
+        if call.name == "torch.save":
+            saved += _saved(call)
+        elif call.name == "torch.load":
+            read.append(_path(argument(call, 0, "f")))
+        elif call.name.endswith(".load_state_dict") and not guarded(call.at, RuntimeError):
+            wrapped = _is_wrapped(call.receiver)
+            found = {one.wrapped for one in _loaded(call, saved, read)}
+            if wrapped is not None and found == {not wrapped}:
+                yield _finding(program, call, wrapped)
+
+
+def _saved(call: Called) -> Iterator[_Weights]:
+    path = _path(argument(call, 1, "f"))
+    value = argument(call, 0, "obj")
+    if isinstance(value, Items) and value.kind == "dict":
+        named = [(str(key.value), one) for key, one in zip(value.keys, value.values, strict=True)
+                 if isinstance(key, Constant)]  # fmt: skip
+    else:
+        named = [("", value)] if value is not None else []
+    for key, one in named:
+        if path and isinstance(one, Instance) and one.made_by.endswith(".state_dict"):
+            owner = one.made_by.removesuffix(".state_dict")
+            if owner.startswith("torch.nn."):
+                yield _Weights(path, key, owner.removesuffix("()") in _WRAPPERS)
+
+
+def _loaded(call: Called, saved: list[_Weights], read: list[str]) -> list[_Weights]:
+    """The weights that a model is given; those that were saved before to the path that is read."""
+    state = argument(call, 0, "state_dict")
+    strict = argument(call, 1, "strict")
+    named = isinstance(state, Instance) and _LOADED.fullmatch(_whole(state))
+    if not named or strict is not None or len(set(read)) != 1:
+        return []
+    return [one for one in saved if one.path == read[0] and one.key == (named[1] or "")]
+
+
+def _whole(state: Instance) -> str:
+    return f"{state.made_by}()" if state.made_by == "torch.load" else state.made_by
+
+
+def _path(value: Value | None) -> str:
+    """A path that is wholly known; empty otherwise."""
+    text = path_text(value)
+    return text.known or "" if text is not None else ""
+
+
+def _is_wrapped(model: Value | None) -> bool | None:
+    """Whether a model is one of PyTorch's wrappers; None when that is not known."""
+    if not isinstance(model, Instance) or "()" in model.made_by:
+        return None
+    if model.own or model.made_by.startswith("torch.nn."):
+        return model.made_by in _WRAPPERS
+    return None
+
+
+def _finding(program: Program, call: Called, wrapped: bool) -> Finding:
+    return finding_at(
+        call.at,
+        RULE.id,
+        RULE.category,
+        severity=Reach.of(program).severity(call.at),
+        message="The weights were saved "
+        + ("from the bare model, and the wrapped one wants" if wrapped else "from the wrapped model: their")
+        + " names begin with 'module.'"
+        + (" from it." if wrapped else ", which the bare one does not know."),
+        consequence="RuntimeError: Error(s) in loading state_dict: Missing key(s) in state_dict",
+        fix="Save model.module.state_dict(), and load it into the bare model before it is wrapped.",
+    )  # fmt: skip
+
+
+_HEAD = "import torch\nfrom torch import nn\n\n\ndef build():\n    return nn.Linear(4, 2)\n\n\nmodel = nn.DataParallel(build())\n"
+
+RULE = Rule(
+    id="checkpoint-module-prefix",
+    title="Weights of a wrapped model are loaded into a bare one",
+    category="tensor_mismatch",
+    why="DataParallel and DistributedDataParallel put 'module.' before the name of each weight. The "
+    "evaluation builds the model without them and cannot load what the training has saved.",
+    fix="Save the weights of model.module.",
+    source="PyTorch tutorial, Saving and Loading Models, Saving torch.nn.DataParallel Models",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}torch.save(model.state_dict(), 'm.pt')\nbest = build()\n"
+              "best.load_state_dict(torch.load('m.pt'))\n"}, line=12),
+        Case({"train.py": f"{_HEAD}torch.save({{'model': model.state_dict(), 'epoch': 1}}, 'm.pt')\nbest = build()\n"
+              "saved = torch.load('m.pt', map_location='cpu')\nbest.load_state_dict(saved['model'])\n"}, line=13),
+        Case({"train.py": f"{_HEAD}torch.save(build().state_dict(), 'm.pt')\n"
+              "model.load_state_dict(torch.load('m.pt'))\n"}, line=11),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}torch.save(model.module.state_dict(), 'm.pt')\nbest = build()\n"
+              "best.load_state_dict(torch.load('m.pt'))\n"}),
+        Case({"train.py": f"{_HEAD}torch.save(model.state_dict(), 'm.pt')\nmodel.load_state_dict(torch.load('m.pt'))\n"}),
+        Case({"train.py": f"{_HEAD}torch.save(model.state_dict(), 'm.pt')\nbest = build()\n"
+              "best.load_state_dict(torch.load('m.pt'), strict=False)\n"}),
+        Case({"train.py": f"{_HEAD}torch.save(model.state_dict(), 'm.pt')\nbest = build()\n"
+              "state = {k.removeprefix('module.'): v for k, v in torch.load('m.pt').items()}\n"
+              "best.load_state_dict(state)\n"}),
+        Case({"train.py": f"{_HEAD}torch.save(model.state_dict(), 'm.pt')\nbest = build()\n"
+              "best.load_state_dict(torch.load('other.pt'))\n", "other.pt": ""}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,77 @@
+"""`torch.compile` on a GPU that is too old for its compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.builds import lacks_cuda, lowest_capability, moves_to_cuda
+from epochzero.check.findings import Finding
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import does_anywhere
+
+__all__ = ["RULE"]
+
+_TRITON = (7, 0)
+"""The lowest compute capability for which Triton compiles."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    capability = lowest_capability(target)
+    is_on_gpu = not lacks_cuda(target) and any(True for _ in moves_to_cuda(program))
+    if capability is None or capability >= _TRITON or not is_on_gpu:
+        return
+    if does_anywhere(program, "suppress_errors"):
+        return
+    for call in program.calls:
+        if _compiles(call) and not guarded(call.at, RuntimeError):
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity=Reach.of(program).severity(call.at),
+                message="Triton needs compute capability 7.0; the target's GPUs have "
+                f"{capability[0]}.{capability[1]}.",
+                consequence="RuntimeError: The GPU is too old to be supported by the triton GPU compiler",
+                fix="Run without torch.compile there, or ask for newer GPUs.",
+            )
+
+
+def _compiles(call: Called) -> bool:
+    """Whether a model is compiled with the compiler that is taken when none is named."""
+    backend, disabled = call.keywords.get("backend"), call.keywords.get("disable")
+    is_default = backend is None or (isinstance(backend, Constant) and backend.value == "inductor")
+    return call.name == "torch.compile" and is_default and disabled is None
+
+
+_JOB = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\nmodel = torch.compile(model{})\nmodel(torch.rand(1, 2).cuda())\n"
+_OLD = 'gpus = "1 x P100"\n'
+
+RULE = Rule(
+    id="compile-unsupported",
+    title="torch.compile is used on a GPU that is too old for it",
+    category="gpu_fault",
+    why="torch.compile returns at once; the code is made and compiled when the model is first called, and for "
+    "old GPUs none can be made.",
+    fix="Leave torch.compile out on such a platform.",
+    source="PyTorch documentation, torch.compile, Troubleshooting; torch/_inductor/exc.py, GPUTooOldForTriton",
+    check=_check,
+    catches=(
+        Case({"train.py": _JOB.format("")}, target=_OLD, line=4),
+        Case({"train.py": _JOB.format(", mode='max-autotune'")}, target=_OLD, line=4),
+    ),
+    leaves=(
+        Case({"train.py": _JOB.format("")}),
+        Case({"train.py": _JOB.format("")}, target='gpus = "1 x H100"\nprograms = ["gcc"]\n'),
+        Case({"train.py": _JOB.format(", backend='eager'")}, target=_OLD),
+        Case({"train.py": _JOB.format(", disable=True")}, target=_OLD),
+        Case({"train.py": f"{_JOB.format('')}torch._dynamo.config.suppress_errors = True\n"}, target=_OLD),
+        Case({"train.py": _JOB.format("").replace("model = torch.compile", "if torch.cuda.get_device_capability() > "
+              "(6, 2):\n    model = torch.compile")}, target='gpus = "1 x H100"\n'),
+    ),
+)  # fmt: skip

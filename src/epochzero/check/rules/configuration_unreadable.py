@@ -1,0 +1,152 @@
+"""A configuration that the job is started with is not there, or cannot be read."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.findings import Finding, Place
+from epochzero.check.job.model import Job
+from epochzero.check.paths.world import world_of
+from epochzero.check.program.given import stands
+from epochzero.check.program.model import Program
+from epochzero.check.program.parsers.model import ArgumentProblem
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_REGISTERS = re.compile(
+    r"(hydra\.core\.(config_store|plugins|global_hydra)|hydra_zen|hydra\.plugins)\b"
+)
+"""Modules with which a program gives Hydra configurations that are in no file of its folder."""
+
+_READERS = (
+    ("lightning.pytorch.cli.LightningCLI", ("--config", "-c"), "error: Unable to load config {path!r}"),
+    ("deepspeed.initialize", ("--deepspeed_config",), "ValueError: Expected a string path to an "
+     "existing deepspeed config, or a dictionary, but received: {path}"),
+    ("transformers.HfArgumentParser", ("--deepspeed",), "ValueError: Expected a string path to an "
+     "existing deepspeed config, or a dictionary, but received: {path}"),
+)  # fmt: skip
+"""Calls of libraries that read a file, the arguments that name it, and how they end without it."""
+_ACCELERATE = "FileNotFoundError: The passed configuration file `{path}` does not exist."
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    yield from _of_hydra(program)
+    for path, place, error in _named(program):
+        world = world_of(program, target)
+        if _is_file(path) and world.there(world.platform.absolute(path)) is False:
+            yield Finding(
+                RULE.id,
+                "error",
+                RULE.category,
+                "initialization",
+                place,
+                f"The configuration {path} is not there.",
+                error.format(path=path),
+                f"Correct the name, or bring {path} along.",
+            )
+
+
+def _of_hydra(program: Program) -> Iterator[Finding]:
+    registers = any(_REGISTERS.match(one.module) for one in program.imports)
+    for parsed in program.parsed:
+        for problem in parsed.problems:
+            if problem.kind == "unreadable" or (problem.kind == "absent" and not registers):
+                yield _finding(program.job, problem)
+
+
+def _finding(job: Job, problem: ArgumentProblem) -> Finding:
+    absent = problem.kind == "absent"
+    near = f"Write {problem.near}, if that is meant, or bring" if problem.near else "Bring"
+    return Finding(
+        RULE.id,
+        "error",
+        "path_not_found" if absent else "corrupt_data",
+        "initialization",
+        stands(job, problem) if _is_given(job, problem) else problem.place,
+        problem.message,
+        f"hydra.errors.MissingConfigException: {problem.message}"
+        if absent
+        else "yaml.scanner.ScannerError, when Hydra composes the configuration",
+        f"{near} the file." if absent else "Correct the line.",
+    )
+
+
+def _is_given(job: Job, problem: ArgumentProblem) -> bool:
+    """Whether the command line names the configuration."""
+    return any(problem.value == word.rpartition("=")[2] for word in job.argv)
+
+
+def _named(program: Program) -> Iterator[tuple[str, Place, str]]:
+    """The files that the command line names, where, and what comes when they are not there."""
+    job = program.job
+    said = job.said.get("accelerate --config_file")
+    if said is not None:
+        yield said.text, said.place, _ACCELERATE
+    called = {
+        call.name.replace("pytorch_lightning.", "lightning.pytorch.")
+        for call in program.calls
+        if call.at.certain
+    }
+    for name, options, error in _READERS:
+        if name in called:
+            for at, path in _values(job, options):
+                yield path, job.argv_at[at] if at < len(job.argv_at) else job.at, error
+
+
+def _values(job: Job, options: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """The values of options, each with its position."""
+    for at, word in enumerate(job.argv):
+        name, equals, value = word.partition("=")
+        at = at if equals else at + 1
+        if name in options and at < len(job.argv) and at not in job.unsure:
+            yield at, value if equals else job.argv[at]
+
+
+def _is_file(path: str) -> bool:
+    return posixpath.splitext(path)[1] in (".yaml", ".yml", ".json")
+
+
+_HYDRA = (
+    "import hydra\n\n\n@hydra.main(config_path='conf', config_name='main')\n"
+    "def main(cfg):\n    print(cfg)\n\n\nmain()\n"
+)
+_STORED = (
+    "import hydra\nfrom hydra.core.config_store import ConfigStore\n\n"
+    "ConfigStore.instance().store('main', {'lr': 1})\n\n\n"
+    "@hydra.main(config_path='conf', config_name='main')\ndef main(cfg):\n    print(cfg)\n\n\nmain()\n"
+)
+_GROUP = "defaults:\n  - model: vit\n  - _self_\nlr: 0.1\n"
+_CLI = "from lightning.pytorch.cli import LightningCLI\nLightningCLI()\n"
+_LAUNCH = ("accelerate", "launch", "--config_file", "four.yaml", "train.py")
+
+RULE = Rule(
+    id="configuration-unreadable",
+    title="A configuration that the job is started with is not there or cannot be read",
+    category="path_not_found",
+    why="Configurations are renamed, left out of version control, or named from another folder than "
+    "the one in which the job starts. A tab or a bracket too few in one of them ends the job likewise.",
+    fix="Bring the file along, or correct its name.",
+    source="Hydra documentation, 'The Defaults List'; Accelerate documentation, 'Launching your "
+    "scripts'; jsonargparse documentation, 'Configuration files'",
+    check=_check,
+    catches=(
+        Case({"train.py": _HYDRA, "conf/other.yaml": "lr: 1\n"}, line=5),
+        Case({"train.py": _HYDRA}, line=5),
+        Case({"train.py": _HYDRA, "conf/main.yaml": _GROUP, "conf/model/vgg.yaml": "a: 1\n"},
+             path="conf/main.yaml", line=2),
+        Case({"train.py": _HYDRA, "conf/main.yaml": "lr: 0.1\nmodel:\n\tdepth: 3\n"},
+             path="conf/main.yaml", line=3),
+        Case({"train.py": _CLI}, ("fit", "--config", "small.yaml"), path="<command>"),
+        Case({"train.py": "print(1)\n"}, command=_LAUNCH, path="<command>"),
+    ),
+    leaves=(
+        Case({"train.py": _HYDRA, "conf/main.yaml": "lr: 1\n"}),
+        Case({"train.py": _STORED, "conf/other.yaml": "lr: 1\n"}),
+        Case({"train.py": _CLI, "small.yaml": "seed_everything: 1\n"}, ("fit", "--config=small.yaml")),
+        Case({"train.py": "print(1)\n", "four.yaml": "num_processes: 4\n"}, command=_LAUNCH),
+    ),
+)  # fmt: skip

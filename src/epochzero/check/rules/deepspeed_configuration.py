@@ -1,0 +1,115 @@
+"""A configuration that DeepSpeed refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.configuration import get
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Items, Value
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.deepspeed import configurations
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_BATCHES = ("train_batch_size", "train_micro_batch_size_per_gpu")
+_STAGES = range(4)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    for call, config in configurations(program):
+        for about, message, error, fix in _refused(config):
+            origin = about.origin if isinstance(about, Constant) else None
+            yield Finding(
+                RULE.id,
+                "error" if call.at.certain else "warning",
+                RULE.category,
+                call.at.phase,
+                origin or call.at.place,
+                message,
+                error,
+                fix,
+                call.at.via,
+            )
+
+
+def _refused(config: Items) -> Iterator[tuple[Value | None, str, str, str]]:
+    """What is refused: the value that it is about, message, error and fix."""
+    stage = _at(config, "zero_optimization", "stage")
+    if isinstance(stage, Constant) and isinstance(stage.value, int) and stage.value not in _STAGES:
+        yield (
+            stage,
+            f"ZeRO has the stages 0 to 3; {stage.value} is none.",
+            "pydantic_core.ValidationError: zero_optimization.stage",
+            "Choose one of the stages 0 to 3.",
+        )
+    half = [_at(config, name, "enabled") for name in ("fp16", "bf16")]
+    if all(isinstance(one, Constant) and one.value is True for one in half):
+        yield (
+            half[1],
+            "fp16 and bf16 are both enabled.",
+            "AssertionError: bfloat16 and fp16 modes cannot be simultaneously enabled",
+            "Enable one of them.",
+        )
+    sizes = [get(config, name) for name in _BATCHES]
+    if sizes == [None, None]:
+        yield (
+            None,
+            "The configuration says neither train_batch_size nor train_micro_batch_size_per_gpu.",
+            "AssertionError: Either train_batch_size or train_micro_batch_size_per_gpu needs to be "
+            "provided",
+            "Add train_micro_batch_size_per_gpu.",
+        )
+
+
+def _at(config: Items, *path: str) -> Value | None:
+    value: Value | None = config
+    for name in path:
+        value = get(value, name) if isinstance(value, Items) else None
+    return value
+
+
+_SCRIPT = "import deepspeed\n\ndeepspeed.initialize(model=object(), config='ds.json')\n"
+_PARSED = (
+    "import argparse\nimport deepspeed\n\n"
+    "parser = deepspeed.add_config_arguments(argparse.ArgumentParser())\n"
+    "deepspeed.initialize(args=parser.parse_args(), model=object())\n"
+)
+_BOTH = '{\n"train_batch_size": 8,\n"fp16": {"enabled": true},\n"bf16": {\n"enabled": true\n}\n}\n'
+
+RULE = Rule(
+    id="deepspeed-configuration",
+    title="DeepSpeed refuses its configuration",
+    category="illegal_argument",
+    why="The configuration is a file beside the code, put together from several examples: both kinds "
+    "of half precision, a stage that ZeRO does not have, no batch size. DeepSpeed reads it after all "
+    "processes have started.",
+    fix="Correct the configuration.",
+    source="DeepSpeed documentation, 'DeepSpeed Configuration JSON'",
+    check=_check,
+    catches=(
+        Case({"train.py": _SCRIPT, "ds.json": _BOTH}, path="ds.json", line=5),
+        Case({"train.py": _SCRIPT, "ds.json": '{"fp16": {"enabled": true}}'}, line=3),
+        Case(
+            {
+                "train.py": _SCRIPT,
+                "ds.json": '{"train_batch_size": 8, "zero_optimization": {"stage": 4}}',
+            },
+            path="ds.json",
+            line=1,
+        ),
+        Case(
+            {"train.py": _PARSED, "ds.json": _BOTH},
+            ("--deepspeed_config", "ds.json"),
+            path="ds.json",
+            line=5,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": _SCRIPT, "ds.json": _BOTH.replace("true\n", "false\n")}),
+        Case({"train.py": _SCRIPT, "ds.json": '{"train_micro_batch_size_per_gpu": 4}'}),
+        Case({"train.py": _PARSED, "ds.json": '{"train_batch_size": 8}'}, ("--deepspeed_config=ds.json",)),
+    ),
+)  # fmt: skip

@@ -1,0 +1,103 @@
+"""A file is opened in a mode in which it cannot be used as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance, Value
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_WANTED: Mapping[str, tuple[int, str, str]] = {
+    "pickle.dump": (1, "wb", "TypeError: write() argument must be str, not bytes"),
+    "pickle.load": (0, "rb", "UnicodeDecodeError, or TypeError: a bytes-like object is required"),
+    "torch.load": (0, "rb", "UnicodeDecodeError: 'utf-8' codec can't decode"),
+    "tomllib.load": (0, "rb", "TypeError: File must be opened in binary mode"),
+    "json.dump": (1, "w", "TypeError: a bytes-like object is required, not 'str'"),
+    "builtins.open().write": (-1, "w", "io.UnsupportedOperation: not writable"),
+    "builtins.open().writelines": (-1, "w", "io.UnsupportedOperation: not writable"),
+    "builtins.open().read": (-1, "r", "io.UnsupportedOperation: not readable"),
+    "builtins.open().readlines": (-1, "r", "io.UnsupportedOperation: not readable"),
+}
+"""Where a call takes the open file (-1 for a method of it), the mode it needs, and the error."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    for call in program.calls:
+        if call.name not in _WANTED or not call.complete:
+            continue
+        at, wanted, error = _WANTED[call.name]
+        mode = _mode(_file(call, at))
+        if mode is None or _fits(mode, wanted, is_method=at == -1):
+            continue
+        if guarded(call.at, TypeError, ValueError, OSError):
+            continue
+        yield finding_at(
+            call.at,
+            RULE.id,
+            RULE.category,
+            message=f"The file is opened with mode {mode!r}, and {_shown(call)} needs {wanted!r}.",
+            consequence=error,
+            fix=f"Open it with mode {wanted!r}.",
+        )
+
+
+def _file(call: Called, at: int) -> Value | None:
+    if at == -1:
+        return call.receiver
+    return call.arguments[at] if at < len(call.arguments) else call.keywords.get("file")
+
+
+def _mode(file: Value | None) -> str | None:
+    """The mode in which a file was opened; None for no file, or when it is not known."""
+    if not isinstance(file, Instance) or file.made_by != "builtins.open":
+        return None
+    given = file.arguments[1] if len(file.arguments) > 1 else file.keywords.get("mode")
+    if given is None:
+        return "r"
+    return given.value if isinstance(given, Constant) and isinstance(given.value, str) else None
+
+
+def _fits(mode: str, wanted: str, *, is_method: bool) -> bool:
+    directions = "r+" if wanted[0] == "r" else "wax+"
+    same_kind = is_method or ("b" in mode) == ("b" in wanted)
+    return same_kind and any(one in mode for one in directions)
+
+
+def _shown(call: Called) -> str:
+    return call.name.removeprefix("builtins.").replace("().", ".")
+
+
+_PICKLE = "import pickle\nwith open('a.pkl', {}) as file:\n    pickle.{}\n"
+_READ = "with open('a.txt', {}) as file:\n    text = file.read()\n"
+
+RULE = Rule(
+    id="file-mode",
+    title="A file is opened in the wrong mode",
+    category="illegal_argument",
+    why="Pickles are bytes and JSON is text, and a file that is opened to be read takes nothing. What "
+    "the job writes at its end fails after all of its work.",
+    fix="Open the file in the mode that the call needs.",
+    source="Python documentation, io, 'Text I/O' and 'Binary I/O'; pickle.dump; json.dump",
+    check=_check,
+    catches=(
+        Case({"train.py": _PICKLE.format("'w'", "dump({}, file)")}, line=3),
+        Case({"train.py": _PICKLE.format("'r'", "load(file)"), "a.pkl": "x"}, line=3),
+        Case({"train.py": "import json\njson.dump({}, open('a.json', 'wb'))\n"}, line=2),
+        Case({"train.py": _READ.format("'w'")}, line=2),
+        Case({"train.py": "open('a.txt').write('x')\n", "a.txt": ""}, line=1),
+    ),
+    leaves=(
+        Case({"train.py": _PICKLE.format("'wb'", "dump({}, file)")}),
+        Case({"train.py": _PICKLE.format("'rb'", "load(file)"), "a.pkl": "\x80\x04N."}),
+        Case({"train.py": _READ.format("'r+'"), "a.txt": "x"}),
+        Case({"train.py": _READ.format("'rb'"), "a.txt": "x"}),
+        Case({"train.py": "import json\njson.dump({}, open('a.json', 'w'))\n"}),
+    ),
+)

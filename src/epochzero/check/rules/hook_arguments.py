@@ -1,0 +1,195 @@
+"""A method that a library's training loop calls takes other arguments than it is given."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from epochzero.check.api import installed, reached
+from epochzero.check.code import code_of
+from epochzero.check.findings import Finding
+from epochzero.check.fit import misfit, signature
+from epochzero.check.program.model import Module, Program
+from epochzero.check.program.values import Instance, Items, Value
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_DEEPEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """How a library calls a method.
+
+    Attributes:
+        distributions: that bring the library; none where every version calls it so.
+        since: first version that does.
+        started_by: names of methods of which one leads there.
+        positional: how many arguments it gives by position, the fewest first.
+        keywords: names of the others.
+        said: the arguments, for people.
+    """
+
+    distributions: tuple[str, ...]
+    since: str
+    started_by: frozenset[str]
+    positional: range
+    keywords: tuple[str, ...]
+    said: str
+
+
+@cache
+def _table() -> Mapping[tuple[str, str], tuple[_Call, ...]]:
+    """The calls of a method, by the base class and its name."""
+    source = files(__package__).joinpath("hook_arguments.toml")
+    found: dict[tuple[str, str], list[_Call]] = {}
+    for group in tomllib.loads(source.read_text(encoding="utf-8"))["called"]:
+        distributions = tuple(group["distribution"].replace(" or ", " ").split())
+        for given, names in group["hooks"].items():
+            words = given.split()
+            keywords = tuple(one[:-1] for one in words if one.endswith("="))
+            most = len(words) - len(keywords)
+            least = most - sum(one.endswith("?") for one in words)
+            said = ", ".join(one.rstrip("=?") for one in words) or "no argument"
+            call = _Call(
+                distributions,
+                group.get("since", ""),
+                frozenset(group["started_by"]),
+                range(least, most + 1),
+                keywords,
+                said,
+            )
+            for base in group["bases"]:
+                for name in names:
+                    found.setdefault((base, name), []).append(call)
+    return {key: tuple(calls) for key, calls in found.items()}
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    used = _used(program)
+    started = {call.name.rpartition(".")[2] for call in program.calls}
+    reach = Reach.of(program)
+    for module in program.modules.values():
+        code = code_of(module)
+        for cls in code.classes.values():
+            at = reach.at(module, cls)
+            if f"{module.name}.{cls.name}" not in used or at is None or guarded(at, TypeError):
+                continue
+            for method, call, wrong in _wrong(module, cls, target):
+                if not call.started_by & started:
+                    continue
+                yield finding_at(
+                    reach.at(module, method) or at,
+                    RULE.id,
+                    RULE.category,
+                    severity="error",
+                    message=f"{method.name} is called with {call.said}, and does not take that.",
+                    consequence=f"TypeError: {cls.name}.{method.name}() {wrong}",
+                    fix=f"Let {method.name} take {call.said}, or add *args and **kwargs.",
+                )
+
+
+def _wrong(
+    module: Module, cls: ast.ClassDef, target: Target
+) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, _Call, str]]:
+    """The methods of a class that do not take what they are given, and what Python says of it."""
+    code = code_of(module)
+    for base in code.library_bases(cls):
+        for method in code.methods(cls):
+            for call in _table().get((base, method.name), ()):
+                if method.decorator_list or not _is_called_so(call, target):
+                    continue
+                said = signature(method.args, bound=True)
+                wrong = [misfit(said, count, call.keywords, True) for count in call.positional]
+                if all(wrong):
+                    # Python counts the object too.
+                    said = signature(method.args)
+                    yield method, call, misfit(said, call.positional[-1] + 1, call.keywords, True)
+
+
+def _is_called_so(call: _Call, target: Target) -> bool:
+    versions = [version for one in call.distributions if (version := installed(target, one))]
+    return not call.distributions or any(reached(version, call.since) for version in versions)
+
+
+def _used(program: Program) -> frozenset[str]:
+    """The classes of the job whose objects are given to a library, or whose library methods are called."""
+    found: set[str] = set()
+    for call in program.calls:
+        for value in (call.receiver, *call.arguments, *call.keywords.values()):
+            found.update(_classes(value, 0))
+    return frozenset(found)
+
+
+def _classes(value: Value | None, depth: int) -> Iterator[str]:
+    if isinstance(value, Items) and depth < _DEEPEST:
+        for one in value.values:
+            yield from _classes(one, depth + 1)
+    elif isinstance(value, Instance) and value.own:
+        yield value.made_by
+
+
+def _target(name: str, version: str) -> str:
+    return f'[distributions.{name}]\nversion = "{version}"\n'
+
+
+_TRAINER = (
+    "from transformers import Trainer\n\n\nclass Weighted(Trainer):\n    def compute_loss(self, model, inputs, "
+    "return_outputs=False{}):\n        return model(**inputs).loss\n\n\ntrainer = Weighted(model='m')\ntrainer.train()\n"
+)
+_MODULE = (
+    "import lightning as L\n\n\nclass Net(L.LightningModule):\n    def {}:\n        return None\n\n\n"
+    "L.Trainer().fit(Net())\n"
+)
+
+RULE = Rule(
+    id="hook-arguments",
+    title="A method that the training loop calls does not take what it is given",
+    category="illegal_argument",
+    why="A library calls the methods that a class overrides with its own arguments, and a new version with "
+    "others. What it calls at the end of an epoch fails after a whole epoch.",
+    fix="Take the arguments that the installed version gives, or *args and **kwargs behind those you need.",
+    source="Hugging Face Transformers, Trainer.compute_loss (4.46: num_items_in_batch); Lightning, upgrade "
+    "from 1.9 to 2.0",
+    check=_check,
+    catches=(
+        Case({"train.py": _TRAINER.format("")}, target=_target("transformers", "4.46.2"), line=5),
+        Case({"train.py": _TRAINER.format("").replace("compute_loss", "training_step").replace(
+            ", return_outputs=False", "")}, target=_target("transformers", "5.1.0"), line=5),
+        Case({"train.py": _MODULE.format("on_validation_epoch_end(self, outputs)")},
+             target=_target("lightning", "2.5.0"), line=5),
+        Case({"train.py": _MODULE.format("optimizer_step(self, epoch, batch_idx, optimizer, optimizer_idx, closure)")
+              .replace("import lightning as L", "import pytorch_lightning as L")},
+             target=_target("pytorch-lightning", "2.1.0"), line=5),
+        Case({"train.py": _MODULE.format("validation_step(self)")}, target=_target("lightning", "2.5.0"), line=5),
+        Case({"train.py": "from transformers import Trainer, TrainerCallback\n\n\nclass Log(TrainerCallback):\n"
+              "    def on_epoch_end(self, args, state, control):\n        print(state)\n\n\n"
+              "Trainer(model='m', callbacks=[Log()]).train()\n"}, target=_target("transformers", "4.40.0"), line=5),
+        Case({"train.py": "import keras\n\n\nclass Log(keras.callbacks.Callback):\n    def on_epoch_end(self, epoch):\n"
+              "        print(epoch)\n\n\nkeras.Sequential([]).fit([1], [1], callbacks=[Log()])\n"}, line=5),
+    ),
+    leaves=(
+        Case({"train.py": _TRAINER.format("")}, target=_target("transformers", "4.45.2")),
+        Case({"train.py": _TRAINER.format("")}),
+        Case({"train.py": _TRAINER.format(", **kwargs")}, target=_target("transformers", "4.46.2")),
+        Case({"train.py": _TRAINER.format("").replace("Weighted(model='m')", "Trainer(model='m')")},
+             target=_target("transformers", "4.46.2")),
+        Case({"train.py": _MODULE.format("on_validation_epoch_end(self, outputs)")},
+             target=_target("lightning", "1.9.5")),
+        Case({"train.py": _MODULE.format("on_validation_epoch_end(self)")}, target=_target("lightning", "2.5.0")),
+        Case({"train.py": _MODULE.format("training_step(self, batch)")}, target=_target("lightning", "2.5.0")),
+        Case({"train.py": _MODULE.format("validation_step(self, batch, batch_idx, dataloader_idx=0)")},
+             target=_target("lightning", "2.5.0")),
+        Case({"train.py": _TRAINER.format("").replace(".train()", ".evaluate()")},
+             target=_target("transformers", "4.46.2")),
+        Case({"train.py": _MODULE.format("on_train_batch_end(self, *args)")}, target=_target("lightning", "2.5.0")),
+    ),
+)  # fmt: skip

@@ -1,0 +1,73 @@
+"""Processes are to talk by NCCL where they have no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.builds import lacks_cuda
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.world import constant, visible
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    reason = lacks_cuda(target) or ("the job sees no GPU" if visible(program.job) == () else "")
+    if not reason:
+        return
+    reach = Reach.of(program)
+    for call in program.calls:
+        if call.name != "torch.distributed.init_process_group" or guarded(call.at, ValueError):
+            continue
+        # Under a condition it mostly asks whether there is a GPU.
+        is_nccl = constant(argument(call, 0, "backend")) == "nccl"
+        if is_nccl and reach.severity(call.at) == "error":
+            is_built = "build" not in reason
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity="error",
+                message=f"NCCL needs a GPU for each process, and {reason}.",
+                consequence="ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!"
+                if is_built
+                else "RuntimeError: Distributed package doesn't have NCCL built in",
+                fix="Use the backend gloo where there is no GPU, or ask for GPUs.",
+            )
+
+
+_JOB = (
+    "import torch\nimport torch.distributed as dist\n\n\ndef main():\n    dist.init_process_group({})\n\n\nmain()\n"
+)  # fmt: skip
+
+RULE = Rule(
+    id="nccl-without-gpu",
+    title="NCCL is asked for where there is no GPU",
+    category="gpu_fault",
+    why="The backend is written into the script, and the node, the partition or the build of PyTorch has "
+    "no GPU. All processes end as soon as they meet.",
+    fix="Choose gloo when torch.cuda.is_available() says no.",
+    source="PyTorch documentation, torch.distributed, Backends; ProcessGroupNCCL.cpp",
+    check=_check,
+    catches=(
+        Case({"train.py": _JOB.format("'nccl'")}, target="gpus = []\n", line=6),
+        Case({"train.py": _JOB.format("backend='nccl', init_method='env://'")},
+             target='[distributions.torch]\nversion = "2.6.0+cpu"\n', line=6),
+        Case({"train.py": _JOB.format("'nccl'")}, line=6,
+             command=("env", "CUDA_VISIBLE_DEVICES=", "torchrun", "--nproc-per-node=2", "train.py")),
+    ),
+    leaves=(
+        Case({"train.py": _JOB.format("'gloo'")}, target="gpus = []\n"),
+        Case({"train.py": _JOB.format("'nccl'")}),
+        Case({"train.py": _JOB.format("'nccl'")}, target='gpus = "2 x H100"\n'),
+        Case({"train.py": _JOB.format("'nccl' if torch.cuda.is_available() else 'gloo'")}, target="gpus = []\n"),
+        Case({"train.py": _JOB.replace("    dist", "    if torch.cuda.is_available():\n        dist").format("'nccl'")},
+             target="gpus = []\n"),
+    ),
+)  # fmt: skip

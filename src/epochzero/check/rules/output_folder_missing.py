@@ -1,0 +1,130 @@
+"""The output of a job goes into a folder that is not there when the job begins."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.findings import Finding
+from epochzero.check.job.model import Job, Source
+from epochzero.check.paths.platform import Platform, beneath
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_SURE = re.compile(r"[\w./+@,=-]+")
+"""A folder that says all of itself: no variable, no home, no number of the job."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    job = program.job
+    if job.container or job.working_folder or program.before is not None:
+        return
+    platform = Platform(job, target)
+    for source in _of_slurm(job):
+        others = [one for one in job.makes if one.place.path != source.place.path]
+        yield from _told(
+            platform,
+            source,
+            others,
+            "Slurm ends the job at once (exit code 0:53), without any output",
+            "Make {folder} before sbatch is called: what the batch file makes itself comes too late.",
+        )
+    for source in _redirected(job):
+        quiet = re.search(r"\|\s*tee\b", source.place.code) is not None
+        yield from _told(
+            platform,
+            source,
+            job.makes,
+            f"tee: {source.text}: No such file or directory; nothing is logged"
+            if quiet
+            else f"bash: {source.text}: No such file or directory; the program is not run",
+            "Make the folder first: mkdir -p {folder}",
+            quiet=quiet,
+        )
+
+
+def _of_slurm(job: Job) -> Iterator[Source]:
+    for name in ("--output", "-o", "--error", "-e"):
+        if f"sbatch {name}" in job.said:
+            yield job.said[f"sbatch {name}"]
+
+
+def _redirected(job: Job) -> Iterator[Source]:
+    """What the program's own line of the script writes, when nothing ran before it."""
+    if job.entered or any(_is_above(one, job) and one.text != "echo" for one in job.programs):
+        return
+    for source in job.writes:
+        if (source.place.path, source.place.line) == (job.at.path, job.at.line):
+            yield source
+
+
+def _is_above(source: Source, job: Job) -> bool:
+    return source.place.path == job.at.path and 0 < source.place.line < job.at.line
+
+
+def _told(
+    platform: Platform,
+    source: Source,
+    made: Iterable[Source],
+    consequence: str,
+    fix: str,
+    *,
+    quiet: bool = False,
+) -> Iterator[Finding]:
+    folder = posixpath.dirname(source.text)
+    base = platform.job.base.as_posix()
+    path = platform.absolute(posixpath.join(base, folder))
+    if not _SURE.fullmatch(folder) or platform.there(path) is not False:
+        return
+    if any(beneath(platform.absolute(posixpath.join(base, one.text)), path) for one in made):
+        return
+    # What git ignores may lie on the target alone.
+    perhaps = quiet or (platform.ignored(path) and not platform.target.here)
+    yield Finding(
+        RULE.id,
+        "warning" if perhaps else "error",
+        RULE.category,
+        "initialization",
+        source.place,
+        f"The output goes to {source.text}, and the folder {folder} is not there.",
+        consequence,
+        fix.format(folder=folder),
+    )
+
+
+_BATCH = "#!/bin/bash\n#SBATCH --output=logs/%j.out\n{}python train.py\n"
+_REDIRECT = "{}python train.py > logs/train.log 2>&1\n"
+_BASH, _SBATCH = ("bash", "run.sh"), ("sbatch", "run.sh")
+
+RULE = Rule(
+    id="output-folder-missing",
+    title="The output of a job goes into a folder that is not there",
+    category="path_not_found",
+    why="Slurm makes no folders and says nothing: the job is gone with an exit code and no log. In "
+    "the shell a redirection into a missing folder keeps the program from being run.",
+    fix="Make the folder before the job is submitted.",
+    source="Slurm documentation, sbatch, --output; Bash manual, Redirections",
+    check=_check,
+    catches=(
+        Case({"run.sh": _BATCH.format(""), "train.py": ""}, command=_SBATCH, path="run.sh", line=2),
+        Case(
+            {"run.sh": _BATCH.format("mkdir -p logs\n"), "train.py": ""},
+            command=_SBATCH,
+            path="run.sh",
+            line=2,
+        ),
+        Case(
+            {"run.sh": _REDIRECT.format(""), "train.py": ""}, command=_BASH, path="run.sh", line=1
+        ),
+    ),
+    leaves=(
+        Case({"run.sh": _BATCH.format(""), "train.py": "", "logs/.keep": ""}, command=_SBATCH),
+        Case({"run.sh": _BATCH.replace("logs/", "").format(""), "train.py": ""}, command=_SBATCH),
+        Case({"run.sh": _REDIRECT.format("mkdir -p logs\n"), "train.py": ""}, command=_BASH),
+        Case({"run.sh": _REDIRECT.format("tar xf data.tar\n"), "train.py": ""}, command=_BASH),
+    ),
+)

@@ -1,0 +1,74 @@
+"""A folder is where a file is opened, or a file where a folder is meant."""
+
+from __future__ import annotations
+
+from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.world import Problem, World
+from epochzero.check.rules.base import Case, Rule
+
+__all__ = ["RULE"]
+
+_CATEGORY = "path_not_found"
+
+
+def _tell(problem: Problem, world: World) -> Told:
+    access, shown = problem.access, world.platform.shown(problem.path)
+    if access.wants == "file":
+        does = "reads" if access.does == "reads" else "writes"
+        error = f"IsADirectoryError: [Errno 21] Is a directory: '{shown}'"
+        if access.call.name == "torch.save":
+            error = f"RuntimeError: File {shown} cannot be opened."
+        return (
+            f"{access.function} {does} {shown}, which is a folder.",
+            error,
+            f"Give the file that is meant in {shown}: os.path.join('{shown}', name).",
+        )
+    if access.does == "makes":
+        return (
+            f"{access.function} makes the folder {shown}, and a file of that name is there.",
+            f"FileExistsError: [Errno 17] File exists: '{shown}'",
+            f"Take the file {shown} away, or give the folder another name.",
+        )
+    return (
+        f"{access.function} reads the folder {shown}, which is a file.",
+        f"NotADirectoryError: [Errno 20] Not a directory: '{shown}'",
+        f"Give the folder that is meant, or read {shown} as a file.",
+    )
+
+
+_LISTS = "import os\nnames = os.listdir('data')\n"
+_SAVES = "import torch\ntorch.save({}, 'best')\n"
+_MAKES = "import os\nos.makedirs('runs', exist_ok=True)\n"
+
+RULE = Rule(
+    id="path-wrong-kind",
+    title="A folder is opened as a file, or a file as a folder",
+    category=_CATEGORY,
+    why="An argument takes the folder of a checkpoint or data set where the code opens one file of "
+    "it, or the other way round. The path is there, so a look at it shows nothing.",
+    fix="Give the file in the folder, or the folder of the file.",
+    source="Zhang et al., ICSE 2020, section 3.3: Path Not Found; Python documentation, "
+    "IsADirectoryError, NotADirectoryError",
+    check=asker("path-wrong-kind", _CATEGORY, _tell),
+    catches=(
+        Case({"train.py": "text = open('data').read()\n", "data/a.txt": "x"}, line=1),
+        Case({"train.py": _LISTS, "data": "x"}, line=2),
+        Case({"train.py": _SAVES, "best/notes.txt": "x"}, line=2),
+        Case({"train.py": _MAKES, "runs": "x"}, line=2),
+    ),
+    leaves=(
+        Case({"train.py": _LISTS, "data/a.txt": "x"}),
+        Case({"train.py": _SAVES, "best": "x"}),
+        Case({"train.py": _MAKES, "runs/a.txt": "x"}),
+        Case(
+            {"train.py": f"import os\nos.remove('data')\nos.mkdir('data')\n{_LISTS}", "data": "x"}
+        ),
+        Case({"train.py": "import numpy as np\nnp.save('out', [1])\n", "out/a.txt": "x"}),
+        Case(
+            {
+                "train.py": "try:\n    open('data').read()\nexcept IsADirectoryError:\n    pass\n",
+                "data/a.txt": "x",
+            }
+        ),
+    ),
+)
