@@ -1,4 +1,4 @@
-"""The jobs that check is measured on: those of ``lab/check``, ``lab/dry`` and ``lab/jobs``."""
+"""The jobs that check is measured on: of ``lab/check``, ``lab/fresh``, ``lab/dry`` and ``lab/jobs``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 from common import LAB
 
-__all__ = ["TARGETS", "CheckJob", "Place", "check_jobs", "copied", "dry_jobs"]
+__all__ = ["TARGETS", "CheckJob", "Place", "check_jobs", "copied", "dry_jobs", "fresh_jobs"]
 
-CHECK, DRY = LAB / "check", LAB / "dry"
+CHECK, DRY, FRESH = LAB / "check", LAB / "dry", LAB / "fresh"
 TARGETS = CHECK / "targets"
 DESCRIPTIONS = frozenset({"about", "command", "expected.toml", "job.toml", "target", "target.toml"})
 """Files that describe a job and are not part of it."""
@@ -66,6 +66,11 @@ class CheckJob:
 def check_jobs() -> list[CheckJob]:
     """Made for check (failing, good), then those of the lab that can be seen by reading."""
     return [*_made(CHECK, "failing"), *_made(CHECK, "good"), *_recorded()]
+
+
+def fresh_jobs() -> list[CheckJob]:
+    """Made for check by people who had not seen its rules (failing, good)."""
+    return [*_made(FRESH, "failing"), *_made(FRESH, "good")]
 
 
 def dry_jobs() -> list[CheckJob]:

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from check_jobs import CheckJob, check_jobs, copied
+from check_jobs import CheckJob, check_jobs, copied, fresh_jobs
 from check_outcomes import PROGRAMS, Outcome, Said, false_errors, print_misses, shares
 from common import save
 from rivals.analysers import ANALYSERS, Analyser, installed
@@ -26,6 +26,9 @@ from split import held
 from epochzero.check import check
 from epochzero.check.target import read_target
 from epochzero.errors import EpochZeroError
+
+KINDS = ("check", "jobs", "fresh")
+"""The collections of jobs."""
 
 Tool = Callable[[CheckJob, Path], Sequence[Said]]
 
@@ -38,7 +41,7 @@ def main() -> None:
     for each in ANALYSERS:
         if versions[each.name]:
             tools[each.name] = partial(_analysed, options.rivals, each)
-    jobs = check_jobs()
+    jobs = [*check_jobs(), *fresh_jobs()]
     numbers: dict[str, Any] = {}
     for name, tool in tools.items():
         started = time.perf_counter()
@@ -48,10 +51,9 @@ def main() -> None:
             print_misses(outcomes)
     _print(numbers)
     counts = {
-        kind: sum(job.good == good and job.name.startswith(kind) for job in jobs)
-        for kind, good in (("check", False), ("jobs", False))
+        kind: sum(not job.good and job.name.startswith(kind) for job in jobs) for kind in KINDS
     } | {"good": sum(job.good for job in jobs)}
-    data = [{"name": "lab/check and lab/jobs", **counts}]
+    data = [{"name": "lab/check, lab/jobs and lab/fresh", **counts}]
     save("check_lab", numbers, data=data, rivals={n: v or "not run" for n, v in versions.items()})
 
 
@@ -94,33 +96,42 @@ def _analysed(environment: Path, analyser: Analyser, job: CheckJob, folder: Path
 
 
 def _numbers(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """By collection; ``all`` and its halves are those of the lab, without the fresh ones."""
     failing = [outcome for outcome in outcomes if not outcome.job.good]
     good = [outcome for outcome in outcomes if outcome.job.good]
-    numbers: dict[str, Any] = {}
-    for kind in ("all", "check", "jobs"):
-        of_kind = [o for o in failing if kind == "all" or o.job.name.startswith(f"{kind}/")]
-        numbers[kind] = shares(of_kind)
-    numbers["held_out"] = shares([o for o in failing if held(o.job.name)])
-    numbers["development"] = shares([o for o in failing if not held(o.job.name)])
-    numbers["made_good"] = false_errors(o for o in good if o.job.name.startswith("check/"))
-    numbers["recorded_good"] = false_errors(o for o in good if o.job.name.startswith("jobs/"))
-    return numbers
+    lab = [one for one in failing if not _is_of(one, "fresh")]
+    return {
+        "all": shares(lab),
+        **{kind: shares([one for one in failing if _is_of(one, kind)]) for kind in KINDS},
+        "held_out": shares([one for one in lab if held(one.job.name)]),
+        "development": shares([one for one in lab if not held(one.job.name)]),
+        "made_good": false_errors(one for one in good if _is_of(one, "check")),
+        "recorded_good": false_errors(one for one in good if _is_of(one, "jobs")),
+        "fresh_good": false_errors(one for one in good if _is_of(one, "fresh")),
+    }
+
+
+def _is_of(outcome: Outcome, kind: str) -> bool:
+    return outcome.job.name.startswith(f"{kind}/")
 
 
 def _print(numbers: Mapping[str, Any]) -> None:
     print(
-        f"{'':16}{'predicted':>11}{'strict':>8}{'made':>9}{'lab':>9}{'held out':>10}{'false/30':>10}"
-        f"{'lab':>7}{'s':>7}"
+        f"{'':16}{'predicted':>11}{'strict':>8}{'made':>9}{'lab':>9}{'held out':>10}{'fresh':>8}"
+        f"{'false/30':>10}{'lab':>7}{'fresh':>7}{'s':>7}"
     )
     for name, each in numbers.items():
         of = [
             f"{each[kind]['predicted']}/{each[kind]['n']}"
-            for kind in ("all", "check", "jobs", "held_out")
+            for kind in ("all", "check", "jobs", "held_out", "fresh")
         ]
-        wrong = [each[kind][f"errors_of_{PROGRAMS}"] for kind in ("made_good", "recorded_good")]
+        wrong = [
+            each[kind][f"errors_of_{PROGRAMS}"]
+            for kind in ("made_good", "recorded_good", "fresh_good")
+        ]
         print(
-            f"{name:16}{of[0]:>11}{each['all']['strict']:>8}{of[1]:>9}{of[2]:>9}{of[3]:>10}"
-            f"{wrong[0]:>10.1f}{wrong[1]:>7.1f}{each['seconds']:>7.1f}"
+            f"{name:16}{of[0]:>11}{each['all']['strict']:>8}{of[1]:>9}{of[2]:>9}{of[3]:>10}{of[4]:>8}"
+            f"{wrong[0]:>10.1f}{wrong[1]:>7.1f}{wrong[2]:>7.1f}{each['seconds']:>7.1f}"
         )
 
 
