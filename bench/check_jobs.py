@@ -1,4 +1,4 @@
-"""The jobs that check is measured on: those of ``lab/check`` and those of ``lab/jobs``."""
+"""The jobs that check is measured on: of ``lab/check``, ``lab/fresh``, ``lab/dry`` and ``lab/jobs``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import glob
 import shlex
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from common import LAB
 
-__all__ = ["TARGETS", "CheckJob", "Place", "check_jobs", "copied"]
+__all__ = ["TARGETS", "CheckJob", "Place", "check_jobs", "copied", "dry_jobs", "fresh_jobs"]
 
-CHECK = LAB / "check"
+CHECK, DRY, FRESH = LAB / "check", LAB / "dry", LAB / "fresh"
 TARGETS = CHECK / "targets"
 DESCRIPTIONS = frozenset({"about", "command", "expected.toml", "job.toml", "target", "target.toml"})
 """Files that describe a job and are not part of it."""
@@ -45,6 +45,7 @@ class CheckJob:
         environment: variables that are set where the command is given.
         categories: of the failure, the strict one first; empty for a good job.
         places: of the failure, the strict one first.
+        run: whether the failure can be seen only by running it.
     """
 
     name: str
@@ -54,6 +55,7 @@ class CheckJob:
     environment: Mapping[str, str]
     categories: tuple[str, ...] = ()
     places: tuple[Place, ...] = ()
+    run: bool = False
 
     @property
     def good(self) -> bool:
@@ -62,8 +64,23 @@ class CheckJob:
 
 
 def check_jobs() -> list[CheckJob]:
-    """All of them: made for check (failing, good), then those of the lab that can be seen."""
-    return [*_made("failing"), *_made("good"), *_recorded()]
+    """Made for check (failing, good), then those of the lab that can be seen by reading."""
+    return [*_made(CHECK, "failing"), *_made(CHECK, "good"), *_recorded()]
+
+
+def fresh_jobs() -> list[CheckJob]:
+    """Made for check by people who had not seen its rules (failing, good)."""
+    return [*_made(FRESH, "failing"), *_made(FRESH, "good")]
+
+
+def dry_jobs() -> list[CheckJob]:
+    """Made for the dry run (failing, good), then those of the lab that only a run can show."""
+    table = tomllib.loads((DRY / "jobs.toml").read_text(encoding="utf-8"))
+    return [
+        *(replace(job, run=not job.good) for job in _made(DRY, "failing")),
+        *_made(DRY, "good"),
+        *(_run(name) for name in table["visible"]),
+    ]
 
 
 def copied(job: CheckJob, folder: Path) -> Path:
@@ -75,21 +92,21 @@ def copied(job: CheckJob, folder: Path) -> Path:
 
 def _descriptions_at(top: Path) -> Any:
     def ignored(folder: str, names: list[str]) -> set[str]:
-        return DESCRIPTIONS & set(names) if Path(folder) == top else set()
+        return set(names) & DESCRIPTIONS if Path(folder) == top else set()
 
     return ignored
 
 
-def _made(kind: str) -> Iterator[CheckJob]:
-    for folder in sorted(path for path in (CHECK / kind).iterdir() if path.is_dir()):
+def _made(collection: Path, kind: str) -> Iterator[CheckJob]:
+    for folder in sorted(path for path in (collection / kind).iterdir() if path.is_dir()):
         words = shlex.split((folder / "command").read_text(encoding="utf-8"))
         command = tuple(one for word in words for one in _matching(word, folder))
-        job = CheckJob(f"check/{folder.name}", folder, command, _target(folder), {})
+        job = CheckJob(f"{collection.name}/{folder.name}", folder, command, _target(folder), {})
         if kind == "good":
             yield job
         else:
             expected = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
-            yield _failing(job, expected, expected)
+            yield _failing(job, expected, (expected, *expected.get("or_at", ())))
 
 
 def _matching(word: str, folder: Path) -> list[str]:
@@ -98,31 +115,41 @@ def _matching(word: str, folder: Path) -> list[str]:
 
 
 def _recorded() -> Iterator[CheckJob]:
-    table = tomllib.loads((CHECK / "jobs.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads((CHECK / "jobs.toml").read_text(encoding="utf-8"))["visible"]
     for described in sorted(LAB.glob("jobs/*/job.toml")):
-        folder = described.parent
-        content = tomllib.loads(described.read_text(encoding="utf-8"))
-        target = TARGETS / "lab-recorder.toml"
-        command, environment = tuple(content["command"]), content.get("env", {})
-        job = CheckJob(f"jobs/{folder.name}", folder, command, target, environment)
-        if folder.name in table["visible"]:
-            yield _failing(job, content["expect"], table["visible"][folder.name])
-        elif content["expect"]["outcome"] == "no_failure":
+        job, expect = _of_the_lab(described.parent)
+        if place := table.get(described.parent.name):
+            yield _failing(job, expect, (place, *place.get("or_at", ())))
+        elif expect["outcome"] == "no_failure":
             yield job
 
 
+def _run(name: str) -> CheckJob:
+    job, expect = _of_the_lab(LAB / "jobs" / name)
+    frame = expect["user_frame"]
+    place = {"path": frame["file"], "line": frame["line"]}
+    return replace(_failing(job, expect, [place]), run=True)
+
+
+def _of_the_lab(folder: Path) -> tuple[CheckJob, Mapping[str, Any]]:
+    """A recorded job, and what its diagnosis must find."""
+    content = tomllib.loads((folder / "job.toml").read_text(encoding="utf-8"))
+    target = TARGETS / "lab-recorder.toml"
+    command, environment = tuple(content["command"]), content.get("env", {})
+    name = f"jobs/{folder.name}"
+    return CheckJob(name, folder, command, target, environment), content["expect"]
+
+
 def _target(folder: Path) -> Path:
-    own = folder / "target.toml"
-    return own if own.is_file() else TARGETS / f"{(folder / 'target').read_text().strip()}.toml"
+    own, targets = folder / "target.toml", folder.parent.parent / "targets"
+    return own if own.is_file() else targets / f"{(folder / 'target').read_text().strip()}.toml"
 
 
-def _failing(job: CheckJob, failure: Mapping[str, Any], place: Mapping[str, Any]) -> CheckJob:
-    return CheckJob(
-        job.name,
-        job.folder,
-        job.arguments,
-        job.target,
-        job.environment,
-        (failure["category"], *failure.get("also", ())),
-        tuple(Place(one["path"], one["line"]) for one in (place, *place.get("or_at", ()))),
+def _failing(
+    job: CheckJob, failure: Mapping[str, Any], places: Sequence[Mapping[str, Any]]
+) -> CheckJob:
+    return replace(
+        job,
+        categories=(failure["category"], *failure.get("also", ())),
+        places=tuple(Place(one["path"], one["line"]) for one in places),
     )

@@ -3,8 +3,8 @@
 Failing jobs: those that were made for it, with a platform that differs from where they were written,
 and those of the lab that reading can see. Predicted: an error of the right category at the right
 file and line, give or take one. Half of the jobs, drawn by their names, are held out: rules are
-built by looking at the others, and ``--misses`` shows those only. Analysers that know no categories count when they say anything at
-the line. Good jobs: every error is a false one.
+built by looking at the others, and ``--misses`` shows those only. Analysers that know no categories
+count when they say anything at the line. Good jobs: every error is a false one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from check_jobs import CheckJob, check_jobs, copied
-from common import rate, save
+from check_jobs import CheckJob, check_jobs, copied, fresh_jobs
+from check_outcomes import PROGRAMS, Outcome, Said, false_errors, print_misses, shares
+from common import save
 from rivals.analysers import ANALYSERS, Analyser, installed
 from split import held
 
@@ -27,53 +27,8 @@ from epochzero.check import check
 from epochzero.check.target import read_target
 from epochzero.errors import EpochZeroError
 
-PROGRAMS = 30
-"""False errors are counted for so many good programs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """Something that a tool says of a job: an error, at a place, of a category if it knows any."""
-
-    path: str
-    line: int
-    category: str
-    text: str
-    error: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one job: how well its failure was told, or how many errors are false."""
-
-    job: CheckJob
-    said: Sequence[Said]
-
-    @property
-    def told(self) -> str:
-        """``predicted``, ``other_category`` (at the place), ``other_place`` or ``missed``."""
-        there = [one for one in self.said if _at_place(self.job, one)]
-        if any(not one.category or one.category in self.job.categories for one in there):
-            return "predicted"
-        if there:
-            return "other_category"
-        known = [one for one in self.said if one.error and one.category in self.job.categories]
-        return "other_place" if known else "missed"
-
-    @property
-    def strictly(self) -> bool:
-        """Whether the first category was told at the first place."""
-        category, place = self.job.categories[0], self.job.places[0]
-        return any(
-            one.error and one.category in ("", category) and place.near(one.path, one.line)
-            for one in self.said
-        )
-
-    @property
-    def false(self) -> list[Said]:
-        """The errors, which in a good job are false."""
-        return [one for one in self.said if one.error]
-
+KINDS = ("check", "jobs", "fresh")
+"""The collections of jobs."""
 
 Tool = Callable[[CheckJob, Path], Sequence[Said]]
 
@@ -86,20 +41,19 @@ def main() -> None:
     for each in ANALYSERS:
         if versions[each.name]:
             tools[each.name] = partial(_analysed, options.rivals, each)
-    jobs = check_jobs()
+    jobs = [*check_jobs(), *fresh_jobs()]
     numbers: dict[str, Any] = {}
     for name, tool in tools.items():
         started = time.perf_counter()
         outcomes = [_outcome(tool, job) for job in jobs]
         numbers[name] = _numbers(outcomes) | {"seconds": round(time.perf_counter() - started, 1)}
         if options.misses and name in ("epochzero", options.of):
-            _print_misses(outcomes)
+            print_misses(outcomes)
     _print(numbers)
     counts = {
-        kind: sum(job.good == good and job.name.startswith(kind) for job in jobs)
-        for kind, good in (("check", False), ("jobs", False))
+        kind: sum(not job.good and job.name.startswith(kind) for job in jobs) for kind in KINDS
     } | {"good": sum(job.good for job in jobs)}
-    data = [{"name": "lab/check and lab/jobs", **counts}]
+    data = [{"name": "lab/check, lab/jobs and lab/fresh", **counts}]
     save("check_lab", numbers, data=data, rivals={n: v or "not run" for n, v in versions.items()})
 
 
@@ -141,81 +95,44 @@ def _analysed(environment: Path, analyser: Analyser, job: CheckJob, folder: Path
     return [Said(each.path, each.line, "", each.text, each.error) for each in messages]
 
 
-def _at_place(job: CheckJob, said: Said) -> bool:
-    """Whether it is said at one of the places; of our own, errors only."""
-    counts = said.error or not said.category
-    return (
-        counts
-        and not said.text.startswith("cannot be checked")
-        and any(place.near(said.path, said.line) for place in job.places)
-    )
-
-
 def _numbers(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """By collection; ``all`` and its halves are those of the lab, without the fresh ones."""
     failing = [outcome for outcome in outcomes if not outcome.job.good]
     good = [outcome for outcome in outcomes if outcome.job.good]
-    numbers: dict[str, Any] = {}
-    for kind in ("all", "check", "jobs"):
-        of_kind = [o for o in failing if kind == "all" or o.job.name.startswith(f"{kind}/")]
-        numbers[kind] = _shares(of_kind)
-    numbers["held_out"] = _shares([o for o in failing if held(o.job.name)])
-    numbers["development"] = _shares([o for o in failing if not held(o.job.name)])
-    numbers["made_good"] = _false(o for o in good if o.job.name.startswith("check/"))
-    numbers["recorded_good"] = _false(o for o in good if o.job.name.startswith("jobs/"))
-    return numbers
-
-
-def _shares(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    told = [outcome.told for outcome in outcomes]
-    counts = {
-        what: told.count(what) for what in ("predicted", "other_category", "other_place", "missed")
+    lab = [one for one in failing if not _is_of(one, "fresh")]
+    return {
+        "all": shares(lab),
+        **{kind: shares([one for one in failing if _is_of(one, kind)]) for kind in KINDS},
+        "held_out": shares([one for one in lab if held(one.job.name)]),
+        "development": shares([one for one in lab if not held(one.job.name)]),
+        "made_good": false_errors(one for one in good if _is_of(one, "check")),
+        "recorded_good": false_errors(one for one in good if _is_of(one, "jobs")),
+        "fresh_good": false_errors(one for one in good if _is_of(one, "fresh")),
     }
-    strict = sum(outcome.strictly for outcome in outcomes)
-    share = rate(counts["predicted"], len(told))
-    return {"n": len(told), **counts, "share": share, "strict": strict}
 
 
-def _false(outcomes: Any) -> dict[str, Any]:
-    each = [len(outcome.false) for outcome in outcomes]
-    wrong = sum(map(bool, each))
-    per = rate(PROGRAMS * sum(each), len(each))
-    return {"n": len(each), "errors": sum(each), "programs": wrong, f"errors_of_{PROGRAMS}": per}
+def _is_of(outcome: Outcome, kind: str) -> bool:
+    return outcome.job.name.startswith(f"{kind}/")
 
 
 def _print(numbers: Mapping[str, Any]) -> None:
     print(
-        f"{'':16}{'predicted':>11}{'strict':>8}{'made':>9}{'lab':>9}{'held out':>10}{'false/30':>10}"
-        f"{'lab':>7}{'s':>7}"
+        f"{'':16}{'predicted':>11}{'strict':>8}{'made':>9}{'lab':>9}{'held out':>10}{'fresh':>8}"
+        f"{'false/30':>10}{'lab':>7}{'fresh':>7}{'s':>7}"
     )
     for name, each in numbers.items():
         of = [
             f"{each[kind]['predicted']}/{each[kind]['n']}"
-            for kind in ("all", "check", "jobs", "held_out")
+            for kind in ("all", "check", "jobs", "held_out", "fresh")
         ]
-        wrong = [each[kind][f"errors_of_{PROGRAMS}"] for kind in ("made_good", "recorded_good")]
+        wrong = [
+            each[kind][f"errors_of_{PROGRAMS}"]
+            for kind in ("made_good", "recorded_good", "fresh_good")
+        ]
         print(
-            f"{name:16}{of[0]:>11}{each['all']['strict']:>8}{of[1]:>9}{of[2]:>9}{of[3]:>10}"
-            f"{wrong[0]:>10.1f}{wrong[1]:>7.1f}{each['seconds']:>7.1f}"
+            f"{name:16}{of[0]:>11}{each['all']['strict']:>8}{of[1]:>9}{of[2]:>9}{of[3]:>10}{of[4]:>8}"
+            f"{wrong[0]:>10.1f}{wrong[1]:>7.1f}{wrong[2]:>7.1f}{each['seconds']:>7.1f}"
         )
-
-
-def _print_misses(outcomes: Sequence[Outcome]) -> None:
-    for outcome in outcomes:
-        job = outcome.job
-        if held(job.name):
-            continue
-        if job.good:
-            wrong = outcome.false
-            title = "false errors"
-        elif outcome.told == "predicted":
-            continue
-        else:
-            wrong = [one for one in outcome.said if one.error or not one.path.endswith(".py")]
-            title = f"{outcome.told}; wanted {job.categories[0]} at {job.places[0]}"
-        if wrong or not job.good:
-            print(f"{job.name}: {title}")
-            for one in wrong:
-                print(f"    {one.path}:{one.line} {one.category} {one.text[:140]}")
 
 
 if __name__ == "__main__":

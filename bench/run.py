@@ -26,6 +26,7 @@ BENCHMARKS = {
     "bjxnet": ("repos",),
     "bug_kind": (),
     "check_lab": ("rivals",),
+    "check_dry": ("rivals", "python"),
     "check_speed": ("rivals",),
     "memory": ("rivals",),
     "memory_gpu": (),
@@ -36,6 +37,7 @@ FOLDERS = {
     "nvrx": "clone of NVIDIA/nvidia-resiliency-ext",
     "mlperf": "clone of mlcommons/training_results_v2.1",
     "rivals": "virtual environment with the static analysers",
+    "python": "virtual environment in which the lab's jobs run dry, with the libraries they use",
     "repos": "folder of clones of Denchmark's projects, named owner+name",
 }
 

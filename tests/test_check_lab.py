@@ -14,15 +14,29 @@ import pytest
 from epochzero import taxonomy
 
 LAB = Path(__file__).resolve().parent.parent / "lab"
-CHECK = LAB / "check"
-FAILING = sorted(path.name for path in (CHECK / "failing").iterdir() if path.is_dir())
-GOOD = sorted(path.name for path in (CHECK / "good").iterdir() if path.is_dir())
-JOBS = [CHECK / "failing" / name for name in FAILING] + [CHECK / "good" / name for name in GOOD]
-TARGETS = sorted(path.stem for path in (CHECK / "targets").glob("*.toml"))
+CHECK, DRY, FRESH = LAB / "check", LAB / "dry", LAB / "fresh"
+COLLECTIONS = (CHECK, DRY, FRESH)
+
+
+def folders(kind: str) -> list[Path]:
+    """Those of all collections: ``failing`` or ``good``."""
+    every = [path for collection in COLLECTIONS for path in (collection / kind).iterdir()]
+    return sorted(path for path in every if path.is_dir())
+
+
+def named(folder: Path) -> str:
+    """The collection and the name."""
+    return f"{folder.parent.parent.name}/{folder.name}"
+
+
+FAILING, GOOD = folders("failing"), folders("good")
+TARGETS = sorted(path for each in COLLECTIONS for path in each.glob("targets/*.toml"))
 TABLE: dict[str, Any] = tomllib.loads((CHECK / "jobs.toml").read_text(encoding="utf-8"))
+DRY_TABLE: dict[str, Any] = tomllib.loads((DRY / "jobs.toml").read_text(encoding="utf-8"))
 WHOLE = ("<command>", "<target>")
 
-job = pytest.mark.parametrize("folder", JOBS, ids=lambda folder: folder.name)
+job = pytest.mark.parametrize("folder", [*FAILING, *GOOD], ids=named)
+failing = pytest.mark.parametrize("folder", FAILING, ids=named)
 
 
 def expected(folder: Path) -> dict[str, Any]:
@@ -39,14 +53,14 @@ def line_of(folder: Path, place: dict[str, Any]) -> str:
     return lines[place["line"] - 1].strip()
 
 
-def test_there_are_enough_jobs() -> None:
-    assert len(FAILING) >= 40
-    assert len(GOOD) >= 30
+@pytest.mark.parametrize(("of", "fail", "run"), [(CHECK, 40, 30), (DRY, 36, 20), (FRESH, 30, 20)])
+def test_there_are_enough_jobs(of: Path, fail: int, run: int) -> None:
+    assert sum(folder.is_relative_to(of) for folder in FAILING) >= fail
+    assert sum(folder.is_relative_to(of) for folder in GOOD) >= run
 
 
-@pytest.mark.parametrize("name", FAILING)
-def test_the_expected_line_holds_what_is_said(name: str) -> None:
-    folder = CHECK / "failing" / name
+@failing
+def test_the_expected_line_holds_what_is_said(folder: Path) -> None:
     said = expected(folder)
     assert said["code"]
     assert line_of(folder, said) == said["code"]
@@ -57,9 +71,9 @@ def test_the_expected_line_holds_what_is_said(name: str) -> None:
         assert not place["line"] or line_of(folder, place)
 
 
-@pytest.mark.parametrize("name", FAILING)
-def test_category_and_phase_are_the_taxonomys(name: str) -> None:
-    said = expected(CHECK / "failing" / name)
+@failing
+def test_category_and_phase_are_the_taxonomys(folder: Path) -> None:
+    said = expected(folder)
     assert {said["category"], *said["also"]} <= set(taxonomy.categories())
     assert said["phase"] in taxonomy.phases()
     assert said["category"] not in said["also"]
@@ -69,7 +83,9 @@ def test_category_and_phase_are_the_taxonomys(name: str) -> None:
 def test_every_source_file_parses(folder: Path) -> None:
     sources = list(folder.rglob("*.py"))
     assert sources
-    for path in sources:
+    said = expected(folder) if folder in FAILING else {}
+    wrong = folder / said["path"] if said.get("category") == "syntax_error" else None
+    for path in set(sources) - {wrong}:
         ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
@@ -92,14 +108,15 @@ def test_the_command_is_words_that_name_a_file_of_the_job(folder: Path) -> None:
 
 @job
 def test_the_target_is_one_that_is_there(folder: Path) -> None:
-    assert (folder / "target").read_text(encoding="utf-8").strip() in TARGETS
+    name = (folder / "target").read_text(encoding="utf-8").strip()
+    assert folder.parent.parent / "targets" / f"{name}.toml" in TARGETS
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_targets_have_their_name_and_a_python(name: str) -> None:
-    content = tomllib.loads((CHECK / "targets" / f"{name}.toml").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("path", TARGETS, ids=lambda path: path.stem)
+def test_targets_have_their_name_and_a_python(path: Path) -> None:
+    content = tomllib.loads(path.read_text(encoding="utf-8"))
     assert content["format"] == 1
-    assert content["name"] == name
+    assert content["name"] == path.stem
     assert content["python"]
 
 
@@ -109,6 +126,21 @@ def test_every_failing_job_of_the_lab_is_judged_once() -> None:
     visible, hidden = set(TABLE["visible"]), set(TABLE["hidden"])
     assert not visible & hidden
     assert visible | hidden == failing
+
+
+def test_every_job_that_reading_cannot_see_is_judged_for_the_dry_run_once() -> None:
+    judged = [
+        *DRY_TABLE["visible"],
+        *(name for group in DRY_TABLE["hidden"].values() for name in group),
+    ]
+    assert sorted(judged) == sorted(TABLE["hidden"])
+
+
+@pytest.mark.parametrize("name", DRY_TABLE["visible"])
+def test_a_job_that_a_dry_run_can_see_has_a_place(name: str) -> None:
+    folder = LAB / "jobs" / name
+    frame = tomllib.loads((folder / "job.toml").read_text(encoding="utf-8"))["expect"]["user_frame"]
+    assert line_of(folder, {"path": frame["file"], "line": frame["line"]})
 
 
 @pytest.mark.parametrize("name", sorted(TABLE["visible"]))

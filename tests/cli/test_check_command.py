@@ -339,3 +339,13 @@ def test_places_that_are_no_files(capsys: pytest.CaptureFixture[str]) -> None:
         render_findings.write(found, "sarif", folder=Path("deep"), verbose=False, seconds=0.1)
         (result,) = json.loads(capsys.readouterr().out)["runs"][0]["results"]
         assert "locations" not in result
+
+
+def test_data_and_their_profile_are_named_together(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    job = ("--chdir", str(tmp_path), "--", "python", "train.py")
+    assert run("check", "--data", "train.csv", *job).code == 2
+    ran = run("check", "--data", "train.csv=absent.json", *job)
+    assert (ran.code, "absent.json: cannot be read" in ran.err) == (2, True)
+    ran = run("check", "--synthesize", *job)
+    assert (ran.code, "give --dry too" in ran.err) == (2, True)

@@ -83,3 +83,16 @@ def test_what_cannot_be_used_is_exit_code_2(
     ran = run("data", *arguments)
     assert ran.code == 2
     assert ran.err.startswith("epochzero: ")
+
+
+def test_a_data_set_of_python_code_is_profiled_and_validated(
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "made.py").write_text("data = [{'x': n, 'label': n % 2} for n in range(50)]\n")
+    ran = run("data", "profile", "made:data", "-o", "p.json")
+    assert (ran.code, "made:data  dataset, 50 records" in ran.out) == (0, True)
+    ran = run("data", "validate", "made:data", "--profile", "p.json")
+    assert (ran.code, ran.out.split()[0]) == (0, "CONFORMS")
+    ran = run("data", "profile", "absent:data")
+    assert (ran.code, "No module named 'absent'" in ran.err) == (2, True)

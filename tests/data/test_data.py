@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
 import struct
@@ -87,6 +88,12 @@ def write_set(folder: Path, form: str, seed: int = 0) -> Path:
     random = np.random.default_rng(seed)
     if form == "csv":
         return write_csv(folder / "d.csv", rows(seed=seed))
+    if form.endswith(".gz"):
+        plain = write_set(folder, form.removesuffix(".gz"), seed)
+        packed = plain.with_name(f"{plain.name}.gz")
+        packed.write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+        return packed
     if form == "jsonl":
         return write_jsonl(folder / "d.jsonl", rows(seed=seed))
     if form == "json":
@@ -123,6 +130,7 @@ def write_set(folder: Path, form: str, seed: int = 0) -> Path:
 
 
 FORMATS = ["csv", "jsonl", "json", "text", "npy", "npz", "parquet", "wav", "png", "jpg"]
+FORMATS += ["csv.gz", "jsonl.gz", "json.gz", "text.gz"]
 
 
 # -- Profile -----------------------------------------------------------------------------------
@@ -347,6 +355,30 @@ def test_another_shape_of_arrays_is_found(tmp_path: Path) -> None:
     assert "type" in kinds(tmp_path / "d.npz", known)
 
 
+def test_an_empty_folder_lacks_what_the_profile_knows(tmp_path: Path) -> None:
+    known = profile(write_set(tmp_path, "csv"))
+    (tmp_path / "empty").mkdir()
+    (finding,) = validate(tmp_path / "empty", known).findings
+    assert (finding.severity, finding.kind, finding.table) == ("error", "missing_table", "d.csv")
+
+
+def test_a_file_that_was_cut_off_at_a_line_end_is_noted(tmp_path: Path) -> None:
+    path = write_set(tmp_path, "csv")
+    known = profile(path)
+    path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:-9]))
+    found = validate(path, known)
+    assert (found.findings, found.notes) == ((), ("d.csv: 391 records; the profile knows 400",))
+
+
+def test_a_part_is_compared_by_its_values_alone(tmp_path: Path) -> None:
+    known = profile(write_csv(tmp_path / "d.csv", rows()))
+    ordered = sorted(rows(seed=1), key=lambda row: row["label"])
+    path = write_csv(tmp_path / "d.csv", [*ordered, ordered[0] | {"city": "Oslo"}])
+    few = validate(path, known, most_records=1)
+    assert [finding.kind for finding in few.findings] == ["new_class"]
+    assert few.notes == ("d.csv: only its beginning was read",)
+
+
 def test_the_worst_comes_first(tmp_path: Path) -> None:
     known = profile(write_csv(tmp_path / "d.csv", rows()))
     changed = [{"new": 1, **row} for row in rows()]
@@ -542,6 +574,18 @@ def test_what_is_wrong_with_a_file_is_told(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     assert fault in {each.kind for each in profile(tmp_path / name).tables[0].faults}
+
+
+def test_an_image_that_is_damaged_in_the_middle_is_found(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    for n in range(3):
+        noise = np.random.default_rng(n).integers(0, 256, (32, 32), dtype=np.uint8)
+        image.fromarray(noise).save(tmp_path / f"{n}.png")
+    content = bytearray((tmp_path / "1.png").read_bytes())
+    content[500:540] = bytes(40)
+    (tmp_path / "1.png").write_bytes(content)
+    (fault,) = profile(tmp_path).tables[0].faults
+    assert (fault.kind, fault.file) == ("broken", "1.png")
 
 
 def test_the_other_line_ends_and_byte_order_marks_are_understood(tmp_path: Path) -> None:

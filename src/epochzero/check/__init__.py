@@ -11,21 +11,24 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from epochzero import taxonomy
 from epochzero.check.budget import Stopped, at_most
+from epochzero.check.data import RULE_ID as DATA_DIFFERS
+from epochzero.check.data import DataSet, compare_data
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpus import pretended_gpus
-from epochzero.check.dryrun.model import DryRun
+from epochzero.check.dryrun.model import DryRun, Made
 from epochzero.check.dryrun.records import Record
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
 from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
 from epochzero.check.program import read_program
 from epochzero.check.program.model import Program
-from epochzero.check.rules import DRY_RUN, Case, Rule, choose
+from epochzero.check.rules import DRY_RUN, UNREAD, Case, Rule, choose
 from epochzero.check.rules.base import CannotTell
 from epochzero.check.settings import read_settings
 from epochzero.check.suppress import Suppression, apply, suppressions
@@ -43,6 +46,7 @@ from epochzero.errors import InputError
 __all__ = [
     "Case",
     "Checked",
+    "DataSet",
     "DryRun",
     "Finding",
     "Limits",
@@ -67,8 +71,9 @@ def check(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
+    data: Sequence[DataSet] = (),
     dry: Limits | None = None,
-    memory: bool = False,
+    synthesize: bool = False,
     fit: str = "",
     hear: Callable[[Record], None] = lambda _: None,
 ) -> Checked:
@@ -82,19 +87,21 @@ def check(
         select: ids of the rules to ask; when empty those of the settings, else all.
         ignore: ids of rules not to ask, besides those of the settings.
         environment: variables that are set where the command would be given.
+        data: of the job, to be compared with their profiles; when empty those of the settings.
         dry: run the job dry too, within these limits.
+        synthesize: in the dry run, make those of the data that are not there after their profiles,
+            and try their corner cases too.
+        fit: in the dry run, find the largest value of this option of the job, by its name, with which
+            it fits on the target's GPU.
         hear: is told what a dry run's child tells, while it runs, from more than one thread.
-        fit: an option of the job, by its name, of which to find the largest value with which it fits
-            on the target's GPU; with `memory`.
-        memory: run it as on the target's GPU, and tell how much of its memory it takes.
 
     Raises:
         InputError: the command runs no Python that can be read, or the folder, the settings, the
-            target or a rule's name is wrong.
+            target, a profile or a rule's name is wrong.
     """
     with _without_collector():
         return _check(
-            arguments, target, folder, select, ignore, environment, dry, memory, fit, hear
+            arguments, target, folder, select, ignore, environment, data, dry, synthesize, fit, hear
         )
 
 
@@ -105,8 +112,9 @@ def _check(
     select: Iterable[str],
     ignore: Iterable[str],
     environment: Mapping[str, str] | None,
+    data: Sequence[DataSet],
     dry: Limits | None,
-    memory: bool,
+    synthesize: bool,
     fit: str,
     hear: Callable[[Record], None],
 ) -> Checked:
@@ -120,26 +128,30 @@ def _check(
     read = read_job(tuple(arguments), base, environment)
     platforms = [named] * len(read.jobs) if named else _machines(read.jobs, environment)
     programs = _in_order(map(_program, read.jobs, platforms))
+    data = data or settings.data
+    if synthesize and not data:
+        raise InputError("no data are named that could be made: give their path and profile")
+    made = data if synthesize else ()
+    runs = (
+        ()
+        if dry is None
+        else _run_dry(programs, platforms, dry, environment or {}, made, base, fit, hear)
+    )
+    unread = [name for name in UNREAD if name in (select or UNREAD) and name not in ignore]
+    asked = [name for name in unread if (runs if name in DRY_RUN else data)]
     answers = [
         answer
         for program, platform in zip(programs, platforms, strict=True)
         for answer in _asked(program, platform, rules)
     ]
+    if DATA_DIFFERS in asked:
+        answers += compare_data(data, programs, platforms[0], base)
     found = _told_once(answer for answer in answers if isinstance(answer, Finding))
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
     unknown += _without_packages(read.jobs, platforms) if named is None else ()
-    runs: tuple[DryRun, ...] = ()
-    if dry is not None:
-        asks = _Asks(dry, environment or {}, memory, fit, hear)
-        runs = tuple(_run_dry(programs, platforms, asks))
-    asked = [
-        name for name in DRY_RUN if runs and name in (select or DRY_RUN) and name not in ignore
-    ]
     found += _not_yet_told(found, (f for run in runs for f in run.findings if f.rule in asked))
     unknown += [one for run in runs for one in run.unknowns]
-    if memory and runs and not all(platform.gpus for platform in platforms):
-        unknown.append(Unknown("the memory of the job", "the target names no GPU", read.jobs[0].at))
     kept, suppressed = apply(
         found,
         _suppressions(programs, found, base),
@@ -233,41 +245,43 @@ def _program(job: Job, target: Target) -> Program:
         return Program(job, {}, (), unknowns=(Unknown(what, str(error), job.at),))
 
 
-@dataclass(frozen=True, slots=True)
-class _Asks:
-    """What is asked of dry runs: as `check` takes it."""
-
-    limits: Limits
-    environment: Mapping[str, str]
-    memory: bool
-    fit: str
-    hear: Callable[[Record], None]
-
-
 def _run_dry(
-    programs: Sequence[Program], platforms: Sequence[Target], asks: _Asks
-) -> Iterator[DryRun]:
+    programs: Sequence[Program],
+    platforms: Sequence[Target],
+    limits: Limits,
+    environment: Mapping[str, str],
+    data: Sequence[DataSet],
+    folder: Path,
+    fit: str,
+    hear: Callable[[Record], None],
+) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
     # They know diagnose, whose patterns take long to load.
     from epochzero.check.dryrun.inverse import Option, option_of
     from epochzero.check.dryrun.run import dry_run
+    from epochzero.check.dryrun.synthesize import over_made_data
 
-    for program, platform in zip(programs, platforms, strict=True):
-        if program.job.fault or program.job.unsure or not program.job.complete:
-            continue
-        fit = option_of(program, asks.fit) if asks.fit else None
-        run = dry_run(
+    def run(program: Program, platform: Target, made: Sequence[Made]) -> DryRun:
+        option = option_of(program, fit) if fit else None
+        found = dry_run(
             program.job,
             platform,
-            asks.limits,
-            environment=asks.environment,
+            limits,
+            environment=environment,
             gpus=pretended_gpus(program, platform),
             first=program.before is None,
-            memory=asks.memory,
-            fit=fit if isinstance(fit, Option) else None,
-            hear=asks.hear,
+            made=made,
+            fit=option if isinstance(option, Option) else None,
+            hear=hear,
         )
-        yield replace(run, unknowns=(*run.unknowns, fit)) if isinstance(fit, Unknown) else run
+        told = (option,) if isinstance(option, Unknown) else ()
+        return replace(found, unknowns=(*found.unknowns, *told))
+
+    return tuple(
+        over_made_data(partial(run, program, platform), data, folder, limits.seconds)
+        for program, platform in zip(programs, platforms, strict=True)
+        if not (program.job.fault or program.job.unsure) and program.job.complete
+    )
 
 
 def _not_yet_told(known: Sequence[Finding], dry: Iterable[Finding]) -> list[Finding]:

@@ -44,6 +44,10 @@ class _Block:
     body: bool
 
 
+_WHOLE = _Block(1, 1 << 60, frozenset(), True)
+"""The module itself."""
+
+
 class Reach:
     """The circumstances of the nodes of a program."""
 
@@ -56,7 +60,7 @@ class Reach:
         self._lines = {
             path: [at.place.line for at in events] for path, events in self._events.items()
         }
-        self._blocks: dict[str, list[_Block]] = {}
+        self._blocks: dict[str, list[_Block]] = {}  # innermost, by line
         self._conditional: dict[str, list[_Span]] = {}
         self._versioned: dict[str, list[tuple[int, int]]] = {}
         self._modules = {module.path: module for module in program.modules.values()}
@@ -120,9 +124,9 @@ class Reach:
     def _block(self, module: Module, line: int) -> _Block:
         """The innermost block around a line."""
         if module.path not in self._blocks:
-            self._blocks[module.path] = list(_blocks(module))
-        around = [b for b in self._blocks[module.path] if b.first <= line <= b.last]
-        return around[-1] if around else _Block(1, 1 << 60, frozenset(), True)
+            self._blocks[module.path] = _by_line(module)
+        blocks = self._blocks[module.path]
+        return blocks[line] if line < len(blocks) else _WHOLE
 
 
 def _situations(program: Program) -> Iterator[Situation]:
@@ -137,6 +141,15 @@ def _situations(program: Program) -> Iterator[Situation]:
                 yield Situation(
                     place, at.via[:depth], at.phase, at.certain, frozenset(), "", at.loop
                 )
+
+
+def _by_line(module: Module) -> list[_Block]:
+    """The innermost block around each line."""
+    found = [_WHOLE] * (module.text.count("\n") + 2)
+    for block in _blocks(module):
+        last = min(block.last, len(found) - 1)
+        found[block.first : last + 1] = [block] * (last + 1 - block.first)
+    return found
 
 
 def _blocks(module: Module) -> Iterator[_Block]:

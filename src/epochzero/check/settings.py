@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from epochzero.check.rules import find
+from epochzero.check.data import DataSet
+from epochzero.check.findings import Place
+from epochzero.check.rules import UNREAD, find
 from epochzero.errors import InputError
 
 __all__ = ["Settings", "read_settings"]
 
 FILE = "pyproject.toml"
 LARGEST_BYTES = 4 << 20
-_KEYS = ("target", "select", "ignore", "per-file-ignores", "exclude")
+_KEYS = ("target", "select", "ignore", "per-file-ignores", "exclude", "data")
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Settings:
         ignore: ids of the rules not to ask.
         per_file_ignores: pattern of paths -> ids of the rules that do not count there.
         exclude: patterns of paths in which no finding counts.
+        data: of the job, with what they should be like.
     """
 
     target: str = ""
@@ -37,6 +40,7 @@ class Settings:
     ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
+    data: tuple[DataSet, ...] = ()
 
     def reason_to_leave(self, rule: str, path: str) -> str:
         """Why findings of the rule do not count in a file; empty when they do.
@@ -106,14 +110,25 @@ def _settings(section: Mapping[str, Any], folder: Path) -> Settings:
         _rules(section, "ignore"),
         {pattern: _rules(ignores, pattern, "per-file-ignores.") for pattern in ignores},
         _texts(section, "exclude"),
+        tuple(_data(section)),
     )
+
+
+def _data(section: Mapping[str, Any]) -> Iterator[DataSet]:
+    listed = section.get("data", [])
+    for each in listed if isinstance(listed, list) else [listed]:
+        texts = isinstance(each, dict) and all(isinstance(text, str) for text in each.values())
+        if not texts or each.keys() != {"path", "profile"}:
+            raise InputError("data must be a list of tables, each with a path and a profile")
+        yield DataSet(each["path"], each["profile"], Place(FILE))
 
 
 def _rules(section: Mapping[str, Any], key: str, table: str = "") -> tuple[str, ...]:
     names = _texts(section, key, table)
     for name in names:
         try:
-            find(name)
+            if name not in UNREAD:
+                find(name)
         except InputError as error:
             raise InputError(f"{table}{key}: {error}") from error
     return names

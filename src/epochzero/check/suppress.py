@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from epochzero.check.findings import Finding, Place
-from epochzero.check.rules import DRY_RUN, builtin
+from epochzero.check.rules import UNREAD, builtin
 from epochzero.check.settings import Settings
 
 __all__ = ["UNUSED", "WITHOUT_REASON", "Suppression", "apply", "suppressions"]
@@ -146,7 +146,7 @@ def _about(
     comments: Sequence[Suppression], used: set[tuple[int, str]], asked: set[str]
 ) -> Iterator[Finding]:
     """Findings about the suppressions themselves."""
-    known = {*DRY_RUN, *(rule.id for rule in builtin())}
+    known = {*UNREAD, *(rule.id for rule in builtin())}
     for number, comment in enumerate(comments):
         warning = Finding(
             rule=UNUSED,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from epochzero.check import Checked, Limits, check
+from epochzero.check import Checked, DataSet, Limits, Place, check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
 from epochzero.cli.progress import Progress
@@ -26,6 +26,13 @@ def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     if given and not names:
         raise click.BadParameter("names no rule; `epochzero check --rules` lists them")
     return names
+
+
+def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[DataSet, ...]:
+    pairs = [text.rpartition("=") for text in given]
+    if not all(path and profile for path, _, profile in pairs):
+        raise click.BadParameter("must be a path and its profile: train.csv=train.profile.json")
+    return tuple(DataSet(path, profile, Place("<command>")) for path, _, profile in pairs)
 
 
 @click.command(
@@ -68,6 +75,13 @@ def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     default=Path("."),
     help="Where the command would be given.  [default: this folder]",
 )
+@click.option(
+    "--data",
+    multiple=True,
+    metavar="PATH=PROFILE",
+    callback=_data,
+    help="Compare the job's data with their profile.  [default: of pyproject.toml]",
+)
 @click.option("--dry", is_flag=True, help="Run the job dry too, its loops shortened.")
 @click.option(
     "--dry-time",
@@ -79,21 +93,22 @@ def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     help="What a dry run may take.",
 )
 @click.option(
-    "--memory", is_flag=True, help="Run it dry as on the target's GPU, and tell its memory."
+    "--synthesize",
+    is_flag=True,
+    help="In the dry run, make data that are not there after their profiles.",
 )
 @click.option(
     "--memory-picture",
     "drawn",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    help="Draw the memory over the job's steps (SVG); implies --memory.",
+    help="Draw the GPU's memory over the job's steps (SVG); implies --dry.",
 )
 @click.option(
     "--fit",
     metavar="OPTION",
     default="",
-    help="Find the largest value of this option of the job with which it fits, by a few dry runs;"
-    " implies --memory.",
+    help="Find the largest value of this option of the job with which it fits the GPU; implies --dry.",
 )
 @click.option("--verbose", is_flag=True, help="Name all that could not be checked.")
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules instead.")
@@ -106,9 +121,10 @@ def command(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     folder: Path,
+    data: tuple[DataSet, ...],
     dry: bool,
     dry_seconds: float,
-    memory: bool,
+    synthesize: bool,
     drawn: Path | None,
     fit: str,
     verbose: bool,
@@ -136,12 +152,13 @@ def command(
         return
     if not job:
         raise click.UsageError("give the command of a job: epochzero check -- python train.py")
+    if synthesize and not dry:
+        raise click.UsageError("--synthesize is of a dry run: give --dry too")
     # Python looks for garbage when it ends; in millions of nodes of trees that takes half a second.
     atexit.register(gc.freeze)
     began = time.perf_counter()
-    memory = memory or bool(drawn or fit)
-    limits = Limits(seconds=dry_seconds) if dry or memory else None
-    with Progress() if limits else nullcontext() as progress:
+    asked = dry or drawn is not None or bool(fit)
+    with Progress() if asked else nullcontext() as progress:
         found = check(
             job,
             target,
@@ -149,8 +166,9 @@ def command(
             select=select,
             ignore=ignore,
             environment=dict(os.environ),
-            dry=limits,
-            memory=memory,
+            data=data,
+            dry=Limits(seconds=dry_seconds) if asked else None,
+            synthesize=synthesize,
             fit=fit,
             hear=progress.hear if progress else lambda _: None,
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -48,10 +50,12 @@ def command() -> None:
     """Profile, validate, synthesize and sample data sets.
 
     PATH is a file or folder of CSV, TSV, JSON, JSON lines, Parquet, text, NumPy arrays, images or
-    WAV audio. It is only read.
+    WAV audio. It is only read. To profile and validate it may be a data set of torch or alike, as
+    MODULE:ATTRIBUTE; the `python` of the path imports it in a contained process.
 
     \b
     epochzero data profile train/ -o profile.json
+    epochzero data profile train:dataset -o profile.json
     epochzero data validate test/ --profile profile.json
     epochzero data synthesize profile.json -n 100 -o made/
     epochzero data sample train/ -n 100 -o small/
@@ -79,10 +83,13 @@ def make_profile(
 
     Exit code 0 when the profile was made, 2 when it cannot be.
     """
-    from epochzero.data import profile
+    from epochzero.data import profile, profile_items
 
-    with _progress() as progress:
-        found = profile(data, label=label, most_files=most_files, tell=progress)
+    if _is_object(data):
+        found = profile_items(str(data), _items(data), label=label)
+    else:
+        with _progress() as progress:
+            found = profile(data, label=label, most_files=most_files, tell=progress)
     text = _json(found)
     if output is None:
         click.echo(text, nl=False)
@@ -96,6 +103,18 @@ def make_profile(
     for note in found.notes:
         click.echo(wrapped("Note", note))
     click.echo(f"{output}: {len(text):,} bytes", err=True)
+
+
+def _is_object(data: Path) -> bool:
+    """Whether it is no path but ``module:attribute``."""
+    return re.fullmatch(r"[\w.]+:[\w.]+", str(data)) is not None and not data.exists()
+
+
+def _items(data: Path) -> list[Mapping[str, Any]]:
+    """Items of a data set that Python code makes."""
+    from epochzero.check.dryrun.dataset import draw_items
+
+    return draw_items(str(data), Path.cwd(), dict(os.environ))
 
 
 def _json(found: Profile) -> str:
@@ -172,10 +191,15 @@ def make_validation(data: Path, known: Path, form: str, most_files: int | None) 
     Exit code 0 when nothing was found but warnings, 1 when there are errors, 2 when an input cannot
     be used.
     """
-    from epochzero.data import read_profile, validate
+    from epochzero.data import profile_items, read_profile, validate, validate_items
 
-    with _progress() as progress:
-        found = validate(data, read_profile(known), most_files=most_files, tell=progress)
+    expected = read_profile(known)
+    if _is_object(data):
+        label = expected.tables[0].label or None
+        found = validate_items(profile_items(str(data), _items(data), label=label), expected)
+    else:
+        with _progress() as progress:
+            found = validate(data, expected, most_files=most_files, tell=progress)
     if form == "json":
         click.echo(json.dumps(found.to_dict(), indent=2))
     else:

@@ -204,29 +204,6 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
     yield ""
 
 
-def _effects(effects: Effects) -> Iterator[str]:
-    """What a job would have left behind, and where it may have."""
-    told = [f"{_size(one.size)} to {one.place}" for one in effects.written]
-    lines = (
-        ("Writes", told),
-        ("Deletes", effects.deleted),
-        ("Reaches", effects.addresses),
-        ("Starts", effects.programs),
-        ("Held by", [f"{effects.containment}. {effects.leaks}"] if effects.leaks else []),
-    )
-    for label, parts in lines:
-        if parts:
-            yield layout.wrapped(label, _line(", ".join(parts)))
-
-
-def _size(number: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} GB"
-
-
 def _memory(memory: Memory, folder: Path, verbose: bool) -> Iterator[str]:
     """What a job takes of its GPU's memory, and what holds it."""
     sizes = (
@@ -267,6 +244,29 @@ def _inverse(run: DryRun) -> Iterator[str]:
 
 def _range_text(size: Range) -> str:
     return f"{size_text(size.likely)} ({size_text(size.low)} to {size_text(size.high)})"
+
+
+def _effects(effects: Effects) -> Iterator[str]:
+    """What a job would have left behind, and where it may have."""
+    told = [f"{_size(one.size)} to {one.place}" for one in effects.written]
+    lines = (
+        ("Writes", told),
+        ("Deletes", effects.deleted),
+        ("Reaches", effects.addresses),
+        ("Starts", effects.programs),
+        ("Held by", [f"{effects.containment}. {effects.leaks}"] if effects.leaks else []),
+    )
+    for label, parts in lines:
+        if parts:
+            yield layout.wrapped(label, _line(", ".join(parts)))
+
+
+def _size(number: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"
 
 
 _ENDED = {

@@ -7,14 +7,17 @@ a small part that keeps the corner cases. A format is a file in ``formats``.
 
 from __future__ import annotations
 
+from epochzero.data.items import Array, profile_items, validate_items
 from epochzero.data.model import Column, Fault, Numbers, Profile, Table, read_profile
 from epochzero.data.profiling import profile
 from epochzero.data.sampling import Sampled, sample
-from epochzero.data.synthesis import CORNERS, synthesize
+from epochzero.data.synthesis import CORNERS, REGULAR, synthesize
 from epochzero.data.validation import Finding, Validated, validate
 
 __all__ = [
     "CORNERS",
+    "REGULAR",
+    "Array",
     "Column",
     "Fault",
     "Finding",
@@ -24,8 +27,10 @@ __all__ = [
     "Table",
     "Validated",
     "profile",
+    "profile_items",
     "read_profile",
     "sample",
     "synthesize",
     "validate",
+    "validate_items",
 ]

@@ -88,14 +88,20 @@ Compared = Iterator[tuple[Finding, Bad | None]]
 _SAME = {"category": "text"}
 
 
-def compare(known: Table, found: Table) -> Compared:
-    """The findings of a table, each with the values that it is about, if it is about values."""
+def compare(known: Table, found: Table, *, whole: bool = True) -> Compared:
+    """The findings of a table, each with the values that it is about, if it is about values.
+
+    Args:
+        known: what the table should be like.
+        found: what it is like.
+        whole: whether all of it was read; the shares and counts of a part say nothing.
+    """
     yield from _files(known, found)
     if not found.records:
         message = f"it has no records; {known.records:,} were known"
         yield Finding("error", "empty", found.name, "", message), None
         return
-    if found.records < FEW_RECORDS * known.records:
+    if whole and found.records < FEW_RECORDS * known.records:
         message = f"it has {found.records:,} records; {known.records:,} were known"
         yield Finding("warning", "few_records", found.name, "", message), None
     for column in found.columns:
@@ -108,7 +114,7 @@ def compare(known: Table, found: Table) -> Compared:
             message = f"column {expected.name!r} is not there"
             yield Finding("error", "missing_column", found.name, expected.name, message), None
         elif expected.kind != "empty":
-            yield from _column(_Pair(known, found, expected, now))
+            yield from _column(_Pair(known, found, expected, now, whole))
 
 
 def _files(known: Table, found: Table) -> Compared:
@@ -147,6 +153,7 @@ class _Pair:
     table: Table
     known: Column
     found: Column
+    whole: bool
 
     def finding(
         self, kind: str, message: str, severity: Severity = "warning", count: int = 1
@@ -156,8 +163,9 @@ class _Pair:
 
     @property
     def texts(self) -> bool:
-        """Whether the table's format has only texts."""
-        return formats()[self.table.format].only_texts
+        """Whether the table's format has only texts; what is in memory has none."""
+        form = formats().get(self.table.format)
+        return form is not None and form.only_texts
 
     def kind_of(self, value: Any) -> str:
         """The kind of a value of the table."""
@@ -199,7 +207,8 @@ def _missing(pair: _Pair) -> Compared:
     if not found.missing:
         return
     before, now = known.missing / known.count, found.missing / found.count
-    if known.missing and not (now - before > MISSING_GROWTH and _grew(known, found)):
+    grew = pair.whole and now - before > MISSING_GROWTH and _grew(known, found)
+    if known.missing and not grew:
         return
     severity: Severity = "error" if found.kind == "empty" and known.kind != "empty" else "warning"
     message = (
@@ -293,7 +302,7 @@ def _length(value: Any) -> int:
 
 
 def _classes(pair: _Pair) -> Compared:
-    """Values that were not known, known ones that are gone, and other shares."""
+    """Values that were not known, and of the whole table also known ones that are gone."""
     known, found = dict(pair.known.categories), dict(pair.found.categories)
     label = pair.known_table.label == pair.known.name
     if not label and pair.known.kind == "number":
@@ -307,6 +316,12 @@ def _classes(pair: _Pair) -> Compared:
             message = f"{name!r} was not known ({found[name]:,} records)"
             severity: Severity = "error" if label else "warning"
             yield pair.finding("new_class", message, severity, found[name]), partial(_is, name)
+    if pair.whole:
+        yield from _shares(pair, known, found)
+
+
+def _shares(pair: _Pair, known: Mapping[str, int], found: Mapping[str, int]) -> Compared:
+    """Known values that are gone, and of a label other shares."""
     total = sum(known.values()) + pair.known.rest
     now = sum(found.values()) + pair.found.rest
     for name in sorted(known.keys() - found.keys()):
@@ -314,7 +329,7 @@ def _classes(pair: _Pair) -> Compared:
             share = known[name] / total
             message = f"{name!r} is not there; {share:.1%} of the records were known to be so"
             yield pair.finding("missing_class", message), None
-    if label:
+    if pair.known_table.label == pair.known.name:
         yield from _shift(pair, known, found)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from epochzero.data.formats import Batch, Faults
+from epochzero.data.lines import DAMAGED
 from epochzero.data.model import Profile, Table
 from epochzero.data.source import CLASS, Source, find_sources, read
 from epochzero.data.summary import ColumnSummary, classes_of
@@ -72,6 +73,7 @@ def learn(
     tell: Tell = silent,
     *,
     categories: Collection[str] = (),
+    most_records: int | None = None,
 ) -> Table:
     """What the data of one table are like.
 
@@ -81,6 +83,7 @@ def learn(
         labels: names of the column to be predicted; the first that the table has is it.
         tell: is told the progress.
         categories: names of columns all values of which are counted, as those of a label are.
+        most_records: how many records to read at least; None for all.
     """
     faults = Faults()
     columns: dict[str, ColumnSummary] = {}
@@ -91,6 +94,8 @@ def learn(
         _add(batch, columns, target, source)
         records = max((summary.count for summary in columns.values()), default=0)
         tell(source.name, records)
+        if most_records is not None and records >= most_records:
+            break
     if not source.format.uneven:
         for summary in columns.values():
             summary.add_missing(records - summary.count)
@@ -130,6 +135,6 @@ def _details(source: Source) -> tuple[tuple[str, str], ...]:
     for file in source.files:
         try:
             return tuple(sorted(source.format.describe(file).items()))
-        except OSError:
+        except (OSError, *DAMAGED):
             continue
     return ()

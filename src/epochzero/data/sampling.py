@@ -7,7 +7,8 @@ without a value. The rest is drawn at random, all records with the same probabil
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from epochzero.data.formats import Batch, Faults, relative
 from epochzero.data.profiling import LABELS, Tell, silent
 from epochzero.data.source import CLASS, Source, find_sources, read
-from epochzero.data.summary import LONGEST_CATEGORY, kind_of
+from epochzero.data.summary import LONGEST_CATEGORY, as_numbers, kind_of, kind_of_text
 from epochzero.errors import InputError
 
 __all__ = ["Sampled", "sample"]
@@ -119,8 +120,15 @@ class _Chosen:
         self.records += len(batch)
 
     def _look_at(self, name: str, values: Sequence[Any]) -> None:
-        for number, value in enumerate(values, self.records):
-            kind = kind_of(value, texts=self._texts)
+        if name not in self._labels and (numbers := self._numbers_of(values)) is not None:
+            for index in (int(numbers.argmin()), int(numbers.argmax())):
+                self._end(name, "number", float(numbers[index]), self.records + index)
+            return
+        texts = set(map(type, values)) == {str}
+        kind_of_one = kind_of_text if texts else kind_of
+        for number, value in _firsts(values) if texts else enumerate(values):
+            number += self.records
+            kind = kind_of_one(value, texts=self._texts)
             if kind == "empty":
                 self._ends.setdefault((name, "missing"), (0.0, number))
             elif kind == "number":
@@ -129,6 +137,14 @@ class _Chosen:
                 self._end(name, "length", float(len(value)), number)
             if kind in ("text", "boolean") or (kind == "number" and name in self._labels):
                 self._category(name, str(value), number)
+
+    def _numbers_of(self, values: Sequence[Any]) -> np.ndarray[Any, Any] | None:
+        """The finite numbers that all values are."""
+        if isinstance(values, np.ndarray):
+            numbers = values if values.ndim == 1 else None
+        else:
+            numbers = as_numbers(values, texts=self._texts)
+        return numbers if numbers is not None and np.isfinite(numbers).all() else None
 
     def _end(self, name: str, what: str, size: float, number: int) -> None:
         for end, sign in (("least", -1.0), ("most", 1.0)):
@@ -170,17 +186,23 @@ class _Chosen:
         return sorted(taken)
 
 
+def _firsts(values: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The different values, each where it comes first."""
+    last = len(values) - 1
+    found = {value: last - index for index, value in enumerate(reversed(values))}
+    yield from ((index, value) for value, index in reversed(found.items()))
+
+
 def _copy(source: Source, chosen: Sequence[int], root: Path, target: Path) -> None:
-    """Copies records of a table, file by file."""
-    wanted = set(chosen)
+    """Copies records of a table, file by file; the chosen ones are in order."""
     by_file: dict[Path, list[int]] = {}
-    number = 0
+    before = 0
     for batch in read(source, root, Faults()):
-        for index in range(len(batch)):
-            if number in wanted:
-                file, record = batch.place(index)
-                by_file.setdefault(file, []).append(record)
-            number += 1
+        after = before + len(batch)
+        for number in chosen[bisect_left(chosen, before) : bisect_left(chosen, after)]:
+            file, record = batch.place(number - before)
+            by_file.setdefault(file, []).append(record)
+        before = after
     for file, records in by_file.items():
         place = target / relative(file, root)
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -42,12 +42,15 @@ class Source:
     left_out: int = 0
 
 
-def find_sources(path: str | Path, most_files: int | None = None) -> tuple[Source, ...]:
+def find_sources(
+    path: str | Path, most_files: int | None = None, *, may_be_empty: bool = False
+) -> tuple[Source, ...]:
     """The tables of a file or folder, by name.
 
     Args:
         path: of the data set.
         most_files: how many files of each table to read, drawn at random; None for all.
+        may_be_empty: whether a folder may have no data in it.
 
     Raises:
         InputError: there is nothing, or nothing of a known format.
@@ -62,7 +65,7 @@ def find_sources(path: str | Path, most_files: int | None = None) -> tuple[Sourc
     for file in files:
         if form := format_of(file):
             groups.setdefault((_table_of(file, root, form), form.name), []).append(file)
-    if not groups:
+    if not groups and not may_be_empty:
         raise InputError(f"{path}: no data in it; looked for {_known()}")
     return tuple(
         _drawn(name, formats()[form], found, most_files)

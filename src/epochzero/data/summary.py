@@ -11,13 +11,23 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from epochzero.data.model import LEVELS, Column, Kind, Numbers
 
-__all__ = ["ColumnSummary", "classes_of", "kind_of", "seconds_of", "written"]
+__all__ = [
+    "ColumnSummary",
+    "Measure",
+    "as_numbers",
+    "classes_of",
+    "kind_of",
+    "kind_of_text",
+    "seconds_of",
+    "written",
+]
 
 SAMPLE = 10_000
 # Values that are counted one by one; a column with more different ones is no category.
@@ -33,6 +43,8 @@ DOMINANT = 0.99
 ALPHABET = 100
 ALPHABET_TEXTS = 50
 ALPHABET_LENGTH = 1000
+# The first and the last second of Python's dates, from 1970.
+PYTHON_DATES = (-62_135_596_800, 253_402_300_799)
 # What stands for nothing in files that have only texts, as pandas reads them.
 MISSING = frozenset(
     ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None")
@@ -222,7 +234,7 @@ class ColumnSummary:
         if isinstance(values, np.ndarray):
             numbers = self._add_array(values)
         else:
-            numbers = _as_numbers(values, texts=self._texts)
+            numbers = as_numbers(values, texts=self._texts)
             if numbers is None:
                 numbers = self._add_mixed(values)
             else:
@@ -254,24 +266,21 @@ class ColumnSummary:
 
     def _add_mixed(self, values: Sequence[Any]) -> _FLOATS | None:
         """Values of several kinds, or none that are numbers; the numbers if all others are missing."""
-        by_kind: dict[Kind, list[Any]] = {}
         missing = MISSING if self._texts else {None}
-        present = [value for value in values if value not in missing] if _hashable(values) else None
-        if present and (numbers := _as_numbers(present, texts=self._texts)) is not None:
-            self._missing += len(values) - len(present)
-            self._add_numbers(numbers)
-            return np.array([np.nan if value in missing else float(value) for value in values])
-        if (
-            present
-            and set(map(type, present)) == {str}
-            and not any(map(_starts_as_number, present))
-        ):
-            self._missing += len(values) - len(present)
-            self._add_kinds({"text": present})
-            return None
-        for value in values:
-            by_kind.setdefault(kind_of(value, texts=self._texts), []).append(value)
-        self._add_kinds(by_kind)
+        if _hashable(values):
+            present = [value for value in values if value not in missing]
+            if present and (numbers := as_numbers(present, texts=self._texts)) is not None:
+                self._missing += len(values) - len(present)
+                self._add_numbers(numbers)
+                absent = np.fromiter(map(missing.__contains__, values), np.bool_, len(values))
+                placed = np.full(len(values), np.nan)
+                placed[~absent] = numbers
+                return placed
+            if _as_seconds(present) is not None:
+                self._missing += len(values) - len(present)
+                self._add_kinds({"date": present})
+                return None
+        self._add_kinds(_by_kind(values, texts=self._texts))
         return None
 
     def _add_kinds(self, by_kind: Mapping[Kind, list[Any]]) -> None:
@@ -288,30 +297,34 @@ class ColumnSummary:
 
     def _add_texts(self, values: list[Any]) -> None:
         texts = [value if isinstance(value, str) else str(value) for value in values]
-        self._lengths.add(list(map(len, texts)))
-        self._tokens.add([len(text.split()) for text in texts])
         for text in texts[:: max(1, len(texts) // ALPHABET_TEXTS)]:
             self._characters.update("".join(text[:ALPHABET_LENGTH].split()))
+        counts = Counter(texts)
+        times = np.fromiter(counts.values(), np.int64, len(counts))
+        self._lengths.add(np.repeat([len(text) for text in counts], times))
+        self._tokens.add(np.repeat([len(text.split()) for text in counts], times))
         if self._different is not None:
-            short = [text for text in texts if len(text) <= LONGEST_CATEGORY]
-            self._long += len(texts) - len(short)
-            self._count_values(Counter(short))
+            short = {text: n for text, n in counts.items() if len(text) <= LONGEST_CATEGORY}
+            self._long += len(texts) - sum(short.values())
+            self._count_values(short)
 
     def _add_booleans(self, values: list[Any]) -> None:
-        self._count_values(Counter(str(bool(value)).lower() for value in values))
+        counts = Counter(map(bool, values))
+        self._count_values({str(value).lower(): count for value, count in counts.items()})
 
     def _add_dates(self, values: list[Any]) -> None:
         self._times = self._times or any(
             isinstance(value, datetime) or (isinstance(value, str) and len(value) > 10)
             for value in values
         )
-        self._dates.add([seconds_of(value) for value in values])
+        seconds = _as_seconds(values)
+        self._dates.add([seconds_of(value) for value in values] if seconds is None else seconds)
 
     def _add_lists(self, values: list[Any]) -> None:
         self._lengths.add(list(map(len, values)))
         self._different = None
         for value in values:
-            if isinstance(value, list) and (elements := _as_numbers(value)) is not None:
+            if isinstance(value, list) and (elements := as_numbers(value)) is not None:
                 self._elements.add(elements)
 
     def _count_values(self, counts: Mapping[Any, int]) -> None:
@@ -421,11 +434,47 @@ def _hashable(values: Sequence[Any]) -> bool:
     return set(map(type, values)) <= {str, int, float, bool, type(None)}
 
 
-def _starts_as_number(text: str) -> bool:
-    return text[:1].isdigit() or text[:1] in "+-."
+# With these begin the texts that may be numbers, dates or nothing, as `float` and `MISSING` have it.
+_OTHER_STARTS = frozenset(("", *"0123456789+-.iInN<# \t\r\n\f\v"))
 
 
-def _as_numbers(values: Sequence[Any], *, texts: bool = False) -> _FLOATS | None:
+def _by_kind(values: Sequence[Any], *, texts: bool) -> Mapping[Kind, list[Any]]:
+    """The values of each kind."""
+    if set(map(type, values)) == {str}:
+        # Texts often come again, and mostly all of them are of one kind.
+        kinds = {value: kind_of_text(value, texts=texts) for value in set(values)}
+        if len(set(kinds.values())) == 1:
+            return {kinds[values[0]]: list(values)}
+        of = kinds.__getitem__
+    else:
+        of = partial(kind_of, texts=texts)
+    found: dict[Kind, list[Any]] = {}
+    for value in values:
+        found.setdefault(of(value), []).append(value)
+    return found
+
+
+def kind_of_text(value: str, *, texts: bool) -> Kind:
+    """What `kind_of` says, sooner."""
+    plain = value.isascii() and value[:1] not in _OTHER_STARTS
+    return "text" if plain else kind_of(value, texts=texts)
+
+
+def _as_seconds(values: Sequence[Any]) -> _FLOATS | None:
+    """What `seconds_of` says of texts that are all dates, or all date and time to the second."""
+    if set(map(type, values)) != {str} or not set(map(len, values)) <= {10, 19}:
+        return None
+    if values[0][4] != "-":
+        return None
+    try:
+        seconds = np.array(values, dtype="datetime64[s]").astype(np.float64)
+    except ValueError:
+        return None
+    low, high = PYTHON_DATES
+    return seconds if low <= seconds.min() and seconds.max() <= high else None
+
+
+def as_numbers(values: Sequence[Any], *, texts: bool = False) -> _FLOATS | None:
     """The numbers that all values are, or None; truth values are none, and no text is NaN."""
     if not set(map(type, values)) <= ({str} if texts else {int, float}):
         return None

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from epochzero.data.formats import formats
+from epochzero.data.lines import open_bytes
 from epochzero.data.model import LEVELS, Column, Numbers, Profile, Table
 from epochzero.errors import InputError
 
@@ -77,6 +78,9 @@ def synthesize(
     for name in names:
         if name not in CORNERS:
             raise InputError(f"no corner case is called {name!r}; there are {', '.join(CORNERS)}")
+    for table in known.tables:
+        if table.format not in formats():
+            raise InputError(f"{table.name}: data of the format {table.format!r} cannot be written")
     target = Path(folder)
     if count < 1:
         raise InputError(f"{count} records cannot be made")
@@ -118,8 +122,13 @@ def _write(folder: Path, case: str, table: Table, count: int, random: _Random) -
     values = _values(table, records, case, random)
     formats()[table.format].write(path, table, values)
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    if case in _DAMAGE and files:
-        files[0].write_bytes(_DAMAGE[case](files[0].read_bytes()))
+    if case == "truncated" and files:
+        files[0].write_bytes(_truncated(files[0].read_bytes()))
+    elif case == "bad-encoding" and files:
+        with open_bytes(files[0]) as handle:
+            content = handle.read()
+        with open_bytes(files[0], "wb") as out:
+            out.write(_bad_encoding(content))
 
 
 def _path(folder: Path, table: Table) -> Path:
@@ -145,12 +154,6 @@ def _bad_encoding(content: bytes) -> bytes:
 def _truncated(content: bytes) -> bytes:
     """The first half, which never ends with a line."""
     return content[: len(content) // 2].rstrip(b"\r\n")
-
-
-_DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
-    "bad-encoding": _bad_encoding,
-    "truncated": _truncated,
-}
 
 
 def _values(table: Table, records: int, case: str, random: _Random) -> Values:

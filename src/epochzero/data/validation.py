@@ -18,7 +18,7 @@ from epochzero.data.overlap import Overlap, overlaps
 from epochzero.data.profiling import LABELS, Tell, learn, left_out, silent
 from epochzero.data.source import Source, find_sources, read
 
-__all__ = ["SCHEMA", "Finding", "Validated", "validate"]
+__all__ = ["SCHEMA", "Finding", "Validated", "order", "validate"]
 
 SCHEMA = "epochzero.data-findings/1"
 
@@ -47,6 +47,7 @@ def validate(
     known: Profile,
     *,
     most_files: int | None = None,
+    most_records: int | None = None,
     tell: Tell = silent,
 ) -> Validated:
     """How the data in a file or folder differ from those that a profile was made of.
@@ -55,30 +56,43 @@ def validate(
         path: a file or folder; it is only read.
         known: what the data should be like.
         most_files: how many files of each table to read, drawn at random; None for all.
+        most_records: how many records of each table to read at least, from its beginning; None for
+            all. Of a part neither shares nor counts are compared, nor records of several splits.
         tell: is told the progress.
 
     Raises:
-        InputError: there are no data of a known format, or a format needs a package that is missing.
+        InputError: there is no such file or folder, the file has no known format, or a format needs
+            a package that is missing.
     """
     root = Path(path)
     labels = tuple(table.label for table in known.tables if table.label)
-    sources = find_sources(root, most_files)
+    sources = find_sources(root, most_files, may_be_empty=True)
     categories = {
         column.name for table in known.tables for column in table.columns if column.categories
     }
     seen = tuple(
-        learn(source, root, (*labels, *LABELS), tell, categories=categories) for source in sources
+        learn(
+            source, root, (*labels, *LABELS), tell, categories=categories, most_records=most_records
+        )
+        for source in sources
     )
+    cut = [found.name for found in seen if most_records and found.records >= most_records]
     findings = list(_unpaired(known, seen))
+    notes = [*left_out(sources), *(f"{name}: only its beginning was read" for name in cut)]
     for expected, found, source in _pairs(known, seen, sources):
-        findings += _placed(list(compare(expected, found)), source, root)
-    for shared in overlaps(sources, root):
-        findings.append(_duplicates(shared))
+        whole = found.name not in cut and not source.left_out
+        findings += _placed(list(compare(expected, found, whole=whole)), source, root)
+        if whole and found.name == expected.name and found.records < expected.records:
+            known_records = f"the profile knows {expected.records:,}"
+            notes.append(f"{found.name}: {found.records:,} records; {known_records}")
+    if most_records is None:
+        findings += map(_duplicates, overlaps(sources, root))
     records = sum(table.records for table in seen)
-    return Validated(tuple(sorted(findings, key=_order)), records, left_out(sources))
+    return Validated(tuple(sorted(findings, key=order)), records, tuple(notes))
 
 
-def _order(finding: Finding) -> tuple[bool, int, str, str, str]:
+def order(finding: Finding) -> tuple[bool, int, str, str, str]:
+    """Errors first, then by the number of records."""
     mild = finding.severity != "error"
     return mild, -finding.count, finding.table, finding.column, finding.kind
 

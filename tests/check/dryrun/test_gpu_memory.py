@@ -45,7 +45,6 @@ def run(folder: Path, target: Target, *arguments: str) -> Checked:
         environment=dict(os.environ),
         select=["dry-run-failed", "dry-run-memory"],
         dry=Limits(seconds=60),
-        memory=True,
     )
 
 
@@ -75,10 +74,9 @@ def test_a_job_that_does_not_fit_is_an_error_at_its_line(tmp_path: Path) -> None
     assert "Tried to allocate 1 GiB" in finding.consequence
 
 
-def test_without_a_gpu_the_memory_is_unknown(tmp_path: Path) -> None:
+def test_a_job_on_a_target_without_gpus_takes_no_memory_of_one(tmp_path: Path) -> None:
     found = run(tmp_path, Target(name="cluster", gpus=()))
     assert found.dry[0].memory is None
-    assert "the memory of the job" in {one.what for one in found.unknowns}
 
 
 def test_the_command_tells_and_draws_it(tmp_path: Path) -> None:

@@ -67,7 +67,6 @@ def test_the_largest_value_that_fits_is_found_by_running_the_job(tmp_path: Path)
         environment=dict(os.environ),
         select=["dry-run-memory"],
         dry=Limits(seconds=60),
-        memory=True,
         fit="layer-count",
     )
     (run,) = found.dry

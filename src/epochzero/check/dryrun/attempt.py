@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from epochzero.check.dryrun.contain.model import Ended, Limits
-from epochzero.check.dryrun.model import Ending, Mode
+from epochzero.check.dryrun.model import Ending, Made, Mode
 from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, run_contained
 from epochzero.check.dryrun.records import Ended as Finished
 from epochzero.check.dryrun.records import Raised, Record, Resumed, Unfit, read
@@ -53,6 +53,7 @@ class Plan:
         whole: loops are not shortened.
         batch: samples of a batch at most; 0 for as many as the job asks for.
         resume: what was saved is given to the script once more.
+        made: data that are put where the job looks for its own.
     """
 
     mode: Mode
@@ -60,6 +61,7 @@ class Plan:
     whole: bool = False
     batch: int = 0
     resume: bool = True
+    made: Sequence[Made] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,7 @@ def attempt(
         "whole": plan.whole,
         "batch": plan.batch,
         "resume": plan.resume,
+        "made": plan.made,
     }
     ended = run_contained(
         [_python(job, given), str(CHILD), str(SPEC_DESCRIPTOR), str(RECORDS_DESCRIPTOR)],

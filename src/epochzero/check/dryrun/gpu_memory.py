@@ -32,10 +32,11 @@ def memory_of(
         environment: variables that are set where the command would be given.
     """
     fake = next((run for run in runs if run.plan.mode == "fake" and not run.unfit), None)
-    trace = trace_of_run(fake, job) if fake else "no GPU was pretended"
-    if isinstance(trace, str) or not target.gpus:
-        reason = trace if isinstance(trace, str) else "the target has no GPU"
-        return None, Unknown("the memory of the job", reason, job.at)
+    if fake is None or not target.gpus:
+        return (None,)
+    trace = trace_of_run(fake, job)
+    if isinstance(trace, str):
+        return None, Unknown("the memory of the job", trace, job.at)
     gpu = target.gpus[0]
     variables = variables_of(job, target, environment)
     memory = estimate(trace, gpu, variables, job.processes or 1)

@@ -88,7 +88,7 @@ def largest_of(
     job: Job,
     option: Option,
     known: Sequence[Attempt],
-    gpus: Sequence[GPU],
+    plan: Plan,
     target: Target,
     limits: Limits,
     environment: Mapping[str, str],
@@ -100,7 +100,7 @@ def largest_of(
         job: it.
         option: with the value that it has in the job.
         known: the runs of the job as it is, which are not made again.
-        gpus: that are pretended.
+        plan: of the one on pretended GPUs.
         target: the platform.
         limits: of each run.
         environment: variables that are set where the command would be given.
@@ -112,8 +112,8 @@ def largest_of(
         if value == option.value:
             runs = [run for run in known if run.plan.mode == "fake"]
         else:
-            plan = Plan("fake", gpus, resume=False)
-            runs = [attempt(option.given(job, value), plan, limits, environment, hear)]
+            other, once = option.given(job, value), replace(plan, resume=False)
+            runs = [attempt(other, once, limits, environment, hear)]
         found = trace_of_run(runs[0], job) if runs else ""
         return found if isinstance(found, Trace) else None
 
@@ -121,7 +121,7 @@ def largest_of(
         option.flag,
         traced,
         option.value,
-        gpus[0],
+        plan.gpus[0],
         variables_of(job, target, environment),
         processes=job.processes or 1,
     )

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from epochzero.check.dryrun.memory.estimate import Memory
 from epochzero.check.dryrun.memory.fit import Largest
 from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.target.model import GPU
 
-__all__ = ["PARTS", "Assumption", "DryRun", "Effects", "Ending", "Mode", "Part", "Written"]
+__all__ = [
+    "PARTS",
+    "Assumption",
+    "DryRun",
+    "Effects",
+    "Ending",
+    "Made",
+    "Mode",
+    "Part",
+    "Written",
+]
 
 Mode: TypeAlias = Literal["real", "fake"]
 """With true values, on the CPU; or with shapes, as the platform's GPUs would see them."""
@@ -65,6 +75,18 @@ class Assumption:
     count: int = 1
 
 
+class Made(NamedTuple):
+    """Data that are made for a dry run.
+
+    Attributes:
+        source: file or folder where they lie, absolute.
+        path: where the job looks for them, absolute.
+    """
+
+    source: str
+    path: str
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """Files that the job would have written in one place.
@@ -116,7 +138,7 @@ class DryRun:
         assumptions: loops that were shortened among them.
         effects: what it would have left behind.
         seconds: that it took.
-        memory: of the platform's GPU that it would take; None where no GPU was pretended.
+        memory: of the platform's GPU that it would take; None in mode ``real``.
         smallest_gpu: of the presets that are enough for that; None where none is, too.
         largest: value of an option with which it fits, where that is asked for.
     """

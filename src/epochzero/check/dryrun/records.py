@@ -181,8 +181,8 @@ Record = (
     | Spawned
     | Unfit
     | Resumed
-    | Raised
     | Allocated
+    | Raised
     | Ended
 )
 _KINDS: Mapping[str, type[Record]] = {

@@ -18,7 +18,7 @@ from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.dryrun.findings import Failure, failure, nan_loss, place_of
 from epochzero.check.dryrun.gpu_memory import memory_of
 from epochzero.check.dryrun.inverse import Option, largest_of, smallest_of
-from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Part
+from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Made, Part
 from epochzero.check.dryrun.records import (
     Allocated,
     Assumed,
@@ -71,7 +71,7 @@ def dry_run(
     environment: Mapping[str, str],
     gpus: Sequence[GPU] = (),
     first: bool = True,
-    memory: bool = False,
+    made: Sequence[Made] = (),
     fit: Option | None = None,
     hear: Hear = lambda _: None,
 ) -> DryRun:
@@ -84,21 +84,20 @@ def dry_run(
         environment: variables that are set where the command would be given.
         gpus: that are pretended; none for a job that uses none.
         first: no other job of the submission comes before it.
-        memory: tell why where it is not known how much memory of a GPU it takes.
+        made: data that are put where the job looks for its own.
         fit: an option of the job of which the largest value is wanted with which it fits.
         hear: is told what happens while it happens, from more than one thread.
     """
-    plans = [Plan("real", gpus), *([Plan("fake", gpus)] if gpus else [])]
+    plans = [Plan("real", gpus, made=made), *([Plan("fake", gpus, made=made)] if gpus else [])]
     with ThreadPoolExecutor(len(plans)) as pool:
         tried = list(pool.map(lambda plan: _tried(job, plan, limits, environment, hear), plans))
     outcomes = [_outcome(one, job, target, first) for one in tried]
-    answers = [*agreed(outcomes), *_not_a_number(tried, job)]
     last = [one.last for one in tried]
-    taken, *told = memory_of(last, job, target, environment)
-    answers += [one for one in told if memory or isinstance(one, Finding)]
+    memory, *told = memory_of(last, job, target, environment)
+    answers = [*agreed(outcomes), *_not_a_number(tried, job), *told]
     largest = None
-    if fit is not None and taken is not None:
-        largest = largest_of(job, fit, last, gpus, target, limits, environment, hear)
+    if fit is not None and memory is not None:
+        largest = largest_of(job, fit, last, plans[-1], target, limits, environment, hear)
     records = [record for one in tried for record in one.records]
     return DryRun(
         job=job.command,
@@ -111,8 +110,8 @@ def dry_run(
         assumptions=(*_pretended(gpus, target, job), *_assumptions(records, job)),
         effects=effects_of([end for one in tried for end in one.ended], records, job),
         seconds=max(one.seconds for one in tried),
-        memory=taken,
-        smallest_gpu=smallest_of(last, job, gpus[0]) if memory and taken else None,
+        memory=memory,
+        smallest_gpu=smallest_of(last, job, gpus[0]) if memory else None,
         largest=largest,
     )
 
@@ -153,7 +152,8 @@ def _next(once: Attempt, certain: bool) -> Plan | None:
 
 def _both(first: Attempt, again: Attempt) -> tuple[Record, ...]:
     """What was learned in two runs; how it ended is told by the second alone."""
-    told_again = (Allocated, Raised, Finished, Resumed, *((Shortened,) if again.plan.whole else ()))
+    shortened = (Shortened,) if again.plan.whole else ()
+    told_again = (Allocated, Raised, Finished, Resumed, *shortened)
     kept = [one for one in first.records if not isinstance(one, told_again)]
     return (*kept, *again.records)
 

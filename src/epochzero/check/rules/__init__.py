@@ -18,7 +18,7 @@ from epochzero import taxonomy
 from epochzero.check.rules.base import Case, Rule
 from epochzero.errors import CatalogError, InputError
 
-__all__ = ["DRY_RUN", "Case", "Rule", "builtin", "choose", "find", "load"]
+__all__ = ["DRY_RUN", "UNREAD", "Case", "Rule", "builtin", "choose", "find", "load"]
 
 DRY_RUN = MappingProxyType(
     {
@@ -29,6 +29,9 @@ DRY_RUN = MappingProxyType(
     }
 )
 """Ids of what a dry run finds, which no rule reads from the source, with their usual category."""
+
+UNREAD = ("data-differs", *DRY_RUN)
+"""Ids of all that no rule reads from the source: of dry runs, and of data and their profiles."""
 
 _TEXTS = ("title", "why", "fix", "source")
 
@@ -107,10 +110,10 @@ def choose(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule
     """The rules that are asked: those of ``select``, all when it is empty, without ``ignore``.
 
     Raises:
-        InputError: one of the names is no rule's and none of `DRY_RUN`.
+        InputError: one of the names is no rule's and none of `UNREAD`.
     """
-    wanted = {name if name in DRY_RUN else find(name).id for name in select}
-    unwanted = {name if name in DRY_RUN else find(name).id for name in ignore}
+    wanted = {name if name in UNREAD else find(name).id for name in select}
+    unwanted = {name if name in UNREAD else find(name).id for name in ignore}
     return tuple(
         rule for rule in builtin() if (rule.id in wanted or not wanted) and rule.id not in unwanted
     )

@@ -80,8 +80,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     for module in program.modules.values():
         code = code_of(module)
         for cls in code.classes.values():
-            at = reach.at(module, cls)
-            if f"{module.name}.{cls.name}" not in used or at is None or guarded(at, TypeError):
+            at = reach.at(module, cls) if f"{module.name}.{cls.name}" in used else None
+            if at is None or guarded(at, TypeError):
                 continue
             for method, call, wrong in _wrong(module, cls, target):
                 if not call.started_by & started:

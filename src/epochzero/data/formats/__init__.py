@@ -91,6 +91,7 @@ class Format:
         record_is_file: whether each record is a file, as of images; its folder is its class.
         only_texts: whether all values are texts that have to be read as what they look like.
         uneven: whether columns may have different numbers of records.
+        packed: whether files may be packed by gzip; ``.gz`` stands behind their suffix.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Format:
     record_is_file: bool = False
     only_texts: bool = False
     uneven: bool = False
+    packed: bool = False
 
 
 @cache
@@ -115,8 +117,10 @@ def formats() -> Mapping[str, Format]:
 
 def format_of(path: Path) -> Format | None:
     """The format of a file, by its suffix."""
-    suffix = path.suffix.lower()
-    return next((each for each in formats().values() if suffix in each.suffixes), None)
+    packed = path.suffix.lower() == ".gz"
+    suffix = (path.with_suffix("") if packed else path).suffix.lower()
+    found = next((each for each in formats().values() if suffix in each.suffixes), None)
+    return None if packed and found and not found.packed else found
 
 
 def needed(module: str, purpose: str) -> ModuleType:
@@ -132,9 +136,22 @@ def needed(module: str, purpose: str) -> ModuleType:
         raise InputError(f"{purpose} needs {package}: pip install 'epochzero[data]'") from error
 
 
-def batches(file: Path, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[Batch]:
-    """Rows of one file, turned into batches of columns."""
+def batches(
+    file: Path,
+    names: Sequence[str],
+    rows: Iterator[Sequence[Any]],
+    even: Callable[[list[Sequence[Any]], int], list[Sequence[Any]]] = lambda block, first: block,
+) -> Iterator[Batch]:
+    """Rows of one file, turned into batches of columns.
+
+    Args:
+        file: it.
+        names: of the columns.
+        rows: of the file.
+        even: makes rows as wide as the names; is given some of them and the number of the first.
+    """
     first = 1
     while block := list(islice(rows, BATCH)):
-        yield Batch((file,), first, dict(zip(names, zip(*block, strict=True), strict=True)))
+        columns = zip(*even(block, first), strict=True)
+        yield Batch((file,), first, dict(zip(names, columns, strict=True)))
         first += len(block)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from epochzero.data.formats import Batch, Faults, Format, batches
-from epochzero.data.lines import encoding_of, lines
+from epochzero.data.lines import encoding_of, lines, writing
 from epochzero.data.model import Table
 
 __all__ = ["FORMAT"]
@@ -20,7 +21,7 @@ DELIMITERS = (",", "\t", ";", "|")
 def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
     for file in files:
         names, rows = _opened(file, faults)
-        yield from batches(file, names, _even(rows, names, file, faults))
+        yield from batches(file, names, rows, partial(_even, len(names), file, faults))
 
 
 def _opened(file: Path, faults: Faults) -> tuple[tuple[str, ...], Iterator[list[str]]]:
@@ -35,7 +36,7 @@ def _opened(file: Path, faults: Faults) -> tuple[tuple[str, ...], Iterator[list[
 
 
 def _delimiter(file: Path, line: str) -> str:
-    if file.suffix.lower() == ".tsv":
+    if file.name.lower().endswith((".tsv", ".tsv.gz")):
         return "\t"
     return max(DELIMITERS, key=line.count)
 
@@ -80,16 +81,18 @@ def _distinct(names: Sequence[str], file: Path, faults: Faults) -> tuple[str, ..
 
 
 def _even(
-    rows: Iterator[list[str]], names: Sequence[str], file: Path, faults: Faults
-) -> Iterator[list[str]]:
+    width: int, file: Path, faults: Faults, rows: list[Sequence[Any]], first: int
+) -> list[Sequence[Any]]:
     """Rows as wide as the header."""
-    width = len(names)
-    for number, row in enumerate(rows, 1):
-        if len(row) == width:
-            yield row
-        else:
+    if set(map(len, rows)) == {width}:
+        return rows
+    made = []
+    for number, row in enumerate(rows, first):
+        if len(row) != width:
             faults.add("fields", file, number, f"record {number:,} has {len(row)}, not {width}")
-            yield [*row[:width], *[""] * (width - len(row))]
+            row = [*row[:width], *[""] * (width - len(row))]
+        made.append(row)
+    return made
 
 
 def _describe(file: Path) -> Mapping[str, str]:
@@ -106,7 +109,7 @@ def _describe(file: Path) -> Mapping[str, str]:
 
 def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
     details = dict(table.details)
-    with path.open("w", encoding=details["encoding"], errors="surrogateescape", newline="") as out:
+    with writing(path, details["encoding"]) as out:
         writer = csv.writer(out, delimiter=details["delimiter"], lineterminator="\n")
         if details["header"] == "yes":
             writer.writerow(columns)
@@ -117,9 +120,7 @@ def _copy(source: Path, records: Sequence[int], target: Path) -> None:
     details = _describe(source)
     names, rows = _opened(source, Faults())
     wanted = set(records)
-    with target.open(
-        "w", encoding=details["encoding"], errors="surrogateescape", newline=""
-    ) as out:
+    with writing(target, details["encoding"]) as out:
         writer = csv.writer(out, delimiter=details["delimiter"], lineterminator="\n")
         if details["header"] == "yes":
             writer.writerow(names)
@@ -127,4 +128,6 @@ def _copy(source: Path, records: Sequence[int], target: Path) -> None:
         writer.writerows(row for n, row in enumerate(islice(rows, last), 1) if n in wanted)
 
 
-FORMAT = Format("csv", (".csv", ".tsv"), _read, _write, _copy, _describe, only_texts=True)
+FORMAT = Format(
+    "csv", (".csv", ".tsv"), _read, _write, _copy, _describe, only_texts=True, packed=True
+)

@@ -1,7 +1,8 @@
 """Images, by pillow (extra ``data``): a file is a record and its folder the class.
 
-Only the header and the end of a file are read, so that a million of them take minutes. One that was
-cut off lacks its end; damage in the middle is seen by nothing but decoding.
+Of most files only the header and the end are read, so that a million of them take minutes. One that
+was cut off lacks its end; damage in the middle is seen by nothing but decoding, so that some of them
+are decoded.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ __all__ = ["FORMAT"]
 
 # Read together, as a batch.
 FILES = 1000
+# So many files of a table are decoded at most, from all over it.
+DECODED = 1000
 # How the files of a format end; those of others are not looked at.
 ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND", "GIF": b"\x3b"}
 TAIL_BYTES = 4096
@@ -28,9 +31,12 @@ SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "BMP": ".bmp", "TIFF":
 
 
 def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
+    decoded = frozenset(files[:: -(-len(files) // DECODED)] if files else ())
     for start in range(0, len(files), FILES):
         read = [
-            (file, seen) for file in files[start : start + FILES] if (seen := _header(file, faults))
+            (file, seen)
+            for file in files[start : start + FILES]
+            if (seen := _header(file, faults, decode=file in decoded))
         ]
         if read:
             names = ("width", "height", "mode", "format")
@@ -38,7 +44,7 @@ def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
             yield Batch([file for file, _ in read], 1, dict(zip(names, columns, strict=True)))
 
 
-def _header(file: Path, faults: Faults) -> tuple[int, int, str, str] | None:
+def _header(file: Path, faults: Faults, *, decode: bool) -> tuple[int, int, str, str] | None:
     """Width, height, mode and format; of a broken file nothing."""
     pillow = needed("PIL.Image", "reading images")
     try:
@@ -49,10 +55,12 @@ def _header(file: Path, faults: Faults) -> tuple[int, int, str, str] | None:
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
             with pillow.open(file) as image:
                 seen = (*image.size, image.mode, image.format)
+                if decode:
+                    image.load()
     except (pillow.DecompressionBombWarning, pillow.DecompressionBombError) as error:
         faults.add("too_large", file, message=str(error))
         return None
-    # The decoders raise almost anything for a damaged header.
+    # The decoders raise almost anything for damaged files.
     except Exception as error:
         faults.add("broken", file, message=str(error).replace(str(file), file.name))
         return None

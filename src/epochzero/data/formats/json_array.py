@@ -9,7 +9,7 @@ from typing import Any
 
 from epochzero.data.formats import Batch, Faults, Format
 from epochzero.data.formats.json_lines import by_columns, nested
-from epochzero.data.lines import encoding_of
+from epochzero.data.lines import DAMAGED, encoding_of, open_bytes, writing
 from epochzero.data.model import Table
 
 __all__ = ["FORMAT"]
@@ -27,13 +27,16 @@ def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
 def _records(file: Path, faults: Faults) -> list[Mapping[str, Any]]:
     """The objects of a file; empty ones for elements that are none."""
     try:
-        size = file.stat().st_size
-        if size > LARGEST_BYTES:
-            faults.add(
-                "too_large", file, message=f"{size:,} bytes of one JSON value: use JSON lines"
-            )
+        with open_bytes(file) as handle:
+            content = handle.read(LARGEST_BYTES + 1)
+        if len(content) > LARGEST_BYTES:
+            message = f"more than {LARGEST_BYTES:,} bytes of one JSON value: use JSON lines"
+            faults.add("too_large", file, message=message)
             return []
-        text = file.read_bytes().decode(encoding_of(file))
+        text = content.decode(encoding_of(file))
+    except DAMAGED as error:
+        faults.add("broken", file, message=str(error))
+        return []
     except OSError as error:
         faults.add("unreadable", file, message=error.strerror or str(error))
         return []
@@ -69,13 +72,15 @@ def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> No
     rows = zip(*columns.values(), strict=True)
     records = [nested(dict(zip(columns, row, strict=True))) for row in rows]
     text = json.dumps(records, ensure_ascii=False, indent=1) + "\n"
-    path.write_text(text, dict(table.details)["encoding"], "surrogateescape")
+    with writing(path, dict(table.details)["encoding"]) as out:
+        out.write(text)
 
 
 def _copy(source: Path, records: Sequence[int], target: Path) -> None:
     found = _records(source, Faults())
     chosen = [found[number - 1] for number in records]
-    target.write_text(json.dumps(chosen, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    with writing(target, "utf-8") as out:
+        out.write(json.dumps(chosen, ensure_ascii=False, indent=1) + "\n")
 
 
-FORMAT = Format("json", (".json",), _read, _write, _copy, _describe)
+FORMAT = Format("json", (".json",), _read, _write, _copy, _describe, packed=True)

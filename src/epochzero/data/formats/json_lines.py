@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.data.formats import BATCH, Batch, Faults, Format
-from epochzero.data.lines import encoding_of, lines
+from epochzero.data.lines import encoding_of, lines, writing
 from epochzero.data.model import Table
 
 __all__ = ["FORMAT", "by_columns", "flat", "nested"]
@@ -82,7 +82,7 @@ def _describe(file: Path) -> Mapping[str, str]:
 
 def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
     encoding = dict(table.details)["encoding"]
-    with path.open("w", encoding=encoding, errors="surrogateescape", newline="") as out:
+    with writing(path, encoding) as out:
         for row in zip(*columns.values(), strict=True):
             record = nested(dict(zip(columns, row, strict=True)))
             out.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -91,10 +91,8 @@ def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> No
 def _copy(source: Path, records: Sequence[int], target: Path) -> None:
     wanted = set(records)
     filled = (line for line in lines(source, Faults()) if line.strip())
-    with target.open(
-        "w", encoding=encoding_of(source), errors="surrogateescape", newline=""
-    ) as out:
+    with writing(target, encoding_of(source)) as out:
         out.writelines(line for n, line in enumerate(filled, 1) if n in wanted)
 
 
-FORMAT = Format("jsonl", (".jsonl", ".ndjson"), _read, _write, _copy, _describe)
+FORMAT = Format("jsonl", (".jsonl", ".ndjson"), _read, _write, _copy, _describe, packed=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.data.formats import Batch, Faults, Format, batches
-from epochzero.data.lines import encoding_of, lines
+from epochzero.data.lines import encoding_of, lines, writing
 from epochzero.data.model import Table
 
 __all__ = ["FORMAT"]
@@ -25,15 +25,15 @@ def _describe(file: Path) -> Mapping[str, str]:
 
 def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
     encoding = dict(table.details)["encoding"]
-    with path.open("w", encoding=encoding, errors="surrogateescape", newline="") as out:
+    with writing(path, encoding) as out:
         out.writelines(f"{line or ''}\n" for line in columns["text"])
 
 
 def _copy(source: Path, records: Sequence[int], target: Path) -> None:
     wanted = set(records)
     encoding = encoding_of(source)
-    with target.open("w", encoding=encoding, errors="surrogateescape", newline="") as out:
+    with writing(target, encoding) as out:
         out.writelines(line for n, line in enumerate(lines(source, Faults()), 1) if n in wanted)
 
 
-FORMAT = Format("text", (".txt", ".text"), _read, _write, _copy, _describe)
+FORMAT = Format("text", (".txt", ".text"), _read, _write, _copy, _describe, packed=True)

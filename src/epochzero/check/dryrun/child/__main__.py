@@ -53,6 +53,7 @@ from epochzero.check.dryrun.child.phases import Phases  # noqa: E402
 from epochzero.check.dryrun.child.resume import resuming  # noqa: E402
 from epochzero.check.dryrun.child.rewrite import RUNTIME  # noqa: E402
 from epochzero.check.dryrun.child.sites import sites  # noqa: E402
+from epochzero.check.dryrun.child.synthesized import put  # noqa: E402
 
 MOST_IN_A_PIPE = 1 << 15
 
@@ -63,7 +64,8 @@ class DryRun:
     Args:
         spec: what to run: ``script`` or ``module``, ``argv``, ``roots``, ``mode``, ``gpus``, ``world``,
             ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
-            shortened) and ``resume`` (what was saved is given to the script once more).
+            shortened), ``resume`` (what was saved is given to the script once more) and ``made`` (data,
+            and where to put them).
         records: where to write what happens.
     """
 
@@ -83,6 +85,7 @@ class DryRun:
         """Run the job to its end; its exit status."""
         faulthandler.enable()
         self._install()
+        put(self._spec["made"], self._records)
         self._records.emit("started", python=sys.version.split()[0], mode=self._spec["mode"])
         try:
             faked = self._pretended() if self._fake else None

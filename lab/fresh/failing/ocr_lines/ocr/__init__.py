@@ -1,0 +1,4 @@
+from ocr.render import LineDataset
+from ocr.net import LineNet
+
+__all__ = ["LineDataset", "LineNet"]

@@ -1,0 +1,8 @@
+from torch import nn
+
+from zoo import register
+
+
+@register()
+def flat(side=8):
+    return nn.Sequential(nn.Flatten(), nn.Linear(side * side, 2))

@@ -1,0 +1,30 @@
+"""Puts made data where the job will look for its own; they go with the view that holds all writes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+
+from epochzero.check.dryrun.child.emit import Records
+
+__all__ = ["put"]
+
+
+def put(made: Sequence[tuple[str, str]], records: Records) -> None:
+    """Copy each file or folder to its path; what cannot be put there is told of.
+
+    Args:
+        made: pairs of where it lies and where it is wanted, both absolute.
+        records: take what could not be done.
+    """
+    for source, path in made:
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if os.path.isdir(source):
+                shutil.copytree(source, path, dirs_exist_ok=True)
+            else:
+                shutil.copyfile(source, path)
+        except OSError as error:
+            what = f"{path} stays away: made data cannot be put there: {error.strerror}"
+            records.emit("assumed", what=what)

@@ -1,0 +1,147 @@
+"""Runs a job dry over data that are made after profiles, where its own data are not there.
+
+First over data like those of the profiles. When the job comes to its end with these, once more for
+each corner case of each data set, the others staying regular, as far as the time goes.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from epochzero.check.data import DataSet
+from epochzero.check.dryrun.model import Assumption, DryRun, Made
+from epochzero.check.findings import Finding, Unknown
+from epochzero.data import CORNERS, REGULAR, Profile, read_profile, synthesize
+from epochzero.data.formats import format_of
+
+__all__ = ["over_made_data"]
+
+RECORDS = 300
+WORKERS = 2
+_OF_CODE = ("library_not_found", "not_implemented", "syntax_error", "undefined_variable")
+"""Categories of failures that no other data would prevent."""
+
+Run = Callable[[Sequence[Made]], DryRun]
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """One data set in one of its corner cases."""
+
+    data: DataSet
+    case: str
+
+    def __str__(self) -> str:
+        return f"{self.data.path} made as {self.case} ({CORNERS[self.case]})"
+
+
+def over_made_data(run: Run, data: Sequence[DataSet], folder: Path, seconds: float) -> DryRun:
+    """Run a job over made data and say what fails, and in which corner cases.
+
+    Args:
+        run: runs it, with made data put where it looks for them.
+        data: of the job; those that are there are left as they are.
+        folder: of the job.
+        seconds: that all corner cases together may take; one that has begun is run to its end.
+
+    Raises:
+        InputError: a profile cannot be used, or its format needs a package that is missing.
+    """
+    absent = [each for each in data if not (folder / each.path).exists()]
+    if not absent:
+        return run(())
+    with tempfile.TemporaryDirectory(prefix="epochzero-") as scratch:
+        made = {each: Path(scratch, str(n)) for n, each in enumerate(absent)}
+        written = {
+            each: [case.name for case in _written(read_profile(folder / each.profile), place)]
+            for each, place in made.items()
+        }
+        # Each case of all data sets before the next case, should the time not be enough.
+        trials = [
+            _Trial(each, case) for case in CORNERS for each in absent if case in written[each]
+        ]
+        regular = _told_as_made(run(_placed(made, folder)), absent)
+        if regular.ended != "finished":
+            return regular
+        end = time.monotonic() + seconds
+
+        def tried(trial: _Trial) -> DryRun | None:
+            return run(_placed(made, folder, trial)) if time.monotonic() < end else None
+
+        with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
+            runs = dict(zip(trials, pool.map(tried, trials), strict=True))
+    return replace(
+        regular,
+        findings=(*regular.findings, *_in_corner_cases(runs, regular)),
+        unknowns=(*regular.unknowns, *_not_tried(runs)),
+        seconds=regular.seconds + sum(one.seconds for one in runs.values() if one),
+    )
+
+
+def _written(known: Profile, folder: Path) -> Sequence[Path]:
+    records = max((table.records for table in known.tables), default=0)
+    return synthesize(known, folder, count=max(1, min(RECORDS, records)))
+
+
+def _placed(
+    made: Mapping[DataSet, Path], folder: Path, trial: _Trial | None = None
+) -> Sequence[Made]:
+    """All data sets where the job looks for them; one of them as in the trial."""
+    placed = []
+    for data, cases in made.items():
+        source = cases / (trial.case if trial and trial.data == data else REGULAR)
+        if format_of(Path(data.path)) is not None:
+            source = next(file for file in sorted(source.rglob("*")) if file.is_file())
+        placed.append(Made(str(source), os.path.abspath(folder / data.path)))
+    return placed
+
+
+# -- What it says ------------------------------------------------------------------------------
+
+
+def _told_as_made(run: DryRun, absent: Sequence[DataSet]) -> DryRun:
+    """The run over regular data: what may come of their being made is a warning."""
+    assumed = [
+        Assumption(f"{each.path} is made after {each.profile}", each.place) for each in absent
+    ]
+    return replace(
+        run,
+        findings=tuple(one if one.category in _OF_CODE else _softened(one) for one in run.findings),
+        assumptions=(*assumed, *run.assumptions),
+    )
+
+
+def _softened(finding: Finding) -> Finding:
+    message = f"{finding.message} The data were made after a profile, which may be its cause."
+    return replace(finding, severity="warning", message=message)
+
+
+def _in_corner_cases(runs: Mapping[_Trial, DryRun | None], regular: DryRun) -> Iterator[Finding]:
+    """What regular data do not show: one warning for each cause, which names all its cases."""
+    known = {(one.rule, one.place) for one in regular.findings}
+    found: dict[object, tuple[Finding, list[_Trial]]] = {}
+    for trial, run in runs.items():
+        for one in run.findings if run else ():
+            if (one.rule, one.place) not in known:
+                cause = (one.rule, one.category, one.place)
+                found.setdefault(cause, (one, []))[1].append(trial)
+    for finding, trials in found.values():
+        cases = "; ".join(map(str, trials))
+        yield replace(finding, severity="warning", message=f"With {cases}: {finding.message}")
+
+
+def _not_tried(runs: Mapping[_Trial, DryRun | None]) -> Iterator[Unknown]:
+    """For each data set the cases that the time was not enough for."""
+    cases: dict[DataSet, list[str]] = {}
+    for trial, run in runs.items():
+        if run is None or run.ended == "time":
+            cases.setdefault(trial.data, []).append(trial.case)
+    for data, names in cases.items():
+        what = f"{data.path} made as {', '.join(names)}"
+        yield Unknown(what, "the time of the dry run was over", data.place)

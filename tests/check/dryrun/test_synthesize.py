@@ -1,0 +1,104 @@
+"""Dry runs over data that are made after a profile, where the job's own are not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from epochzero.check import Checked, DataSet, Limits, Place, Target, check
+from epochzero.data import profile
+from epochzero.errors import InputError
+
+HERE = Target(name="here", here=True, gpus=())
+SCRIPT = """\
+    import csv
+
+    def read(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return [row for row in csv.DictReader(file) if row["label"]]
+
+    train = read("data/train.csv")
+    validation = read("data/validation.csv")
+    mean = sum(len(row["size"]) for row in train) / max(1, len(train))
+    dogs = [row for row in validation if row["label"] == "dog"]
+    recall = sum(len(row["size"]) > mean for row in dogs) / len(dogs)
+    print(len(train), recall)
+"""
+DATA = tuple(
+    DataSet(f"data/{name}.csv", f"{name}.profile.json", Place("pyproject.toml"))
+    for name in ("train", "validation")
+)
+
+
+def profiles(folder: Path) -> None:
+    for name in ("train", "validation"):
+        file = folder / f"{name}.csv"
+        lines = [f"{n}.5,{'cat' if n % 3 else 'dog'}" for n in range(100)]
+        file.write_text("\n".join(["size,label", *lines, ""]))
+        (folder / f"{name}.profile.json").write_text(json.dumps(profile(file).to_dict()))
+        file.unlink()
+
+
+def made(folder: Path, script: str, seconds: float = 60.0) -> Checked:
+    (folder / "train.py").write_text(dedent(script))
+    profiles(folder)
+    return check(
+        [sys.executable, "train.py"],
+        HERE,
+        folder=folder,
+        environment=dict(os.environ),
+        select=["dry-run-failed"],
+        data=DATA,
+        dry=Limits(seconds=seconds),
+        synthesize=True,
+    )
+
+
+def test_a_corner_case_that_fails_is_named_with_its_data_set(tmp_path: Path) -> None:
+    found = made(tmp_path, SCRIPT)
+    (finding,) = found.findings
+    assert (finding.severity, finding.category, finding.place.line) == (
+        "warning", "division_by_zero", 11,
+    )  # fmt: skip
+    assert "data/validation.csv made as empty (no record at all)" in finding.message
+    assert "data/validation.csv made as single-class" in finding.message
+    assert "data/train.csv" not in finding.message
+    assert not (tmp_path / "data").exists()
+
+
+def test_what_fails_with_regular_data_is_told_without_corner_cases(tmp_path: Path) -> None:
+    found = made(tmp_path, SCRIPT.replace('row["size"]) for', 'row["weight"]) for'))
+    (finding,) = found.findings
+    assert (finding.severity, finding.category) == ("warning", "key_not_found")
+    assert finding.message.endswith("The data were made after a profile, which may be its cause.")
+
+
+def test_what_no_data_would_prevent_stays_an_error(tmp_path: Path) -> None:
+    (finding,) = made(tmp_path, SCRIPT.replace("max(1,", "max(one,")).findings
+    assert (finding.severity, finding.category) == ("error", "undefined_variable")
+
+
+def test_corner_cases_for_which_there_is_no_time_are_unknown(tmp_path: Path) -> None:
+    import_slowly = "import time\ntime.sleep(1)\n"
+    found = made(tmp_path, import_slowly + dedent(SCRIPT), seconds=2)
+    assert "the time of the dry run was over" in [unknown.reason for unknown in found.unknowns]
+
+
+def test_data_that_are_there_are_left_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("train", "validation"):
+        (tmp_path / f"data/{name}.csv").write_text("size,label\n1,dog\n")
+    found = made(tmp_path, SCRIPT)
+    assert not found.findings
+    assert not [one for one in found.dry[0].assumptions if "is made after" in one.what]
+
+
+def test_without_a_profile_nothing_can_be_made(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    with pytest.raises(InputError, match="give their path and profile"):
+        check(["python", "train.py"], HERE, folder=tmp_path, dry=Limits(), synthesize=True)
