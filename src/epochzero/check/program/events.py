@@ -108,8 +108,8 @@ class Failed:
     """What the program does here surely raises an exception that nothing catches.
 
     Attributes:
-        kind: what is wrong, by which a rule finds it: ``arguments``, ``attribute``, ``import``,
-            ``index``, ``name``, ``none``, ``raised``, ``type``, ``unpack``, ``value`` or ``zero``.
+        kind: what is wrong, by which a rule finds it: ``arguments``, ``attribute``,
+            ``configuration``, ``import``, ``index``, ``name``, ``none``, ``raised``, ``type``, ``unpack``, ``value`` or ``zero``.
         error: the class of the exception.
         message: of the exception.
         at: where and when.
