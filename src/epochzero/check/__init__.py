@@ -199,7 +199,7 @@ def _interpreter(job: Job, environment: Mapping[str, str] | None) -> Interpreter
 def _without_packages(jobs: Sequence[Job], platforms: Sequence[Target]) -> Iterator[Unknown]:
     """The jobs of which it is not known with which packages they run."""
     for job, platform in zip(jobs, platforms, strict=True):
-        if platform.distributions is None:
+        if job.is_program and platform.distributions is None:
             reason = (
                 f"they are those of the image {job.container}; capture a target in it"
                 if job.container
@@ -210,7 +210,7 @@ def _without_packages(jobs: Sequence[Job], platforms: Sequence[Target]) -> Itera
 
 def _program(job: Job, target: Target) -> Program:
     """The job's program; an empty one where there is nothing to read."""
-    if job.fault:
+    if not job.is_program:
         return Program(job, {}, ())
     try:
         return read_program(job, target)
@@ -240,7 +240,7 @@ def _run_dry(
             first=job is jobs[0],
         )
         for job, platform in zip(jobs, platforms, strict=True)
-        if not (job.fault or job.unsure) and job.complete
+        if job.is_program and not job.unsure and job.complete
     )
 
 

@@ -256,3 +256,26 @@ def test_the_folder_may_be_relative(submit: Submit, tmp_path: Path, monkeypatch:
     submit("python train.py")
     monkeypatch.chdir(tmp_path)
     assert read_job(["python", "train.py"], Path()).jobs[0].folder == tmp_path
+
+
+def test_uv_installs_what_a_script_requires(submit: Submit) -> None:
+    header = (
+        '# /// script\n# requires-python = ">=3.11"\n# dependencies = [\n#   "tqdm",\n# ]\n# ///\n'
+    )
+    (job,) = submit("uv run --with einops fit.py", {"fit.py": f"{header}import tqdm\n"}).jobs
+    assert job.requires == ("einops", "tqdm")
+    (job,) = submit("python fit.py").jobs
+    assert job.requires == ()
+
+
+@pytest.mark.parametrize("header", ["# /// script\n# dependencies = [\n# ///\n", "# /// script\n"])
+def test_a_header_that_is_no_toml_requires_nothing(submit: Submit, header: str) -> None:
+    (job,) = submit("uv run fit.py", {"fit.py": header}).jobs
+    assert job.requires == ()
+
+
+def test_enroot_starts_a_command_in_a_container(submit: Submit) -> None:
+    (job,) = submit("enroot start --rw --mount data:/data -e A=1 image python train.py").jobs
+    assert job.container == "image"
+    assert job.mounts == {"/data": "data"}
+    assert job.environment["A"] == "1"

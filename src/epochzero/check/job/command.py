@@ -23,6 +23,7 @@ from epochzero.check.job.model import COMMAND, Source, Word
 from epochzero.check.job.python import (
     is_python,
     nearest,
+    note_requirements,
     pip_install,
     run_module,
     run_script_file,
@@ -408,6 +409,7 @@ def _start(
     elif launcher.starts == "script" and taken.switched != "command":
         _script(rest, setting)
     elif launcher.runs_scripts and rest[0].text.endswith(_SCRIPT_NAMES):
+        note_requirements(rest[0], setting)
         run_script_file(rest, setting, "python")
     else:
         follow(rest, setting)

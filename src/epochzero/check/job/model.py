@@ -93,6 +93,7 @@ class Job:
         read_only: those of the mounts (inside) that cannot be written.
         working_folder: on the target, where the command says so (``docker -w``, ``#SBATCH --chdir``).
         installs: arguments of each ``pip install`` that the job runs before the program.
+        requires: distributions that its launcher installs for it: of ``uv run``.
         activated: what its script activates before the program (``module load cuda``,
             ``conda activate e``, ``source venv/bin/activate``).
         prefix: folder of the Python environment that is active (``.venv``, one of conda's); empty
@@ -141,6 +142,7 @@ class Job:
     read_only: frozenset[str] = frozenset()
     working_folder: str = ""
     installs: tuple[Source, ...] = ()
+    requires: tuple[str, ...] = ()
     activated: tuple[Source, ...] = ()
     prefix: str | None = ""
     interpreter: Path | None = None
@@ -164,6 +166,11 @@ class Job:
     def base(self) -> Path:
         """The folder to which places are relative."""
         return self.root or self.folder
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a program that can be read; else there are only the scripts around it."""
+        return bool(self.script or self.module) and not self.fault
 
     def says(self, place: Place | None) -> bool:
         """Whether a place is one of its command line, wherever that is written."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +17,19 @@ from epochzero.check.job.model import COMMAND, Job, Source, Word
 from epochzero.check.job.setting import AT_HOME, Setting, is_file, is_folder, read_text
 from epochzero.errors import InputError
 
-__all__ = ["is_python", "nearest", "run_module", "run_script_file", "split"]
+__all__ = [
+    "is_python",
+    "nearest",
+    "note_requirements",
+    "pip_install",
+    "run_module",
+    "run_script_file",
+    "split",
+]
 
 MOST_LOOKED_AT = 5000
 _PYTHON = re.compile(r"(python|pythonw|pypy)[0-9.]*(\.exe)?")
+_METADATA = re.compile(r"^# /// script\s*\n((?:#(?: .*)?\n)+?)# ///\s*$", re.MULTILINE)
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 
@@ -99,6 +109,19 @@ def run_script_file(words: Sequence[Word], setting: Setting, program: str) -> No
         return
     fault = f"{word.text}: {_why_not(path)}" + _hint(path, setting)
     _emit(replace(_job(words, setting, program), script=path, fault=fault), setting)
+
+
+def note_requirements(word: Word, setting: Setting) -> None:
+    """Notes the distributions that a script says it requires (PEP 723), which are installed for it."""
+    path = _find_script(word, setting) if word.known else None
+    try:
+        found = _METADATA.search(read_text(path)) if path is not None else None
+        text = "\n".join(line[2:] for line in found[1].splitlines()) if found else ""
+        listed = tomllib.loads(text).get("dependencies", [])
+    except (InputError, tomllib.TOMLDecodeError):
+        return  # what is wrong with it is told where it is run
+    names = tuple(str(one) for one in listed if isinstance(listed, list))
+    setting.draft = replace(setting.draft, requires=(*setting.draft.requires, *names))
 
 
 def run_module(words: Sequence[Word], setting: Setting, program: str) -> None:
