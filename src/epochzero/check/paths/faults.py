@@ -13,7 +13,7 @@ from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from epochzero.check.findings import Finding
-from epochzero.check.paths.accesses import Access, argument
+from epochzero.check.paths.accesses import Access, argument, is_true
 from epochzero.check.paths.contents import Fault, Reading, format_of, inspect
 from epochzero.check.paths.nothing import failing_use
 from epochzero.check.paths.pretrained import inspect_pretrained
@@ -142,7 +142,9 @@ def _reading(access: Access, local: str) -> Reading:
     said = "jsonl" if access.format == "json" and "lines" in access.call.keywords else access.format
     if access.format in ("csv", "tsv", "text") and "compression" in access.call.keywords:
         said = ""
-    return Reading(format_of(local, said), encoding or "utf-8", strict, is_plain(access))
+    allowed = is_true(argument(access.call, 2, "allow_pickle"))
+    pickles = access.call.name != "numpy.load" or allowed is not False
+    return Reading(format_of(local, said), encoding or "utf-8", strict, is_plain(access), pickles)
 
 
 def _no_match(opened: Opened) -> Fault | None:
