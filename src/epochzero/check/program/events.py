@@ -27,6 +27,7 @@ class Situation:
         function: qualified name of the function of the job; empty at module level.
         loop: whether it happens within a loop.
         later: whether it happens in rounds of a loop only that are not its first.
+        aside: whether it happens in a thread, whose failure does not end the job.
     """
 
     place: Place
@@ -37,6 +38,7 @@ class Situation:
     function: str = ""
     loop: bool = False
     later: bool = False
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 from epochzero.check.operators import ARITHMETIC
 from epochzero.check.program import failing, methods
 from epochzero.check.program.core import Arguments, Core, Flow, PathEnds
-from epochzero.check.program.counted import Counted, chosen, computed
+from epochzero.check.program.counted import FIRST_RANK, Counted, chosen, computed
 from epochzero.check.program.heap import (
     DIFFERS,
     Bound,
@@ -31,6 +31,7 @@ from epochzero.check.program.heap import (
     join,
     published,
 )
+from epochzero.check.program.ranks import is_first_rank
 from epochzero.check.program.texts import as_text, concat, join_paths, percent, shown
 from epochzero.check.program.values import (
     Anything,
@@ -482,7 +483,7 @@ class Expressions(Core):
             for one in node.values:
                 value = self.evaluate(one)
                 known = self.truth(value)
-                values.append(value)
+                values.append(FIRST_RANK if known is None and is_first_rank(one) else value)
                 if known is stops or one is node.values[-1]:
                     break
                 if known is None:
