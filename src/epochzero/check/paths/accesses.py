@@ -89,6 +89,7 @@ def is_true(value: Value | None, default: bool | None = False) -> bool | None:
 
 
 _READS = re.compile(r"open\(\)\.read(line|lines)?$")
+_STRIPS = re.compile(r"\(\)\.__next__\(\)\.r?strip$")
 _FIELDS = re.compile(r"\{[^{}]*\}|%0?\d*d")
 Parsers: TypeAlias = dict[Place, tuple[str, Called]]
 """What reads an open file, by where it is opened: the format that it expects, and the call."""
@@ -97,12 +98,20 @@ Parsers: TypeAlias = dict[Place, tuple[str, Called]]
 def parsers_of(program: Program) -> Parsers:
     """Which formats the program reads through open files."""
     found: Parsers = {}
+    lines: dict[Place | None, Place] = {}
     for call in program.calls:
         for use in uses(call.name) or ():
-            opened = argument(call, use.at, use.path) if use.does == "parses" else None
-            if isinstance(opened, Instance) and opened.place:
-                found[opened.place] = use.format, call
+            opened = argument(call, use.at, use.path) if use.does.startswith("parses") else None
+            if not isinstance(opened, Instance):
+                continue
+            is_line = opened.made_by.endswith("().__next__")
+            place = opened.place if use.does == "parses" or is_line else lines.get(opened.place)
+            if place:
+                found[place] = use.format, call
         opened = call.receiver
+        if _STRIPS.search(call.name) and isinstance(opened, Instance) and opened.place:
+            stripped = call.result.place if isinstance(call.result, Instance) else None
+            lines[stripped] = opened.place
         if _READS.search(call.name) and isinstance(opened, Instance) and opened.place:
             found.setdefault(opened.place, ("", call))
     return found
@@ -113,7 +122,7 @@ def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
     for handler in _handlers(call):
         yield from accesses_of(handler, parsers)
     for use in uses(call.name) or ():
-        if use.does == "parses":
+        if use.does.startswith("parses"):
             continue
         does = _does(call, use)
         if does:

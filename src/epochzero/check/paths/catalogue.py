@@ -21,6 +21,7 @@ DOES = (
     "asks",
     "removes",
     "parses",
+    "parses-lines",
     "globs",
     "enters",
 )
