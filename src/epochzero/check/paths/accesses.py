@@ -155,9 +155,13 @@ def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
             yield replace(folder, parts=(*folder.parts, "/", *pattern.parts))
         return
     value = argument(call, use.at, use.path)
+    # What may be a pattern is not looked for.
+    marks = "*?[" if use.first else ""
     for one in value.values if isinstance(value, Items) else (value,):
         text = path_text(one)
         if text is not None and not is_remote(text.beginning) and text.known not in use.names:
+            if any(mark in (text.known or "") for mark in marks):
+                continue
             parts = text.parts if use.does in ("reads", "lists") else _without_fields(text.parts)
             yield replace(text, parts=parts, home=text.home or use.expands)
 
@@ -175,6 +179,8 @@ def _without_fields(parts: tuple[str | None, ...]) -> tuple[str | None, ...]:
 
 def _does(call: Called, use: PathUse) -> str:
     """What is done, by the mode; empty when the mode is not known."""
+    if use.first and not _is_local(call, use):
+        return ""
     if use.unless:
         given = is_true(argument(call, None, use.unless))
         if given is None or not call.complete:
@@ -191,6 +197,13 @@ def _does(call: Called, use: PathUse) -> str:
         if letter in mode.value.partition(":")[0]:
             return does
     return use.does
+
+
+def _is_local(call: Called, use: PathUse) -> bool:
+    """Whether paths are those of the file system, not below a data set of a hub or a folder."""
+    first = argument(call, 0, "path")
+    is_known = isinstance(first, Constant) and first.value in use.first
+    return is_known and call.complete and "data_dir" not in call.keywords
 
 
 def _format(call: Called, use: PathUse, parsers: Parsers) -> tuple[str, Called | None]:
