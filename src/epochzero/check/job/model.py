@@ -105,6 +105,8 @@ class Job:
         writes: files that its script or launcher writes: output that is redirected, logs.
         makes: folders that its script makes.
         problems: what goes wrong in its scripts themselves.
+        in_background: whether its script goes on while it runs.
+        waits: how often its script has waited, before it, for what runs in the background.
         stops_at_error: whether its script ends at the first command that fails (``set -e``).
         said: where launcher arguments stand, by name (``--nproc_per_node``, ``--gres``), for places of
             findings; by launcher and name (``sbatch --nodes``) too, since launchers share names.
@@ -151,6 +153,8 @@ class Job:
     writes: tuple[Source, ...] = ()
     makes: tuple[Source, ...] = ()
     problems: tuple[ScriptProblem, ...] = ()
+    in_background: bool = False
+    waits: int = 0
     stops_at_error: bool = False
     said: Mapping[str, Source] = field(default_factory=dict)
     command: str = ""

@@ -183,9 +183,16 @@ def _emit(job: Job, setting: Setting) -> None:
     """Hands a job in; what is wrong on the command line itself is told at once."""
     if job.fault and job.at.path == COMMAND:
         raise InputError(job.fault)
-    job = totals(job)
-    if job not in setting.record.jobs:
-        setting.record.jobs.append(job)
+    record = setting.record
+    job = replace(totals(job), waits=record.waits)
+    alike = [
+        one
+        for one in record.jobs
+        if replace(job, in_background=one.in_background, waits=one.waits) == one
+    ]
+    # Once is enough, but for two that run at the same time.
+    if not alike or [(one.in_background, one.waits) for one in alike] == [(True, job.waits)]:
+        record.jobs.append(job)
 
 
 def _find_script(word: Word, setting: Setting) -> Path | None:
