@@ -43,3 +43,18 @@ def test_a_fallback_is_certain_where_what_it_stands_for_is_missing(
     target = Target("there", distributions={"numpy": numpy})
     found = check(["python", "train.py"], target, folder=tmp_path, select=["module-missing"])
     assert [one.severity for one in found.findings] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("start", "severity"),
+    [
+        ("threading.Thread(target=work, args=(1, 2)).start()", "warning"),
+        ("work(1, 2)", "error"),
+    ],
+)
+def test_a_thread_that_fails_does_not_end_the_job(
+    tmp_path: Path, start: str, severity: str
+) -> None:
+    (tmp_path / "train.py").write_text(f"import threading\n\ndef work(one):\n    pass\n\n{start}\n")
+    found = check(["python", "train.py"], Target("there"), folder=tmp_path)
+    assert [(one.rule, one.severity) for one in found.findings] == [("argument-count", severity)]

@@ -126,3 +126,10 @@ def test_a_port_that_is_taken_on_this_machine(tmp_path: Path) -> None:
                 [*launcher, option, "train.py"], folder=tmp_path, select=["port-taken-or-fixed"]
             )
             assert len(checked.findings) == expected
+
+
+def test_a_script_without_a_program_is_checked_too(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("if true; then\necho 1\n")
+    found = check(["bash", "run.sh"], Target("there"), folder=tmp_path)
+    assert [(one.rule, one.severity) for one in found.findings] == [("shell-syntax", "error")]
+    assert found.unknowns == ()

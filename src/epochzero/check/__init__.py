@@ -225,7 +225,7 @@ def _interpreter(job: Job, environment: Mapping[str, str] | None) -> Interpreter
 def _without_packages(jobs: Sequence[Job], platforms: Sequence[Target]) -> Iterator[Unknown]:
     """The jobs of which it is not known with which packages they run."""
     for job, platform in zip(jobs, platforms, strict=True):
-        if platform.distributions is None:
+        if job.is_program and platform.distributions is None:
             reason = (
                 f"they are those of the image {job.container}; capture a target in it"
                 if job.container
@@ -236,7 +236,7 @@ def _without_packages(jobs: Sequence[Job], platforms: Sequence[Target]) -> Itera
 
 def _program(job: Job, target: Target) -> Program:
     """The job's program; an empty one where there is nothing to read."""
-    if job.fault:
+    if not job.is_program:
         return Program(job, {}, ())
     try:
         return read_program(job, target)
@@ -280,7 +280,7 @@ def _run_dry(
     return tuple(
         over_made_data(partial(run, program, platform), data, folder, limits.seconds)
         for program, platform in zip(programs, platforms, strict=True)
-        if not (program.job.fault or program.job.unsure) and program.job.complete
+        if program.job.is_program and not program.job.unsure and program.job.complete
     )
 
 

@@ -15,7 +15,7 @@ Submit = Callable[..., Submission]
 One = Callable[..., Job]
 
 ELSEWHERE = {
-    "", "optional", "folder", "folder_inside", "accelerate_config", "hostfile", "wrap", "manifest",
+    "", "optional", "folder", "folder_inside", "accelerate_config", "makefile", "hostfile", "wrap", "manifest",
     "entrypoint", "conda_environment",
 }  # fmt: skip
 
@@ -24,7 +24,7 @@ ELSEWHERE = {
 def test_every_launcher_means_what_is_understood(name: str) -> None:
     launcher = launchers()[name]
     assert {option.meaning for option in launcher.options.values()} <= {*MEANINGS, *ELSEWHERE}
-    assert launcher.starts in {"command", "script", "batch", "container", "nothing"}
+    assert launcher.starts in {"command", "script", "batch", "container", "make", "nothing"}
     assert set(launcher.switches.values()) <= {"module", "command"}
     assert set(launcher.sets.values()) <= {"", "processes", "processes_per_node"}
 
@@ -256,3 +256,68 @@ def test_the_folder_may_be_relative(submit: Submit, tmp_path: Path, monkeypatch:
     submit("python train.py")
     monkeypatch.chdir(tmp_path)
     assert read_job(["python", "train.py"], Path()).jobs[0].folder == tmp_path
+
+
+def test_uv_installs_what_a_script_requires(submit: Submit) -> None:
+    header = (
+        '# /// script\n# requires-python = ">=3.11"\n# dependencies = [\n#   "tqdm",\n# ]\n# ///\n'
+    )
+    (job,) = submit("uv run --with einops fit.py", {"fit.py": f"{header}import tqdm\n"}).jobs
+    assert job.requires == ("einops", "tqdm")
+    (job,) = submit("python fit.py").jobs
+    assert job.requires == ()
+
+
+@pytest.mark.parametrize("header", ["# /// script\n# dependencies = [\n# ///\n", "# /// script\n"])
+def test_a_header_that_is_no_toml_requires_nothing(submit: Submit, header: str) -> None:
+    (job,) = submit("uv run fit.py", {"fit.py": header}).jobs
+    assert job.requires == ()
+
+
+def test_enroot_starts_a_command_in_a_container(submit: Submit) -> None:
+    (job,) = submit("enroot start --rw --mount data:/data -e A=1 image python train.py").jobs
+    assert job.container == "image"
+    assert job.mounts == {"/data": "data"}
+    assert job.environment["A"] == "1"
+
+
+MAKEFILE = """\
+DATA ?= data
+ARGS = --data $(DATA) \\
+  --epochs 3
+.PHONY: all train prepare
+all: train  # the first
+train: prepare train.py
+\t@python train.py $(ARGS) --name $@
+prepare:
+\t-python evaluate.py
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "data"),
+    [("make", "data"), ("make train DATA=more", "more"), ("make -f rules.mk all", "data")],
+)
+def test_make_runs_the_recipes_of_its_targets(submit: Submit, command: str, data: str) -> None:
+    files = {"rules.mk" if "-f" in command else "Makefile": MAKEFILE}
+    before, job = submit(command, files).jobs
+    assert before.script is not None
+    assert before.script.name == "evaluate.py"
+    assert job.argv == ("--data", data, "--epochs", "3", "--name", "train")
+    assert job.at.line == 7
+
+
+def test_a_target_that_a_makefile_lacks_is_unknown(submit: Submit) -> None:
+    read = submit("make missing", {"Makefile": MAKEFILE})
+    assert read.jobs == ()
+    assert [one.what for one in read.unknowns] == ["the target missing"]
+
+
+def test_targets_that_need_one_another_end(submit: Submit) -> None:
+    (job,) = submit("make a", {"Makefile": "a: b\n\tpython train.py $(X)\nX = $(X)\nb: a\n"}).jobs
+    assert job.script is not None
+
+
+def test_a_makefile_that_is_no_text_is_unknown(submit: Submit) -> None:
+    read = submit("make", {"Makefile": "a:\0"})
+    assert [one.reason for one in read.unknowns] == ["binary, not a script"]

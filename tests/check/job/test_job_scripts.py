@@ -426,3 +426,10 @@ def test_what_a_batch_script_leaves_in_the_background(submit: Submit) -> None:
     ):
         assert problems(submit("sbatch job.slurm", {"job.slurm": text})) == expected
     assert problems(submit("bash job.slurm", {"job.slurm": "python train.py &\n"})) == []
+
+
+def test_problems_of_scripts_that_run_no_program_are_kept(submit: Submit) -> None:
+    read = submit("bash run.sh", {"run.sh": "if true; then\necho 1\n"})
+    (job,) = read.jobs
+    assert not job.is_program
+    assert [one.kind for one in job.problems] == ["syntax"]

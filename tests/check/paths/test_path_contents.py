@@ -162,6 +162,18 @@ def test_the_header_of_a_table(tmp_path: Path) -> None:
     assert columns(str(tmp_path / "none"), "utf-8", ",") is None
 
 
+def test_objects_in_an_array_are_pickled(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    np.save(file, np.array([{}, 1], dtype=object), allow_pickle=True)
+    for data in (file.getvalue(), pickle.dumps([1])):
+        path = write(tmp_path, data)
+        assert inspect(path, Reading("npy")) is None
+        fault = inspect(path, Reading("npy", pickles=False))
+        assert fault is not None
+        assert "allow_pickle" in fault.what
+    assert inspect(write(tmp_path, npy()), Reading("npy", pickles=False)) is None
+
+
 @pytest.mark.parametrize(
     ("name", "said", "kind"),
     [

@@ -1060,3 +1060,50 @@ def test_what_the_first_rank_does_happens_in_every_run(read: Read, test: str) ->
         """
     certain = [one.at.certain for one in read(text).calls if one.name == "builtins.open"]
     assert certain == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("over", "test", "certain"),
+    [
+        ("range(20)", "rank == 0 and epoch % 5 == 4", True),
+        ("range(20)", "epoch % 5 == 4 and dist.get_rank() == 0", True),
+        ("range(3)", "rank == 0 and epoch % 5 == 4", False),
+        ("range(20)", "len(sys.path) and epoch % 5 == 4", False),
+        ("tqdm.trange(20, desc='train')", "epoch == 3", True),
+        ("range(1, 20)", "rank == 0 and epoch", True),
+    ],
+)
+def test_what_the_first_rank_does_in_some_round_happens_in_every_run(
+    read: Read, over: str, test: str, certain: bool
+) -> None:
+    text = f"""\
+        import sys, tqdm
+        import torch.distributed as dist
+        rank = dist.get_rank()
+        for epoch in {over}:
+            if {test}:
+                open("a")
+            else:
+                open("b")
+        """
+    first, *_ = [one for one in read(text).calls if one.name == "builtins.open"]
+    assert first.at.certain is certain
+
+
+def test_numbers_may_be_counted_from_elsewhere(read: Read) -> None:
+    text = "for at, one in enumerate(['a', 'b'], start=1):\n    open(f'{at}{one}')\n"
+    calls = [one for one in read(text).calls if one.name == "builtins.open"]
+    assert [one.arguments[0].value for one in calls] == ["1a", "2b"]  # type: ignore[union-attr]
+
+
+def test_what_a_thread_does_is_beside_the_program(read: Read) -> None:
+    text = """\
+        import multiprocessing, threading
+        def work():
+            open("a")
+        threading.Thread(target=work).start()
+        multiprocessing.Process(target=work).start()
+        work()
+        """
+    calls = [one for one in read(text).calls if one.name == "builtins.open"]
+    assert [one.at.aside for one in calls] == [True, False, False]

@@ -35,8 +35,8 @@ def read_job(
         environment: in which it would be run; None when it is not known.
 
     Raises:
-        InputError: no Python program is run, or the script is not there, cannot be read or is no
-            Python.
+        InputError: no Python program is run and its scripts have no problems, or the script is not
+            there, cannot be read or is no Python.
     """
     if not arguments:
         raise InputError("no command: give what you would submit, such as `python train.py`")
@@ -47,6 +47,8 @@ def read_job(
     record = Record(root, environment, command)
     draft = Job((), None, "", root, command=command, root=root)
     follow(_words(arguments, command), Setting(record, draft, Script(COMMAND, command, 0)))
+    if not record.jobs and record.problems:
+        record.jobs.append(draft)  # no program, and scripts in which something goes wrong
     if not record.jobs and not record.unknowns:
         raise InputError(_nothing(arguments, record))
     return Submission(tuple(record.whole()), tuple(record.unknowns))

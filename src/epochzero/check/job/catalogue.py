@@ -39,7 +39,8 @@ class Launcher:
     Attributes:
         names: of the program.
         starts: what its operands are: ``command``, ``script`` (Python), ``batch`` (a batch file),
-            ``container`` (a command, after the image) or ``nothing``.
+            ``container`` (a command, after the image), ``make`` (targets) or
+            ``nothing``.
         modules: that do the same after ``python -m``.
         subcommands: one of which must be given, if any.
         operands: that stand before what is started, such as the duration of ``timeout``.

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from epochzero.check.findings import Place
 from epochzero.check.job import batch, kubernetes
 from epochzero.check.job.catalogue import Launcher, Option, Taken, launchers, modules, take
 from epochzero.check.job.environments import (
@@ -18,11 +19,13 @@ from epochzero.check.job.environments import (
     interpreter_of_script,
     project_environment,
 )
+from epochzero.check.job.make import recipes
 from epochzero.check.job.meanings import MEANINGS, totals, with_said
 from epochzero.check.job.model import COMMAND, Source, Word
 from epochzero.check.job.python import (
     is_python,
     nearest,
+    note_requirements,
     pip_install,
     run_module,
     run_script_file,
@@ -60,6 +63,7 @@ _FETCHING = frozenset(
 """Programs that may make a file that is not there yet."""
 _ELSEWHERE = frozenset({"ssh", "xargs", "parallel", "tmux", "screen", "find", "watch", "pdsh"})
 """Programs that run others elsewhere, or with words that only they know."""
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _NOT_WRAPPERS = BUILTINS | frozenset(
     {
         "cat", "ls", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "chmod", "chown", "touch",
@@ -229,8 +233,10 @@ def _launch(
         return
     taken = _operand_checked(launcher, take(launcher, rest), setting)
     inner = _inner(setting)
+    if name in _FETCHING:
+        setting.fetched = name
     if name not in BUILTINS:
-        if launcher.starts in ("command", "script") and not module:
+        if launcher.starts in ("command", "make", "script") and not module:
             _program(words[0], setting)
         inner.draft = replace(inner.draft, launchers=(*inner.draft.launchers, name))
     if launcher.starts == "batch" or _is_batch_file(launcher, taken.rest, inner):
@@ -401,6 +407,8 @@ def _start(
         follow([said["entrypoint"], *rest], setting)
     elif launcher.starts == "container":
         _contained(launcher, rest, setting, head)
+    elif launcher.starts == "make":
+        _make(said.get("makefile"), rest, setting)
     elif not rest:
         return
     elif taken.switched == "module":
@@ -408,6 +416,7 @@ def _start(
     elif launcher.starts == "script" and taken.switched != "command":
         _script(rest, setting)
     elif launcher.runs_scripts and rest[0].text.endswith(_SCRIPT_NAMES):
+        note_requirements(rest[0], setting)
         run_script_file(rest, setting, "python")
     else:
         follow(rest, setting)
@@ -494,6 +503,36 @@ def _shell_file(words: Sequence[Word], setting: Setting) -> None:
         switch(first.split()[1:], setting)
     setting.arguments = tuple(words[1:])
     _run_shell(script, setting)
+
+
+def _make(named: Word | None, words: Sequence[Word], setting: Setting) -> None:
+    """The targets of a Makefile; each line of a recipe is a shell of its own."""
+    files = (named.text,) if named else _MAKEFILES
+    paths = (path for file in files for path in setting.candidates(file))
+    path = next((path for path in paths if is_file(path)), None)
+    given = dict(word.text.split("=", 1) for word in words if _ASSIGNMENT.fullmatch(word.text))
+    # A number is that of ``-j 8``.
+    targets = [w for w in words if not (_ASSIGNMENT.fullmatch(w.text) or w.text.isdigit())]
+    if path is None:
+        return
+    try:
+        text = read_text(path)
+    except InputError as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        setting.record.unknown(setting.label(path), reason, Place(COMMAND))
+        return
+    for asked in targets or [Word("", Place(COMMAND))]:
+        try:
+            lines = list(recipes(text, asked.text, given))
+        except KeyError:
+            reason = f"{setting.label(path)} has no such target that can be read"
+            setting.record.unknown(f"the target {asked.text}", reason, asked.place)
+            continue
+        for line in lines:
+            is_made = line.target != asked.text and is_file(setting.draft.folder / line.target)
+            if not is_made:
+                script = Script(setting.label(path), line.text, line.row + 1)
+                _run_shell(script, _inner(setting))
 
 
 def _run_shell(script: Script, setting: Setting) -> None:

@@ -192,6 +192,10 @@ def _environments(job: Job, value: Word) -> Job:
     return job
 
 
+def _requirements(job: Job, value: Word) -> Job:
+    return replace(job, requires=(*job.requires, *value.text.split(",")))
+
+
 def _mounts(job: Job, value: Word) -> Job:
     for part in value.text.split(","):
         outside, _, rest = part.partition(":")
@@ -265,6 +269,7 @@ MEANINGS: Mapping[str, Callable[[Job, Word], Job]] = {
     "environment": _environment,
     "environments": _environments,
     "export": _environments,
+    "requirements": _requirements,
     "mounts": _mounts,
     "mount": _mount,
     "image": _image,

@@ -93,6 +93,7 @@ class Job:
         read_only: those of the mounts (inside) that cannot be written.
         working_folder: on the target, where the command says so (``docker -w``, ``#SBATCH --chdir``).
         installs: arguments of each ``pip install`` that the job runs before the program.
+        requires: distributions that its launcher installs for it: of ``uv run``.
         activated: what its script activates before the program (``module load cuda``,
             ``conda activate e``, ``source venv/bin/activate``).
         prefix: folder of the Python environment that is active (``.venv``, one of conda's); empty
@@ -104,6 +105,8 @@ class Job:
         writes: files that its script or launcher writes: output that is redirected, logs.
         makes: folders that its script makes.
         problems: what goes wrong in its scripts themselves.
+        in_background: whether its script goes on while it runs.
+        waits: how often its script has waited, before it, for what runs in the background.
         stops_at_error: whether its script ends at the first command that fails (``set -e``).
         said: where launcher arguments stand, by name (``--nproc_per_node``, ``--gres``), for places of
             findings; by launcher and name (``sbatch --nodes``) too, since launchers share names.
@@ -141,6 +144,7 @@ class Job:
     read_only: frozenset[str] = frozenset()
     working_folder: str = ""
     installs: tuple[Source, ...] = ()
+    requires: tuple[str, ...] = ()
     activated: tuple[Source, ...] = ()
     prefix: str | None = ""
     interpreter: Path | None = None
@@ -149,6 +153,8 @@ class Job:
     writes: tuple[Source, ...] = ()
     makes: tuple[Source, ...] = ()
     problems: tuple[ScriptProblem, ...] = ()
+    in_background: bool = False
+    waits: int = 0
     stops_at_error: bool = False
     said: Mapping[str, Source] = field(default_factory=dict)
     command: str = ""
@@ -164,6 +170,11 @@ class Job:
     def base(self) -> Path:
         """The folder to which places are relative."""
         return self.root or self.folder
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a program that can be read; else there are only the scripts around it."""
+        return bool(self.script or self.module) and not self.fault
 
     def says(self, place: Place | None) -> bool:
         """Whether a place is one of its command line, wherever that is written."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +17,19 @@ from epochzero.check.job.model import COMMAND, Job, Source, Word
 from epochzero.check.job.setting import AT_HOME, Setting, is_file, is_folder, read_text
 from epochzero.errors import InputError
 
-__all__ = ["is_python", "nearest", "run_module", "run_script_file", "split"]
+__all__ = [
+    "is_python",
+    "nearest",
+    "note_requirements",
+    "pip_install",
+    "run_module",
+    "run_script_file",
+    "split",
+]
 
 MOST_LOOKED_AT = 5000
 _PYTHON = re.compile(r"(python|pythonw|pypy)[0-9.]*(\.exe)?")
+_METADATA = re.compile(r"^# /// script\s*\n((?:#(?: .*)?\n)+?)# ///\s*$", re.MULTILINE)
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 
@@ -101,6 +111,19 @@ def run_script_file(words: Sequence[Word], setting: Setting, program: str) -> No
     _emit(replace(_job(words, setting, program), script=path, fault=fault), setting)
 
 
+def note_requirements(word: Word, setting: Setting) -> None:
+    """Notes the distributions that a script says it requires (PEP 723), which are installed for it."""
+    path = _find_script(word, setting) if word.known else None
+    try:
+        found = _METADATA.search(read_text(path)) if path is not None else None
+        text = "\n".join(line[2:] for line in found[1].splitlines()) if found else ""
+        listed = tomllib.loads(text).get("dependencies", [])
+    except (InputError, tomllib.TOMLDecodeError):
+        return  # what is wrong with it is told where it is run
+    names = tuple(str(one) for one in listed if isinstance(listed, list))
+    setting.draft = replace(setting.draft, requires=(*setting.draft.requires, *names))
+
+
 def run_module(words: Sequence[Word], setting: Setting, program: str) -> None:
     """``python -m name``: the job that it is; its script is None when it is not of the folder.
 
@@ -160,9 +183,16 @@ def _emit(job: Job, setting: Setting) -> None:
     """Hands a job in; what is wrong on the command line itself is told at once."""
     if job.fault and job.at.path == COMMAND:
         raise InputError(job.fault)
-    job = totals(job)
-    if job not in setting.record.jobs:
-        setting.record.jobs.append(job)
+    record = setting.record
+    job = replace(totals(job), waits=record.waits)
+    alike = [
+        one
+        for one in record.jobs
+        if replace(job, in_background=one.in_background, waits=one.waits) == one
+    ]
+    # Once is enough, but for two that run at the same time.
+    if not alike or [(one.in_background, one.waits) for one in alike] == [(True, job.waits)]:
+        record.jobs.append(job)
 
 
 def _find_script(word: Word, setting: Setting) -> Path | None:

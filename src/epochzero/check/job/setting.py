@@ -123,6 +123,7 @@ class Record:
         command: the whole, for people.
         background: what was started in the background and not waited for, each with how many
             programs were started so far.
+        waits: how often a script has waited for what runs in the background.
     """
 
     root: Path
@@ -135,6 +136,7 @@ class Record:
     makes: list[Source] = field(default_factory=list)
     problems: list[ScriptProblem] = field(default_factory=list)
     background: list[tuple[Source, int]] = field(default_factory=list)
+    waits: int = 0
     steps: int = 0
     full: bool = False
 

@@ -127,12 +127,15 @@ class _Walk:
         """Notes a job that was started in the background."""
         record = self.setting.record
         if len(record.jobs) > started:
+            beside = [replace(job, in_background=True) for job in record.jobs[started:]]
+            record.jobs[started:] = beside
             place = self.setting.script.place(*node.start_point)
             record.background.append((Source(place, text_of(node)), record.started()))
 
     def wait(self, words: Sequence[Word]) -> Outcome:
         """``wait``."""
         self.setting.record.background.clear()
+        self.setting.record.waits += 1
         return Outcome.DONE
 
     def program(self, nodes: Sequence[Node]) -> None:

@@ -89,6 +89,7 @@ def is_true(value: Value | None, default: bool | None = False) -> bool | None:
 
 
 _READS = re.compile(r"open\(\)\.read(line|lines)?$")
+_STRIPS = re.compile(r"\(\)\.__next__\(\)\.r?strip$")
 _FIELDS = re.compile(r"\{[^{}]*\}|%0?\d*d")
 Parsers: TypeAlias = dict[Place, tuple[str, Called]]
 """What reads an open file, by where it is opened: the format that it expects, and the call."""
@@ -97,12 +98,20 @@ Parsers: TypeAlias = dict[Place, tuple[str, Called]]
 def parsers_of(program: Program) -> Parsers:
     """Which formats the program reads through open files."""
     found: Parsers = {}
+    lines: dict[Place | None, Place] = {}
     for call in program.calls:
         for use in uses(call.name) or ():
-            opened = argument(call, use.at, use.path) if use.does == "parses" else None
-            if isinstance(opened, Instance) and opened.place:
-                found[opened.place] = use.format, call
+            opened = argument(call, use.at, use.path) if use.does.startswith("parses") else None
+            if not isinstance(opened, Instance):
+                continue
+            is_line = opened.made_by.endswith("().__next__")
+            place = opened.place if use.does == "parses" or is_line else lines.get(opened.place)
+            if place:
+                found[place] = use.format, call
         opened = call.receiver
+        if _STRIPS.search(call.name) and isinstance(opened, Instance) and opened.place:
+            stripped = call.result.place if isinstance(call.result, Instance) else None
+            lines[stripped] = opened.place
         if _READS.search(call.name) and isinstance(opened, Instance) and opened.place:
             found.setdefault(opened.place, ("", call))
     return found
@@ -113,7 +122,7 @@ def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
     for handler in _handlers(call):
         yield from accesses_of(handler, parsers)
     for use in uses(call.name) or ():
-        if use.does == "parses":
+        if use.does.startswith("parses"):
             continue
         does = _does(call, use)
         if does:
@@ -146,9 +155,13 @@ def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
             yield replace(folder, parts=(*folder.parts, "/", *pattern.parts))
         return
     value = argument(call, use.at, use.path)
+    # What may be a pattern is not looked for.
+    marks = "*?[" if use.first else ""
     for one in value.values if isinstance(value, Items) else (value,):
         text = path_text(one)
         if text is not None and not is_remote(text.beginning) and text.known not in use.names:
+            if any(mark in (text.known or "") for mark in marks):
+                continue
             parts = text.parts if use.does in ("reads", "lists") else _without_fields(text.parts)
             yield replace(text, parts=parts, home=text.home or use.expands)
 
@@ -166,6 +179,8 @@ def _without_fields(parts: tuple[str | None, ...]) -> tuple[str | None, ...]:
 
 def _does(call: Called, use: PathUse) -> str:
     """What is done, by the mode; empty when the mode is not known."""
+    if use.first and not _is_local(call, use):
+        return ""
     if use.unless:
         given = is_true(argument(call, None, use.unless))
         if given is None or not call.complete:
@@ -182,6 +197,13 @@ def _does(call: Called, use: PathUse) -> str:
         if letter in mode.value.partition(":")[0]:
             return does
     return use.does
+
+
+def _is_local(call: Called, use: PathUse) -> bool:
+    """Whether paths are those of the file system, not below a data set of a hub or a folder."""
+    first = argument(call, 0, "path")
+    is_known = isinstance(first, Constant) and first.value in use.first
+    return is_known and call.complete and "data_dir" not in call.keywords
 
 
 def _format(call: Called, use: PathUse, parsers: Parsers) -> tuple[str, Called | None]:

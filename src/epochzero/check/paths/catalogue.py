@@ -21,6 +21,7 @@ DOES = (
     "asks",
     "removes",
     "parses",
+    "parses-lines",
     "globs",
     "enters",
 )
@@ -47,6 +48,7 @@ class PathUse:
     among: bool = False
     quiet: bool = False
     names: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
 
 
 _Calls = Mapping[str, tuple[PathUse, ...]]
@@ -66,7 +68,10 @@ def load() -> tuple[Mapping[str, str], _Calls, Mapping[str, tuple[str, ...]]]:
 
 def _uses(entry: Mapping[str, Any] | list[Mapping[str, Any]]) -> tuple[PathUse, ...]:
     entries = entry if isinstance(entry, list) else [entry]
-    return tuple(PathUse(**{**one, "names": tuple(one.get("names", ()))}) for one in entries)
+    words = ("names", "first")
+    return tuple(
+        PathUse(**{**one, **{name: tuple(one.get(name, ())) for name in words}}) for one in entries
+    )
 
 
 @cache

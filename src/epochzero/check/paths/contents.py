@@ -75,12 +75,14 @@ class Reading:
         encoding: of text.
         strict: whether bytes that do not decode are an error.
         plain: whether a table is read with commas and a header, without options that change it.
+        pickles: whether an array may hold objects, which are pickled.
     """
 
     format: str
     encoding: str = "utf-8"
     strict: bool = True
     plain: bool = True
+    pickles: bool = True
 
 
 def format_of(name: str, said: str) -> str:
@@ -352,7 +354,9 @@ def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | No
     if head.startswith(b"PK"):
         return _zip(file, size, head, reading)
     if not head.startswith(b"\x93NUMPY"):
-        return None if head[:1] == b"\x80" else _bad("npy", "is no array of NumPy")
+        if head[:1] != b"\x80":
+            return _bad("npy", "is no array of NumPy")
+        return None if reading.pickles else _pickled("is a pickle, not an array")
     # It takes longer to load than most checks, and few jobs have such a file.
     from numpy.lib import format as npy
 
@@ -362,14 +366,21 @@ def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | No
         return None
     read = npy.read_array_header_1_0
     shape, _, dtype = (read if version == (1, 0) else npy.read_array_header_2_0)(file)
+    if dtype.hasobject:
+        return None if reading.pickles else _pickled("holds objects, which are pickled")
     count = 1
     for length in shape:
         count *= length
     wanted = file.tell() + count * dtype.itemsize
-    if not dtype.hasobject and size < wanted:
+    if size < wanted:
         error = f"ValueError: cannot reshape array into shape {shape}"
         return _cut(f"has {size} of {wanted} bytes", error)
     return None
+
+
+def _pickled(what: str) -> Fault:
+    error = "ValueError: Object arrays cannot be loaded when allow_pickle=False"
+    return Fault("not-parsable", f"{what}, and allow_pickle is not given", error)
 
 
 def _zip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:

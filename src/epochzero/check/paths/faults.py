@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import posixpath
 import re
@@ -12,15 +13,18 @@ from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
+from epochzero.check.code import code_of
 from epochzero.check.findings import Finding
-from epochzero.check.paths.accesses import Access, argument
+from epochzero.check.paths.accesses import Access, argument, is_true
 from epochzero.check.paths.contents import Fault, Reading, format_of, inspect
 from epochzero.check.paths.nothing import failing_use
 from epochzero.check.paths.pretrained import inspect_pretrained
 from epochzero.check.paths.world import Opened, World, world_of
+from epochzero.check.program.counted import leaves
 from epochzero.check.program.events import Situation
-from epochzero.check.program.model import Program
+from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant
+from epochzero.check.reach import Reach
 from epochzero.check.target.model import Target
 
 __all__ = ["Faulty", "encoding_of", "fault_asker", "faults_of", "is_plain"]
@@ -30,6 +34,9 @@ _MOST_CLASSES = 20
 _MOST_NAMES = 2000
 _LISTS = ("os.listdir", "pathlib.Path().iterdir")
 _IMAGES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
+_ASKS_BLANK = re.compile(r"^\w+(\.r?strip\(\))?$")
+_SKIPS_BLANK = re.compile(r"^if not \w+(\.r?strip\(\))?:\s*continue$")
+"""What skips a blank line."""
 _CHANGES = [
     "sep",
     "delimiter",
@@ -100,11 +107,47 @@ def _faults(program: Program, world: World) -> Iterator[Faulty]:
             left -= 1
             if fault and not at.handled:
                 shown = world.platform.shown(local)
-                sure = opened.sure and fault.sure and at.certain
+                reached = at.certain or _reads_all(program, opened.access)
+                sure = opened.sure and fault.sure and reached
                 told = Faulty(opened.access, shown, fault, at, sure)
                 yield from _of_list(program, told, opened) if fault.kind == "no-item" else (told,)
         if left <= 0:
             return
+
+
+def _reads_all(program: Program, access: Access) -> bool:
+    """Whether a loop over an open file surely parses each of its lines that is not blank."""
+    call = access.parsed
+    if call is None or access.format != "jsonl" or call.at.via != access.call.at.via:
+        return False
+    skips = any(
+        one.name == "builtins.next" or one.name.endswith("readline") for one in program.calls
+    )
+    if skips or Reach.of(program).severity(call.at) != "error":
+        return False
+    module = next(one for one in program.modules.values() if one.path == call.at.place.path)
+    around = _around(module, call.at.place.line)
+    tests = [one for loop in around for one in ast.walk(loop) if isinstance(one, ast.If)]
+    asked = [
+        ast.unparse(one)
+        for loop in around
+        for part in getattr(loop, "generators", ())
+        for one in part.ifs
+    ]
+    return (
+        not any(map(leaves, around))
+        and all(_SKIPS_BLANK.search(ast.unparse(one)) for one in tests)
+        and all(map(_ASKS_BLANK.search, asked))
+    )
+
+
+def _around(module: Module, line: int) -> list[ast.stmt | ast.expr]:
+    """The loops and comprehensions around a line."""
+    code = code_of(module)
+    loops: list[ast.stmt | ast.expr] = [*code.of(ast.For)]
+    loops += [*code.of(ast.ListComp), *code.of(ast.SetComp)]
+    loops += [*code.of(ast.DictComp), *code.of(ast.GeneratorExp)]
+    return [one for one in loops if one.lineno <= line <= (one.end_lineno or line)]
 
 
 def _look(opened: Opened, most: int) -> Iterator[tuple[str, Fault | None]]:
@@ -142,7 +185,9 @@ def _reading(access: Access, local: str) -> Reading:
     said = "jsonl" if access.format == "json" and "lines" in access.call.keywords else access.format
     if access.format in ("csv", "tsv", "text") and "compression" in access.call.keywords:
         said = ""
-    return Reading(format_of(local, said), encoding or "utf-8", strict, is_plain(access))
+    allowed = is_true(argument(access.call, 2, "allow_pickle"))
+    pickles = access.call.name != "numpy.load" or allowed is not False
+    return Reading(format_of(local, said), encoding or "utf-8", strict, is_plain(access), pickles)
 
 
 def _no_match(opened: Opened) -> Fault | None:

@@ -506,7 +506,13 @@ class Calls(Core):
             return list(items), content.complete, bool(items)
         if isinstance(value, Constant) and isinstance(value.value, str) and len(value.value) < 64:
             return [Constant(one) for one in value.value], True, bool(value.value)
+        if isinstance(value, Made) and value.name in _OPENED:
+            return [Made(f"{value.name}().__next__", (), {}, value.place)], False, False
         return None, False, False
+
+
+_OPENED = ("builtins.open", "csv.DictReader")
+"""What is iterated line by line or row by row: each has the place of what it is read from."""
 
 
 def _said(function: Function, given: Arguments) -> tuple[Signature, int, tuple[str, ...], bool]:

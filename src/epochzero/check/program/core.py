@@ -111,6 +111,7 @@ class _Happening:
     function: str
     loop: bool
     later: bool
+    aside: bool
     phase: str
     firm: str
 
@@ -124,6 +125,7 @@ class _Happening:
             self.function,
             self.loop,
             self.later,
+            self.aside,
         )
         kind, *fields = self.what
         return kind(*fields, at)  # type: ignore[operator,no-any-return]
@@ -160,6 +162,8 @@ class Core(ABC):
         """Whether this is behind an ``and`` or ``or`` that is not known."""
         self.is_later = False
         """Whether this is a round of a loop that is not its first: earlier ones have changed things."""
+        self.is_aside = False
+        """Whether this is a thread beside the program's own."""
         self.is_lost = False
         """Whether something was too deep to be walked: what it has done is not known."""
         self.arguments: Box = self._arguments_of(job)
@@ -362,6 +366,7 @@ class Core(ABC):
                 frame.name,
                 self.loops > 0,
                 self.is_later,
+                self.is_aside,
                 phase,
                 frame.firm,
             )
@@ -447,6 +452,15 @@ class Core(ABC):
             yield
         finally:
             self.certain, self.handled, self.turned, self.is_doubtful, self.is_later = before
+
+    @contextmanager
+    def thread(self) -> Iterator[None]:
+        """Walks what another thread does."""
+        before, self.is_aside = self.is_aside, True
+        try:
+            yield
+        finally:
+            self.is_aside = before
 
     def either(self, *ways: Callable[[], int], certain: Collection[int] = ()) -> int:
         """Walks several ways from the same state, and goes on from what they have in common.

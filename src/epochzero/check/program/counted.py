@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from epochzero.check.program.values import Anything, Constant
 
-__all__ = ["Counted", "chosen", "computed", "counted", "leaves"]
+__all__ = ["FIRST_RANK", "Counted", "chosen", "computed", "counted", "leaves"]
 
 _MOST_ROUNDS = 1024
 """Of a longer loop only the first rounds and the last are looked at."""
+
+
+FIRST_RANK = Anything("whether this process is the first")
+"""A condition that one of the processes meets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +31,18 @@ class Counted(Anything):
         loop: whose rounds these are.
         rounds: the value in each, in order.
         whole: whether there are no other rounds.
+        ranked: whether it also counts as false in all processes but the first.
     """
 
     loop: ast.AST | None = None
     rounds: tuple[Any, ...] = ()
     whole: bool = False
+    ranked: bool = False
 
     @property
     def truth(self) -> bool | None:
         """Whether it counts as true in all rounds, or in none; None when that differs."""
-        if not self.whole or self.comes(True) is self.comes(False):
+        if not self.whole or self.ranked or self.comes(True) is self.comes(False):
             return None
         return self.comes(True)
 
@@ -86,7 +92,9 @@ def chosen(stops: bool, values: Sequence[object]) -> Counted | None:
     def choose(*row: object) -> object:
         return next((one for one in row if bool(one) is stops), row[-1])
 
-    return computed(choose, *values)
+    ranked = FIRST_RANK in values and not stops
+    found = computed(choose, *(one for one in values if not (ranked and one == FIRST_RANK)))
+    return replace(found, ranked=True) if found is not None and ranked else found
 
 
 def leaves(loop: ast.AST | None) -> bool:

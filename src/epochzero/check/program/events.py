@@ -27,6 +27,7 @@ class Situation:
         function: qualified name of the function of the job; empty at module level.
         loop: whether it happens within a loop.
         later: whether it happens in rounds of a loop only that are not its first.
+        aside: whether it happens in a thread, whose failure does not end the job.
     """
 
     place: Place
@@ -37,6 +38,7 @@ class Situation:
     function: str = ""
     loop: bool = False
     later: bool = False
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +110,8 @@ class Failed:
     """What the program does here surely raises an exception that nothing catches.
 
     Attributes:
-        kind: what is wrong, by which a rule finds it: ``arguments``, ``attribute``, ``import``,
-            ``index``, ``name``, ``none``, ``raised``, ``type``, ``unpack``, ``value`` or ``zero``.
+        kind: what is wrong, by which a rule finds it: ``arguments``, ``attribute``,
+            ``configuration``, ``import``, ``index``, ``name``, ``none``, ``raised``, ``type``, ``unpack``, ``value`` or ``zero``.
         error: the class of the exception.
         message: of the exception.
         at: where and when.

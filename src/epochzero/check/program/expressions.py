@@ -13,7 +13,7 @@ from typing import Any
 from epochzero.check.operators import ARITHMETIC
 from epochzero.check.program import failing, methods
 from epochzero.check.program.core import Arguments, Core, Flow, PathEnds
-from epochzero.check.program.counted import Counted, chosen, computed
+from epochzero.check.program.counted import FIRST_RANK, Counted, chosen, computed
 from epochzero.check.program.heap import (
     DIFFERS,
     Bound,
@@ -31,8 +31,18 @@ from epochzero.check.program.heap import (
     join,
     published,
 )
+from epochzero.check.program.ranks import is_first_rank
 from epochzero.check.program.texts import as_text, concat, join_paths, percent, shown
-from epochzero.check.program.values import Anything, Constant, External, Items, Text, Value
+from epochzero.check.program.values import (
+    Anything,
+    Constant,
+    External,
+    Items,
+    Raises,
+    Text,
+    Value,
+    Variable,
+)
 
 __all__ = ["Expressions"]
 
@@ -302,7 +312,7 @@ class Expressions(Core):
 
     def _of_made(self, owner: Made, name: str, node: ast.AST, called: bool) -> V:
         if name in owner.attributes:
-            return owner.attributes[name]
+            return self._read(owner.attributes[name], node)
         if name == "__dict__":
             owner.closed = False
         text = as_text(owner)
@@ -344,7 +354,7 @@ class Expressions(Core):
             there = True if found else False if owner.closed else None
             self.looked(owner, str(key.value), node, item=True, found=there, stored=False)
             if isinstance(key.value, str) and found:
-                return owner.attributes[key.value]
+                return self._read(owner.attributes[key.value], node)
         elif isinstance(owner, Made) and isinstance(key, Constant):
             self.looked(owner, str(key.value), node, item=True, found=None, stored=False)
         if isinstance(owner, (Made, Member)):
@@ -352,6 +362,16 @@ class Expressions(Core):
         if isinstance(owner, (External, Class)):
             return owner  # a generic type: ``Dataset[int]``
         return Anything("an item of what is not known")
+
+    def _read(self, value: V, node: ast.AST) -> V:
+        """A value of a configuration, which may fail where it is read."""
+        match value:
+            case Raises(error=error, message=message):
+                return self.fails("configuration", error, message, node)
+            case Variable(name=name, whole=whole):
+                found = self._variable(Constant(name), node)
+                return found if whole else Anything(f"a text with the variable {name}")
+        return value
 
     def _variable(self, key: V, node: ast.AST) -> V:
         """A variable of the environment, which fails when it is not set."""
@@ -463,7 +483,7 @@ class Expressions(Core):
             for one in node.values:
                 value = self.evaluate(one)
                 known = self.truth(value)
-                values.append(value)
+                values.append(FIRST_RANK if known is None and is_first_rank(one) else value)
                 if known is stops or one is node.values[-1]:
                     break
                 if known is None:

@@ -8,6 +8,7 @@ from epochzero.check.findings import Place
 from epochzero.check.program.configuration import Unreadable, kind_of, load
 from epochzero.check.program.core import Arguments, Core
 from epochzero.check.program.heap import Made, V, thawed
+from epochzero.check.program.parsers.hydra import resolved
 from epochzero.check.program.parsing import configured
 from epochzero.check.program.texts import as_text
 from epochzero.check.program.values import Anything, Constant
@@ -48,10 +49,9 @@ def loaded(machine: Core, name: str, given: Arguments) -> V | None:
     value = load(file, kind or kind_of(path), shown)
     if isinstance(value, Unreadable):
         return Anything(f"{shown}: {value.reason}")
-    content = thawed(value)
     if name == "omegaconf.OmegaConf.load":
-        return configured(content, Place(shown))
-    return content
+        return configured(thawed(resolved(value)), Place(shown))
+    return thawed(value)
 
 
 def _path(source: V) -> Path | None:

@@ -178,9 +178,10 @@ def _dict(machine: Calls, given: Arguments) -> V | None:
 
 def _enumerate(machine: Calls, given: Arguments) -> V | None:
     items, complete, _ = machine.iterated_known(given.positional[0] if given.positional else None)
-    if items is None or len(given.positional) > 1 or given.keywords:
+    start = given.keywords.get("start", (*given.positional[1:], Constant(0))[0])
+    if items is None or not isinstance(start, Constant) or not isinstance(start.value, int):
         return None
-    pairs = (Box.of("tuple", (Constant(at), one)) for at, one in enumerate(items))
+    pairs = (Box.of("tuple", (Constant(at), one)) for at, one in enumerate(items, start.value))
     return Box.of("list", pairs, complete=complete)
 
 
@@ -462,6 +463,8 @@ _FUNCTIONS: dict[str, _Known] = {
     "builtins.len": _len,
     "builtins.str": _str,
     "builtins.range": _range,
+    "tqdm.trange": _range,
+    "tqdm.auto.trange": _range,
     "builtins.list": _container("list"),
     "builtins.tuple": _container("tuple"),
     "builtins.set": _container("set"),

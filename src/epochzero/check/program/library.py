@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import islice
 
 from epochzero.check.program import phases
@@ -80,7 +81,8 @@ def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr
     if name in _RUNNERS:
         _spawned(machine, given, node, *_RUNNERS[name])
     elif last in _PROCESSES and "target" in given.keywords:
-        _started(machine, given, node)
+        with nullcontext() if last == "Process" else machine.thread():
+            _started(machine, given, node)
     elif name in _READS_ALL:
         for one in given.positional:
             consume(machine, one, node, certain=True)

@@ -16,8 +16,10 @@ __all__ = [
     "Instance",
     "Items",
     "Own",
+    "Raises",
     "Text",
     "Value",
+    "Variable",
 ]
 
 
@@ -29,6 +31,32 @@ class Anything:
 
 
 ANYTHING = Anything()
+
+
+@dataclass(frozen=True, slots=True)
+class Raises(Anything):
+    """A value of a configuration that raises an exception where it is read: ``???`` of OmegaConf.
+
+    Attributes:
+        error: the class of the exception.
+        message: of the exception.
+    """
+
+    error: type[Exception] = ValueError
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Anything):
+    """A value of a configuration that needs a variable of the environment where it is read.
+
+    Attributes:
+        name: of the variable.
+        whole: whether the value is that of the variable, not a text with it.
+    """
+
+    name: str = ""
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import nearest
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.situation import failure, failures, finding_at, guarded
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -35,6 +35,7 @@ def _of_hydra(program: Program) -> Iterator[Finding]:
     """What is read of a configuration that Hydra composes, and that no file of it has."""
     if any(_may_add(call) for call in program.calls):
         return
+    yield from _of_values(program)
     stored = {event.name for event in program.lookups if event.stored}
     for event in program.lookups:
         if not _is_config(event.on) or event.found is not False or event.name in stored:
@@ -50,6 +51,26 @@ def _of_hydra(program: Program) -> Iterator[Finding]:
                 consequence=f"omegaconf.errors.{error}: Key '{event.name}' is not in struct",
                 fix=f"Add {event.name} to its file, or read it with cfg.get.",
             )
+
+
+def _of_values(program: Program) -> Iterator[Finding]:
+    """What is read of a configuration, and has no value: ``???``, or the value of no other key."""
+    if any(event.stored and _is_config(event.on) for event in program.lookups):
+        return  # What is stored may be what an interpolation elsewhere asks for.
+    for failed in failures(program, "configuration"):
+        mandatory = failed.error == "MissingMandatoryValue"
+        key = failed.message.partition(": ")[2]
+        yield failure(
+            failed,
+            "configuration-key-missing",
+            "key_not_found",
+            message=f"{key} is ??? in the configuration, and nothing gives it a value."
+            if mandatory
+            else f"{failed.message}: the value refers to a key that the configuration has not.",
+            fix=f"Give {key}=... on the command line, or a value in its file."
+            if mandatory
+            else "Write the whole path of the key, from the top of the configuration.",
+        )
 
 
 def _may_add(call: Called) -> bool:
@@ -122,6 +143,9 @@ _HYDRA = (
     "import hydra\n\n\n@hydra.main(config_path='conf', config_name='main')\n"
     "def main(cfg):\n    print({})\n\n\nmain()\n"
 )
+_VALUES = {
+    "conf/main.yaml": "data:\n  root: ???\nout: ${paths.out}/run\nnear: ${.data}\nat: ${now:%Y}\n"
+}
 _CONF = {"conf/main.yaml": "lr: 0.1\nmodel:\n  depth: 3\n"}
 
 RULE = Rule(
@@ -151,11 +175,32 @@ RULE = Rule(
         ),
         Case({"train.py": _HYDRA.format("cfg.lr, cfg.seed"), **_CONF}, line=6),
         Case({"train.py": _HYDRA.format("cfg.model.width"), **_CONF}, line=6),
+        Case({"train.py": _HYDRA.format("cfg.data.root"), **_VALUES}, line=6),
+        Case({"train.py": _HYDRA.format("cfg['out']"), **_VALUES}, line=6),
+        Case(
+            {
+                "train.py": "from omegaconf import OmegaConf\ncfg = OmegaConf.load('c.yaml')\n"
+                "print(cfg.data.test)\n",
+                "c.yaml": "data:\n  test: ${paths.test}/x\n",
+            },
+            line=3,
+        ),
     ),
     leaves=(
         Case({"train.py": _HYDRA.format("cfg.model.depth, cfg.get('seed')"), **_CONF}),
         Case({"train.py": _HYDRA.format("'seed' in cfg and cfg.seed"), **_CONF}),
         Case({"train.py": _HYDRA.format("cfg.seed"), **_CONF}, ("+seed=3",)),
+        Case({"train.py": _HYDRA.format("cfg.data.root"), **_VALUES}, ("data.root=a",)),
+        Case({"train.py": _HYDRA.format("cfg.out"), **_VALUES}, ("+paths.out=a",)),
+        Case({"train.py": _HYDRA.format("cfg.data.get('root'), cfg.near, cfg.at"), **_VALUES}),
+        Case(
+            {
+                "train.py": "from omegaconf import OmegaConf\n"
+                "cfg = OmegaConf.merge(OmegaConf.load('c.yaml'), OmegaConf.from_cli())\n"
+                "print(cfg.data.test)\n",
+                "c.yaml": "data:\n  test: ${paths.test}/x\n",
+            },
+        ),
         Case(
             {
                 "train.py": "import json\nconfig = json.load(open('c.json'))\n"

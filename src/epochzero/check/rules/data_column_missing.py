@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 
 from epochzero.check.findings import Finding
 from epochzero.check.paths.accesses import argument
-from epochzero.check.paths.contents import columns
+from epochzero.check.paths.contents import Reading, columns, inspect
 from epochzero.check.paths.faults import encoding_of, is_plain
 from epochzero.check.paths.world import Opened, caught, world_of
-from epochzero.check.program.events import Situation
+from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.target.model import Target
 
@@ -39,12 +41,48 @@ _ADDS = ("insert", "eval", "update", "__setitem__")
 
 def _check(program: Program, target: Target) -> Iterator[Finding]:
     for opened in world_of(program, target).opened:
+        if opened.access.parsed is not None:
+            yield from _of_rows(program, opened, opened.access.parsed)
         comma = _READERS.get(opened.access.call.name)
         if comma is None or not is_plain(opened.access):
             continue
         header = columns(opened.local, encoding_of(opened.access) or "utf-8", comma)
         if header:
             yield from _of_table(program, opened, header)
+
+
+def _of_rows(program: Program, opened: Opened, reader: Called) -> Iterator[Finding]:
+    """What is asked of the rows of ``csv.DictReader``, each of which has the columns as keys."""
+    is_plain = reader.name == "csv.DictReader" and len(reader.arguments) == 1
+    if not is_plain or reader.keywords or _skips(program):
+        return
+    encoding = encoding_of(opened.access) or "utf-8"
+    header = columns(opened.local, encoding, ",")
+    fault = inspect(opened.local, Reading("csv", encoding))
+    looks = [look for look in program.lookups if look.item and _is_row(look.on, reader)]
+    changed = any(call.receiver and _is_row(call.receiver, reader) for call in program.calls)
+    own = {look.name for look in looks if look.stored}
+    if not header or changed or (fault is not None and fault.kind == "empty"):
+        return
+    reach = Reach.of(program)
+    for look in looks:
+        is_known = look.name in {*header, *own} or caught(look.at, KeyError)
+        # What stands under a condition mostly asks for the column.
+        if not is_known and reach.severity(look.at) == "error":
+            yield _finding(opened, header, look.name, replace(look.at, certain=True))
+
+
+def _is_row(value: Value, reader: Called) -> bool:
+    is_row = isinstance(value, Instance) and value.made_by == "csv.DictReader().__next__"
+    made = reader.result
+    return is_row and isinstance(made, Instance) and value.place == made.place  # type: ignore[union-attr]
+
+
+def _skips(program: Program) -> bool:
+    """Whether lines are read before the header."""
+    return any(
+        call.name == "builtins.next" or call.name.endswith("readline") for call in program.calls
+    )
 
 
 def _of_table(program: Program, opened: Opened, header: list[str]) -> Iterator[Finding]:
@@ -113,6 +151,12 @@ def _finding(opened: Opened, header: list[str], name: str, at: Situation) -> Fin
 
 
 _READ = "import pandas as pd\nframe = pd.read_csv('a.csv')\n"
+_ROWS = (
+    "import csv\nwith open('a.csv') as file:\n    for row in csv.DictReader(file):\n"
+    "        print(row['label'])\n",
+    "import csv\n\nrows = list(csv.DictReader(open('a.csv')))\n"
+    "labels = [int(row['label']) for row in rows]\n",
+)
 _TABLE = "text,sentiment\ngood,1\nbad,0\n"
 
 RULE = Rule(
@@ -148,8 +192,32 @@ RULE = Rule(
             {"train.py": f"{_READ}frame = frame.sort_values(by='Sentiment')\n", "a.csv": _TABLE},
             line=3,
         ),
+        *(Case({"train.py": one, "a.csv": _TABLE}, line=4) for one in _ROWS),
     ),
     leaves=(
+        *(Case({"train.py": one, "a.csv": "text,label\ngood,1\n"}) for one in _ROWS),
+        *(Case({"train.py": one, "a.csv": "text,sentiment\n"}) for one in _ROWS),
+        Case(
+            {
+                "train.py": "import csv\nfor row in csv.DictReader(open('a.csv')):\n"
+                "    row['label'] = int(row['sentiment'])\n    print(row['label'])\n",
+                "a.csv": _TABLE,
+            }
+        ),
+        Case(
+            {
+                "train.py": "import csv\nrows = csv.DictReader(open('a.csv'), ['text', 'label'])\n"
+                "for row in rows:\n    print(row['label'])\n",
+                "a.csv": "good,1\n",
+            }
+        ),
+        Case(
+            {
+                "train.py": "import csv\nfor row in csv.DictReader(open('a.csv')):\n"
+                "    if 'label' in row:\n        print(row['label'])\n",
+                "a.csv": _TABLE,
+            }
+        ),
         Case(
             {
                 "train.py": f"{_READ}frame.loc[:, 'label'] = 1\nprint(frame['label'])\n",

@@ -20,6 +20,14 @@ def _fix(faulty: Faulty) -> str:
 
 _LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:0a1b\nsize 1234567\n"
 _JSON = "import json\nwith open('a.json') as file:\n    items = json.load(file)\n"
+_LINES = (
+    "import json\n\nwith open('a.jsonl') as file:\n    items = [json.loads(line) for line in file]\n",
+    "import json\nitems = []\nfor line in open('a.jsonl'):\n    items.append(json.loads(line.strip()))\n",
+    "import json\ndef items():\n    for at, line in enumerate(open('a.jsonl')):\n"
+    "        yield at, json.loads(line)\nprint(list(items()))\n",
+)
+_BROKEN = '{"a": 1}\n{"a": 2\n{"a": 3}\n'
+_WHOLE = '{"a": 1}\n{"a": 2}\n'
 _CSV = "import pandas as pd\nframe = pd.read_csv('a.csv')\n"
 
 RULE = Rule(
@@ -51,8 +59,17 @@ RULE = Rule(
             },
             line=2,
         ),
+        *(Case({"train.py": one, "a.jsonl": _BROKEN}, line=4) for one in _LINES),
     ),
     leaves=(
+        *(Case({"train.py": one, "a.jsonl": _WHOLE}) for one in _LINES),
+        Case(
+            {
+                "train.py": "import json\nitems = []\nfor line in open('a.jsonl'):\n    try:\n"
+                "        items.append(json.loads(line))\n    except ValueError:\n        pass\n",
+                "a.jsonl": _BROKEN,
+            }
+        ),
         Case({"train.py": _JSON, "a.json": '{"a": [1, 2.5, null]}\n'}),
         Case({"train.py": _CSV, "a.csv": "a,b\n1,2\n3,4\n"}),
         Case({"train.py": _CSV, "a.csv": 'a,b\n1,"x, y"\n3,4\n'}),

@@ -169,8 +169,25 @@ RULE = Rule(
             target='[environment]\nHOME = "/root"\n',
             line=3,
         ),
+        Case(
+            {
+                "train.py": "from omegaconf import OmegaConf\n\ncfg = OmegaConf.load('c.yaml')\n"
+                "print(cfg.root)\n",
+                "c.yaml": "root: ${oc.env:DATA_ROOT}/imagenet\n",
+            },
+            target='[environment]\nHOME = "/root"\n',
+            line=4,
+        ),
     ),
     leaves=(
+        Case(
+            {
+                "train.py": "from omegaconf import OmegaConf\n\ncfg = OmegaConf.load('c.yaml')\n"
+                "print(cfg.root)\n",
+                "c.yaml": "root: ${oc.env:DATA_ROOT,/data}/imagenet\n",
+            },
+            target='[environment]\nHOME = "/root"\n',
+        ),
         Case({"train.py": "import os\nroot = os.environ['DATA_ROOT']\n"}),
         Case(
             {"train.py": "import os\nroot = os.environ['DATA_ROOT']\n"},

@@ -135,7 +135,7 @@ def _asked_for(program: Program) -> set[str]:
 
 def _installed_by_job(program: Program, top: str) -> bool:
     """Whether the job installs a distribution that brings the module before it runs the program."""
-    text = " ".join(one.text for one in program.job.installs)
+    text = " ".join((*(one.text for one in program.job.installs), *program.job.requires))
     named = {normalized(name) for name in _NAMED.findall(text)}
     return any(normalized(name) in named for name in (*distributions_of(top), top))
 
@@ -285,6 +285,11 @@ RULE = Rule(
                 "    import tomli as tomllib\n"
             },
             target='python = "3.11"\n[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+        ),
+        Case(
+            {"train.py": '# /// script\n# dependencies = ["einops>=0.8"]\n# ///\nimport einops\n'},
+            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+            command=("uv", "run", "train.py"),
         ),
         Case(
             {"train.py": "try:\n    import ujson as json\nexcept ImportError:\n    import json\n"},

@@ -87,10 +87,27 @@ RULE = Rule(
             },
             line=2,
         ),
+        Case(
+            {
+                "train.py": "from datasets import load_dataset\n\n"
+                "data = load_dataset('csv', data_files={'train': 'a.csv', 'test': 'b.csv'})\n",
+                "a.csv": "a\n1\n",
+            },
+            line=3,
+        ),
         Case({"train.py": "lines = open('~/data/train.txt').readlines()\n"}, line=1),
         Case({"train.py": f"{_IMAGES}files = sorted(glob.glob('frames/*.png'))\n"}, line=4),
     ),
     leaves=(
+        *(
+            Case({"train.py": f"from datasets import load_dataset\nload_dataset({given})\n"})
+            for given in (
+                "'user/reviews', data_files='b.csv'",
+                "'csv', data_files='b.csv', data_dir='user'",
+                "'json', data_files=['shards/*.json']",
+                "'json', data_files='https://example.org/b.json'",
+            )
+        ),
         Case(
             {
                 "train.py": "import os\nimport argparse\nfrom torchvision import datasets\n\n"

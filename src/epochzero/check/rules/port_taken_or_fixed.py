@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from epochzero.check.findings import Finding
 from epochzero.check.job.model import Job
@@ -17,11 +17,25 @@ _PORT = ("--master_port", "--master-port", "--main_process_port")
 _SYSTEMS = {"sbatch", "salloc", "srun", "qsub", "bsub", "jsrun", "ray"}
 _USUAL = 29500
 """The port at which torchrun's processes meet when it is told of none."""
+_TORCHRUN = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
+_IN_USE = (
+    "RuntimeError: the server socket has failed to listen on any local network address: port {}, "
+    "EADDRINUSE: address already in use"
+)
 _ENDPOINT = ("--rdzv_endpoint", "--rdzv-endpoint")
+
+_FREE = ("--standalone", "--rdzv_backend", "--rdzv-backend", *_ENDPOINT)
+"""What makes torchrun take a free port, or share one."""
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
-    job = program.job
+    port, names = _port(program.job)
+    if port and port.isascii() and port.lstrip("-").isdigit():
+        yield from _of_number(program, target, int(port), names)
+
+
+def _port(job: Job) -> tuple[str | None, tuple[str, ...]]:
+    """The port at which a job's processes meet, as it is said, and the names that say it."""
     port = said_text(job, *_PORT)
     names: tuple[str, ...] = _PORT
     if port is None:
@@ -31,9 +45,14 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         port, names = job.environment.get("MASTER_PORT"), ("MASTER_PORT",)
     if port is None and _takes_the_usual(job):
         port, names = str(_USUAL), ("torchrun",)
-    if not port or not port.isascii() or not port.lstrip("-").isdigit():
-        return
-    if not 0 <= int(port) < 65536:
+    return port, names
+
+
+def _of_number(
+    program: Program, target: Target, port: int, names: tuple[str, ...]
+) -> Iterator[Finding]:
+    job = program.job
+    if not 0 <= port < 65536:
         yield Finding(
             "port-taken-or-fixed",
             "error",
@@ -44,7 +63,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             "The rendezvous fails with an invalid port",
             "Give a free port above 1023, such as 29500.",
         )
-    elif 0 < int(port) < 1024 and target.user is not None and target.user.uid:
+    elif 0 < port < 1024 and target.user is not None and target.user.uid:
         yield Finding(
             "port-taken-or-fixed",
             "error",
@@ -55,7 +74,19 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             "PermissionError: [Errno 13] Permission denied, when the first process listens",
             "Give a free port above 1023, such as 29500.",
         )
-    elif int(port) in (target.ports or ()) and not _runs_elsewhere(job):
+    elif port and _meets_another(program, port):
+        yield Finding(
+            "port-taken-or-fixed",
+            "error",
+            "communication_failure",
+            "initialization",
+            said_at(job, *names),
+            f"Port {port} is taken: a job that the script has started before, in the background, "
+            "listens at it.",
+            _IN_USE.format(port),
+            "Give each of them another port with --master_port, or start torchrun with --standalone.",
+        )
+    elif port in (target.ports or ()) and not _runs_elsewhere(job):
         yield Finding(
             "port-taken-or-fixed",
             "warning",
@@ -63,10 +94,28 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             "initialization",
             said_at(job, *names),
             f"Port {port} is taken: something listens at it on this machine now.",
-            f"RuntimeError: the server socket has failed to listen on any local network address: port "
-            f"{port}, EADDRINUSE: address already in use",
+            _IN_USE.format(port),
             "Give another port with --master_port, or start torchrun with --standalone.",
         )
+
+
+def _meets_another(program: Program, port: int) -> bool:
+    """Whether a job that runs at the same time on the same machine meets at the same port."""
+    job, earlier = program.job, program.before
+    while earlier is not None and _is_static(job):
+        other = earlier.job
+        together = other.in_background and other.waits == job.waits
+        if together and _is_static(other) and _port(other)[0] == str(port):
+            return True
+        earlier = earlier.before
+    return False
+
+
+def _is_static(job: Job) -> bool:
+    """Whether torchrun itself listens at the port, on the one machine on which its script runs."""
+    is_torchrun = job.launchers[-1:] and job.launchers[-1] in _TORCHRUN
+    is_here = not job.container and (job.nodes or 1) == 1 and "srun" not in job.launchers
+    return bool(is_torchrun and is_here and not any(name in job.said for name in _FREE))
 
 
 def _runs_elsewhere(job: Job) -> bool:
@@ -76,8 +125,7 @@ def _runs_elsewhere(job: Job) -> bool:
 
 def _takes_the_usual(job: Job) -> bool:
     """Whether torchrun is told nothing of where its processes meet."""
-    told = ("--standalone", "--rdzv_backend", "--rdzv-backend", *_ENDPOINT)
-    return job.launchers[-1:] == ("torchrun",) and not any(name in job.said for name in told)
+    return job.launchers[-1:] == ("torchrun",) and not any(name in job.said for name in _FREE)
 
 
 RULE = Rule(
@@ -102,8 +150,28 @@ RULE = Rule(
             path="run.sh",
             line=2,
         ),
+        *(
+            Case(
+                {"run.sh": text, "train.py": ""}, command=("bash", "run.sh"), path="run.sh", line=2
+            )
+            for text in (
+                "torchrun --master_port 29511 train.py &\ntorchrun --master_port=29511 train.py\n",
+                "for seed in 1 2; do\n  torchrun train.py &\ndone\nwait\n",
+            )
+        ),
     ),
     leaves=(
+        *(
+            Case({"run.sh": text, "train.py": ""}, command=("bash", "run.sh"))
+            for text in (
+                "torchrun --master_port 29511 train.py &\ntorchrun --master_port 29512 train.py\n",
+                "torchrun --master_port 29511 train.py &\nwait\ntorchrun --master_port 29511 train.py\n",
+                "torchrun --master_port 29511 train.py\ntorchrun --master_port 29511 train.py\n",
+                "torchrun --nnodes 2 --node_rank 0 --master_port 29511 train.py &\n"
+                "torchrun --nnodes 2 --node_rank 1 --master_port 29511 train.py\n",
+                "torchrun --standalone train.py &\ntorchrun --standalone train.py &\nwait\n",
+            )
+        ),
         Case({"train.py": ""}, command=("torchrun", "--master_port=29500", "train.py")),
         Case({"train.py": ""}, command=("torchrun", "--master_port=$PORT", "train.py")),
         Case({"train.py": ""}, command=("torchrun", "--master_port=0", "train.py")),

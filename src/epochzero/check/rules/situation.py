@@ -25,10 +25,13 @@ def finding_at(
     fix: str,
     severity: Severity | None = None,
 ) -> Finding:
-    """A finding about an event: an error when the event is certain, unless a severity is given."""
+    """A finding about an event: an error when the event is certain, unless a severity is given.
+
+    In a thread it is a warning: the thread ends, and the job goes on without it.
+    """
     return Finding(
         rule=rule,
-        severity=severity or ("error" if at.certain else "warning"),
+        severity="warning" if at.aside else severity or ("error" if at.certain else "warning"),
         category=category,
         phase=at.phase,
         place=at.place,

@@ -25,13 +25,14 @@ from epochzero.check.program.parsers.model import (
     given_at,
     nearest,
 )
-from epochzero.check.program.values import Anything, Constant, Items, Value
+from epochzero.check.program.values import Anything, Constant, Items, Raises, Value, Variable
 
 __all__ = ["parse", "resolved"]
 
 _OVERRIDE = re.compile(r"(?P<mark>\+\+|\+|~)?(?P<key>[\w./@:\-]+)(?:=(?P<value>.*))?", re.DOTALL)
 _PACKAGE = re.compile(r"^#\s*@package[ \t]+(\S+)", re.MULTILINE)
 _INTERPOLATION = re.compile(r"\$\{([\w.\[\]]+)\}")
+_VARIABLE = re.compile(r"\$\{oc\.env:(\w+)\}")
 # Options of Hydra's own, and whether they take a value.
 _OPTIONS = {
     "--config-name": True, "-cn": True, "--config-path": True, "-cp": True, "--config-dir": True,
@@ -58,7 +59,7 @@ def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> 
     config = composing.read(name, "", top=True)
     for text in composing.keys:
         config = composing.override(config, text)
-    config = resolved(config)
+    config = resolved(config, complete=composing.complete)
     values = {}
     if isinstance(config, Items) and config.kind == "dict":
         pairs = zip(config.keys, config.values, strict=True)
@@ -415,41 +416,87 @@ def _of_data(data: object, place: Place) -> Value:
 # -- Interpolation -----------------------------------------------------------------------------
 
 
-def resolved(config: Value) -> Value:
-    """A configuration as OmegaConf reads it: ``${a.b}`` followed, ``???`` and resolvers not known."""
-    return _resolved(config, config, 0)
+class OmegaConfBaseException(Exception):  # noqa: N818 -- these are OmegaConf's names
+    """What OmegaConf raises where a value is read, by the names of its own classes."""
 
 
-def _resolved(value: Value, root: Value, depth: int) -> Value:
-    if isinstance(value, Items):
-        items = tuple(_resolved(item, root, depth) for item in value.values)
-        return Items(value.kind, items, value.keys, value.complete)
-    if not isinstance(value, Constant) or not isinstance(value.value, str):
-        return value
-    if value.value == "???":
-        return Anything("a mandatory value that is not given")
-    if "${" not in value.value:
-        return value
-    if depth > _DEEPEST:
-        return Anything("an interpolation of itself")
-    whole = _INTERPOLATION.fullmatch(value.value)
-    if whole is not None:
-        found = _find(root, tuple(whole[1].replace("[", ".").replace("]", "").split(".")))
-        return (
-            Anything(f"{whole[0]} leads nowhere")
-            if found is None
-            else _resolved(found, root, depth + 1)
-        )
-    return _joined(value, root, depth)
+class MissingMandatoryValue(OmegaConfBaseException):
+    """``???`` is read."""
 
 
-def _joined(value: Constant, root: Value, depth: int) -> Value:
-    """A text with interpolations in it, when all of them are known."""
-    text = str(value.value)
-    for name in _INTERPOLATION.findall(text):
-        found = _find(root, tuple(name.split(".")))
-        part = _resolved(found, root, depth + 1) if found is not None else None
-        if not isinstance(part, Constant):
-            return Anything("an interpolation that is not known")
-        text = text.replace(f"${{{name}}}", str(part.value))
-    return Anything("a resolver of OmegaConf") if "${" in text else Constant(text, value.origin)
+class InterpolationKeyError(OmegaConfBaseException, ValueError):
+    """An interpolation of a key that is not there is read."""
+
+
+def resolved(config: Value, *, complete: bool = True) -> Value:
+    """A configuration as OmegaConf reads it.
+
+    ``${a.b}`` is followed, ``${oc.env:A}`` is a `Variable`, other resolvers are not known; ``???``
+    and what leads nowhere is `Raises`.
+
+    Args:
+        config: as it is written.
+        complete: whether it surely has no other keys.
+    """
+    return _Resolving(config, complete).value(config, (), 0)
+
+
+@dataclass(frozen=True)
+class _Resolving:
+    """The interpolations of one configuration."""
+
+    root: Value
+    complete: bool
+
+    def value(self, value: Value, path: tuple[str, ...], depth: int) -> Value:
+        """A value at a path."""
+        if isinstance(value, Items):
+            keys = value.keys or tuple(map(Constant, range(len(value.values))))
+            names = (str(key.value) if isinstance(key, Constant) else "?" for key in keys)
+            pairs = zip(names, value.values, strict=True)
+            items = tuple(self.value(item, (*path, name), depth) for name, item in pairs)
+            return replace(value, values=items)
+        if not isinstance(value, Constant) or not isinstance(value.value, str):
+            return value
+        if value.value == "???":
+            message = f"Missing mandatory value: {'.'.join(path)}"
+            return self._raises(MissingMandatoryValue, message)
+        if "${" not in value.value:
+            return value
+        if depth > _DEEPEST:
+            return Anything("an interpolation of itself")
+        if (whole := _VARIABLE.fullmatch(value.value)) is not None:
+            return Variable(f"the variable {whole[1]}", whole[1])
+        if (inner := _INTERPOLATION.fullmatch(value.value)) is not None:
+            return self._named(inner[1], depth)
+        return self._joined(value, depth)
+
+    def _raises(self, error: type[Exception], message: str) -> Value:
+        return Raises(message, error, message) if self.complete else Anything(message)
+
+    def _named(self, name: str, depth: int) -> Value:
+        """What an interpolation stands for."""
+        if name.startswith("."):
+            return Anything("a relative interpolation")
+        found = _find(self.root, path := tuple(name.replace("[", ".").replace("]", "").split(".")))
+        if found is None:
+            return self._raises(InterpolationKeyError, f"Interpolation key '{name}' not found")
+        return self.value(found, path, depth + 1)
+
+    def _joined(self, value: Constant, depth: int) -> Value:
+        """A text with interpolations in it, when all of them are known."""
+        text = str(value.value)
+        if "\\${" in text:
+            return Anything("an interpolation that is escaped")
+        if (variable := _VARIABLE.search(text)) is not None:
+            return Variable(f"the variable {variable[1]}", variable[1], whole=False)
+        for name in _INTERPOLATION.findall(text):
+            part = self._named(name, depth)
+            if isinstance(part, Raises):
+                return part
+            if not isinstance(part, Constant):
+                return Anything("an interpolation that is not known")
+            text = text.replace(f"${{{name}}}", str(part.value))
+        if "${" in text:
+            return Anything("a resolver of OmegaConf")
+        return Constant(text, value.origin)

@@ -1,0 +1,127 @@
+"""A Makefile: the recipes that a target runs, as lines of the shell.
+
+After GNU make's manual: "Writing Rules", "How to Use Variables", "Writing Recipes in Rules". Of
+conditions, functions, patterns and included files nothing is followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Line", "recipes"]
+
+_MOST_NESTED = 20
+_VARIABLE = re.compile(r"(?:export\s+)?([\w.-]+)\s*(::?=|\?=|\+=|=)\s*(.*)")
+_RULE = re.compile(r"([^\s:=#][^:=#]*?)\s*::?(?!=)\s*([^;=]*)$")
+_REFERENCE = re.compile(r"\$(?:\((\w[\w.-]*)\)|\{(\w[\w.-]*)\}|(@)|(\$))")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a recipe, with its variables replaced.
+
+    Attributes:
+        target: whose recipe it is of.
+        row: where it begins, from 0.
+        text: for the shell; what stands for anything that is not followed is as it is written.
+    """
+
+    target: str
+    row: int
+    text: str
+
+
+@dataclass(slots=True)
+class _Makefile:
+    """What is known of a Makefile.
+
+    Attributes:
+        variables: as they are written.
+        needs: of each target, those that are made before it.
+        lines: of each target's recipe, with their rows from 0.
+        first: the target that is made when none is named.
+    """
+
+    variables: dict[str, str] = field(default_factory=dict)
+    needs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    lines: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    first: str = ""
+
+
+def _read(text: str) -> _Makefile:
+    made = _Makefile()
+    targets: list[str] = []
+    joined, row = "", 0
+    for number, line in enumerate(text.split("\n")):
+        row = row if joined else number
+        joined += line
+        if joined.endswith("\\"):
+            joined = joined[:-1]
+            continue
+        whole, joined = joined, ""
+        if whole.startswith("\t"):
+            for target in targets:
+                made.lines[target].append((row, whole.strip()))
+        elif found := _VARIABLE.fullmatch(whole):
+            _assign(made, *found.groups())
+        elif found := _RULE.fullmatch(whole.partition("#")[0].rstrip()):
+            targets = found[1].split()
+            for target in targets:
+                made.lines.setdefault(target, [])
+                made.needs[target] = (*made.needs.get(target, ()), *found[2].split())
+                if not made.first and not target.startswith("."):
+                    made.first = target
+    return made
+
+
+def _assign(made: _Makefile, name: str, sign: str, value: str) -> None:
+    value = value.partition(" #")[0].strip()
+    if sign == "+=":
+        value = f"{made.variables.get(name, '')} {value}".strip()
+    if sign != "?=" or name not in made.variables:
+        made.variables[name] = value
+
+
+def recipes(text: str, target: str, given: Mapping[str, str]) -> Iterator[Line]:
+    """The lines that make runs for a target, those of what it needs first.
+
+    Args:
+        text: of the Makefile.
+        target: empty for its first.
+        given: variables of the command line, which win over those of the file.
+
+    Raises:
+        KeyError: there is no such target.
+    """
+    made = _read(text)
+    made.variables.update(given)
+    target = target or made.first
+    if target not in made.lines:
+        raise KeyError(target)
+    yield from _of_target(made, target, set(), 0)
+
+
+def _of_target(made: _Makefile, target: str, done: set[str], depth: int) -> Iterator[Line]:
+    if target in done or depth > _MOST_NESTED:
+        return
+    done.add(target)
+    for need in made.needs.get(target, ()):
+        yield from _of_target(made, need, done, depth + 1)
+    for row, line in made.lines.get(target, ()):
+        yield Line(target, row, _expanded(line.lstrip("@-+ "), made, target, 0))
+
+
+def _expanded(text: str, made: _Makefile, target: str, depth: int) -> str:
+    """A text with its variables replaced; the shell's own ``$$`` stays for the end."""
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1] or found[2]
+        if found[3] or found[4]:
+            return target if found[3] else "$"
+        if name in made.variables and depth < _MOST_NESTED:
+            return _expanded(made.variables[name], made, target, depth + 1)
+        return f"${{{name}}}"
+
+    return _REFERENCE.sub(value, text)
