@@ -91,9 +91,19 @@ def _tensor_data_set(given: Given) -> V:
 
 def _same_items(given: Given) -> V:
     inner = held(given.value("dataset"))
-    if inner is None:
+    # What is complete is a list of the program's own.
+    if not isinstance(inner, Box) or inner.content.complete or not inner.content.values:
         raise NotKnown
     return inner
+
+
+def _item(given: Given) -> V:
+    items = _same_items(given)
+    item = items.content.values[0] if isinstance(items, Box) else None
+    parts = item.content.values if isinstance(item, Box) else (item,)
+    if item is None or not any(isinstance(held(one), Tensor) for one in parts):
+        raise NotKnown
+    return item
 
 
 def _shared_out(given: Given) -> V:
@@ -155,17 +165,14 @@ _SIZED = ("Resize", "RandomCrop", "CenterCrop", "RandomResizedCrop")
 
 
 def _loader(given: Given) -> V:
-    items = held(given.value("dataset"))
-    if given.has("collate_fn") or given.has("batch_sampler") or not isinstance(items, Box):
+    if given.has("collate_fn") or given.has("batch_sampler"):
         raise NotKnown
     if "batch_size" in given.keywords and not given.has("batch_size"):
-        raise NotKnown
-    if items.content.complete or not items.content.values:
         raise NotKnown
     # The last batch may be smaller.
     known = given.has("drop_last") and given.flag("drop_last")
     batch = given.size("batch_size", 1) if known else fresh()
-    return Box.of("list", [_batch(items.content.values[0], batch)], complete=False)
+    return Box.of("list", [_batch(_item(given), batch)], complete=False)
 
 
 def _batch(item: V, size: Dim) -> V:
@@ -180,15 +187,8 @@ def _batch(item: V, size: Dim) -> V:
 
 
 def _numbered(given: Given) -> V:
-    pair = (Anything("the number of a batch"), _next(given))
+    pair = (Anything("the number of a batch"), _item(given))
     return Box.of("list", [Box.of("tuple", pair)], complete=False)
-
-
-def _next(given: Given) -> V:
-    items = held(given.value("dataset"))
-    if not isinstance(items, Box) or items.content.complete or not items.content.values:
-        raise NotKnown
-    return items.content.values[0]
 
 
 _DATA = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn",
@@ -215,6 +215,6 @@ SOURCES: Mapping[str, Function] = {
     "builtins.iter": Function(("dataset",), _same_items),
     "builtins.enumerate": Function(("dataset",), _numbered),
     "tqdm.tqdm": Function(("dataset",), _same_items),
-    "builtins.next": Function(("dataset",), _next),
+    "builtins.next": Function(("dataset",), _item),
 }  # fmt: skip
 """Functions and classes by their whole name."""
