@@ -184,8 +184,8 @@ class Statements(Core):
             kind = "none" if failing.is_none(owner) else "type"
             said = f"'{failing.type_name(owner)}' object does not support item assignment"
             self.fails(kind, TypeError, said, target)
-        elif isinstance(owner, Box):
-            store_item(self.journal, owner, key, value)
+        elif isinstance(box := modules_of(owner) or owner, Box):
+            store_item(self.journal, box, key, value)
         if isinstance(key, Constant) and isinstance(key.value, str):
             if owner == External("os.environ"):
                 self.journal.set(self.environment, key.value, value)
