@@ -13,7 +13,7 @@ from epochzero.check.program import failing, files, known, library, methods, pha
 from epochzero.check.program.binding import own_names
 from epochzero.check.program.callbacks import counts
 from epochzero.check.program.constructing import fields_of, is_made_otherwise, refusal
-from epochzero.check.program.core import Arguments, Core, Flow, Frame, PathEnds
+from epochzero.check.program.core import Arguments, Flow, Frame, PathEnds
 from epochzero.check.program.heap import (
     Bound,
     Box,
@@ -32,6 +32,8 @@ from epochzero.check.program.heap import (
     published,
 )
 from epochzero.check.program.parsing import CommandLines
+from epochzero.check.program.tensors import results
+from epochzero.check.program.tensors.machine import Tensors
 from epochzero.check.program.texts import PATHS, as_text
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 from epochzero.check.target.model import Signature
@@ -45,7 +47,7 @@ MOST_OF_ONE = 200
 _ENDS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit", "os.abort"})
 
 
-class Calls(Core):
+class Calls(Tensors):
     """Calls values."""
 
     def __init__(self, *args: object, **keywords: object) -> None:
@@ -362,7 +364,9 @@ class Calls(Core):
             return self._super(given)
         result = known.result_of(self, name, given) or files.loaded(self, name, given)
         if result is None:
-            result = Made(name, tuple(given.positional), given.keywords, self.place(node))
+            made = Made(name, tuple(given.positional), given.keywords, self.place(node))
+            made.complete = given.complete
+            result = self.sized(made, lambda: results.of_function(name, given), node)
         elif isinstance(result, Made) and result.place is None:
             result.place = self.place(node)
         self._change_path(name, given)
@@ -437,6 +441,7 @@ class Calls(Core):
     def _method(self, owner: V, name: str, given: Arguments, node: ast.expr) -> V:
         """Calls a method that a library has."""
         result: V | None = None
+        chained: V | None = None
         if isinstance(owner, Made) and owner.name in PATHS:
             folder = self.job.folder.as_posix()
             result = methods.of_path(owner, name, given.positional, folder)
@@ -452,9 +457,13 @@ class Calls(Core):
             result = self._result(dotted, given, node)
             if isinstance(result, Made):
                 result.receiver = owner
+            chained = self.of_chain(owner, given, node) if name == "__call__" else None
+            result = self.sized_by(result, chained, owner, name, given, node)
         receiver = None if isinstance(owner, External) else owner
         self.called(dotted, given, receiver, result, node)
-        library.method_called(self, owner, name, given, node)
+        if chained is None:
+            library.method_called(self, owner, name, given, node)
+        self.changed_in_place(owner, name, given, node)
         self._may_fill(given)
         return result
 

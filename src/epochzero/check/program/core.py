@@ -338,7 +338,15 @@ class Core(ABC):
         )
         self._happen(what, node, self._phase_of_call(name, node))
 
-    def fails(self, kind: str, error: type[Exception], message: str, node: ast.AST) -> Anything:
+    def fails(
+        self,
+        kind: str,
+        error: type[Exception],
+        message: str,
+        node: ast.AST,
+        why: str = "",
+        fix: str = "",
+    ) -> Anything:
         """What surely raises an exception.
 
         Returns:
@@ -351,7 +359,8 @@ class Core(ABC):
         if any(one.__name__ in caught for one in error.__mro__):
             raise PathEnds
         if hasattr(node, "lineno") and not (self.is_lost or self.is_doubtful):
-            self._happen((Failed, kind, error.__name__, message), node, self._phase())
+            what = (Failed, kind, error.__name__, message, why, fix)
+            self._happen(what, node, self._phase())
         return Anything("what fails")
 
     def _happen(self, what: tuple[object, ...], node: ast.AST, phase: str) -> None:

@@ -111,15 +111,20 @@ class Failed:
 
     Attributes:
         kind: what is wrong, by which a rule finds it: ``arguments``, ``attribute``,
-            ``configuration``, ``import``, ``index``, ``name``, ``none``, ``raised``, ``type``, ``unpack``, ``value`` or ``zero``.
+            ``configuration``, ``import``, ``index``, ``name``, ``none``, ``raised``, ``shape``,
+            ``type``, ``unpack``, ``value`` or ``zero``.
         error: the class of the exception.
         message: of the exception.
+        why: what is wrong, in a sentence, and
+        fix: what to do, where the values are known; empty where they are not.
         at: where and when.
     """
 
     kind: str
     error: str
     message: str
+    why: str
+    fix: str
     at: Situation
 
 

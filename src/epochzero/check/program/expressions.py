@@ -12,7 +12,7 @@ from typing import Any
 
 from epochzero.check.operators import ARITHMETIC
 from epochzero.check.program import failing, methods
-from epochzero.check.program.core import Arguments, Core, Flow, PathEnds
+from epochzero.check.program.core import Arguments, Flow, PathEnds
 from epochzero.check.program.counted import FIRST_RANK, Counted, chosen, computed
 from epochzero.check.program.heap import (
     DIFFERS,
@@ -32,6 +32,8 @@ from epochzero.check.program.heap import (
     published,
 )
 from epochzero.check.program.ranks import is_first_rank
+from epochzero.check.program.tensors import results
+from epochzero.check.program.tensors.machine import Tensors
 from epochzero.check.program.texts import as_text, concat, join_paths, percent, shown
 from epochzero.check.program.values import (
     Anything,
@@ -96,7 +98,7 @@ _NAMED_TUPLE = namedtuple("_NAMED_TUPLE", ())
 _PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix": "suffix"}
 
 
-class Expressions(Core):
+class Expressions(Tensors):
     """Evaluates expressions."""
 
     def evaluate(self, node: ast.expr) -> V:
@@ -179,6 +181,8 @@ class Expressions(Core):
             node: where.
             called: whether it is about to be called, which is an event of its own.
         """
+        if not called and (known := results.attribute_of(owner, name)) is not None:
+            return known
         match owner:
             case External():
                 self.looked(owner, name, node, item=False, found=None, stored=False)
@@ -339,6 +343,10 @@ class Expressions(Core):
             return self._variable(key, node)
         if isinstance(owner, (Box, Items)):
             return self._item_of_container(owner, key, node)
+        if (modules := results.modules_of(owner)) is not None:
+            return self._item_of_container(modules, key, node)
+        if (part := results.item_of(owner, key)) is not None:
+            return part
         if said := failing.subscripted(owner):
             kind = "none" if failing.is_none(owner) else "type"
             return self.fails(kind, TypeError, said, node)
@@ -449,6 +457,8 @@ class Expressions(Core):
             return _computed(_BINARY.get(type(op)), left, right)
         if (by_round := computed(ARITHMETIC.get(type(op)), left, right)) is not None:
             return by_round
+        if (tensor := self.operated(op, left, right, node)) is not None:
+            return tensor
         if isinstance(op, ast.Div) and isinstance(left, Made) and as_text(left) is not None:
             return Made(left.name, (join_paths([left, right]),), {}, left.place)
         if isinstance(op, ast.Div) and isinstance(right, Made) and as_text(right) is not None:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from epochzero.check.findings import Place
 from epochzero.check.program.model import Module
+from epochzero.check.program.tensors.values import Tensor
 from epochzero.check.program.values import (
     Anything,
     Constant,
@@ -179,6 +180,10 @@ class Made(Ref):
     """Of the result of a method, its object."""
     closed: bool = False
     """Whether it has no attributes but those that are known."""
+    complete: bool = True
+    """Whether it got no ``*`` or ``**`` arguments that are not known."""
+    holds: V | None = None
+    """A `Tensor`, or a `Box` of what a container of modules or a data set has; None if not known."""
 
 
 @dataclass(eq=False, slots=True)
@@ -339,8 +344,14 @@ def join(one: V, other: V) -> V:
     if isinstance(one, Ref) or isinstance(other, Ref) or one != other:
         if isinstance(one, Constant) and isinstance(other, Constant) and _same(one, other):
             return one
-        return DIFFERS
+        mine, others = _tensor(one), _tensor(other)
+        return mine if mine is not None and mine == others else DIFFERS
     return one
+
+
+def _tensor(value: V) -> Tensor | None:
+    known = value.holds if isinstance(value, Made) else value
+    return known if isinstance(known, Tensor) else None
 
 
 def _same(one: Constant, other: Constant) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from epochzero.check.program import failing, library
 from epochzero.check.program.binding import own_names
@@ -30,6 +31,9 @@ from epochzero.check.program.heap import (
 )
 from epochzero.check.program.methods import store_item
 from epochzero.check.program.ranks import is_first_rank
+from epochzero.check.program.tensors.given import held
+from epochzero.check.program.tensors.results import modules_of
+from epochzero.check.program.tensors.values import Tensor
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 
 __all__ = ["Statements"]
@@ -180,8 +184,8 @@ class Statements(Core):
             kind = "none" if failing.is_none(owner) else "type"
             said = f"'{failing.type_name(owner)}' object does not support item assignment"
             self.fails(kind, TypeError, said, target)
-        elif isinstance(owner, Box):
-            store_item(self.journal, owner, key, value)
+        elif isinstance(box := modules_of(owner) or owner, Box):
+            store_item(self.journal, box, key, value)
         if isinstance(key, Constant) and isinstance(key.value, str):
             if owner == External("os.environ"):
                 self.journal.set(self.environment, key.value, value)
@@ -661,8 +665,11 @@ class Statements(Core):
                 owner = scope.names.get(target.value.id)
                 if isinstance(owner, (Object, Made)):
                     where, key = owner.attributes, target.attr
-            if isinstance(where.get(key), (Constant, Text, Items)):
+            before = where.get(key)
+            if isinstance(before, (Constant, Text, Items)):
                 self.journal.set(where, key, _CHANGED)
+            elif isinstance(held(before), Tensor):
+                self.journal.set(where, key, _of_any_size(before))
 
     def _blur(self, mark: int) -> None:
         """Containers that a round has changed hold more than this one round has put there."""
@@ -670,6 +677,9 @@ class Statements(Core):
             now = where.get(key)
             if isinstance(now, Content):
                 self.journal.set(where, key, Content(now.values, now.keys, False))
+            elif isinstance(now, Made | Tensor) and isinstance(held(now), Tensor):
+                # A later round may have made it from what this one has left.
+                self.journal.set(where, key, _of_any_size(now))
 
     def _after(self, node: ast.For | ast.AsyncFor, flow: int, broke: bool) -> int:
         """What follows a loop: its ``else`` when it was not broken off."""
@@ -684,7 +694,7 @@ class Statements(Core):
 
     def iterated(self, value: V, node: ast.AST) -> tuple[list[V], bool, bool]:
         """The items that a loop over a value sees, whether these are all, and whether there are some."""
-        items, complete, some = self.iterated_known(value)
+        items, complete, some = self.iterated_known(modules_of(value) or value)
         if items is not None:
             return items, complete, some
         where = node if isinstance(node, ast.expr) else ast.Constant(None)
@@ -824,6 +834,11 @@ def _walked(value: V) -> V:
     if isinstance(value, Made) and value.name in _BARS and value.arguments:
         return value.arguments[0]
     return value
+
+
+def _of_any_size(value: V | None) -> V:
+    """A tensor of which a loop may have changed the shape."""
+    return replace(value, holds=None) if isinstance(value, Made) else _CHANGED
 
 
 def _is_range(node: ast.expr) -> bool:

@@ -1,0 +1,128 @@
+"""The part of the interpreter that follows the sizes of tensors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from epochzero.check.program.core import Arguments, Core
+from epochzero.check.program.heap import Box, Made, Object, V
+from epochzero.check.program.methods import of_container
+from epochzero.check.program.tensors.given import held
+from epochzero.check.program.tensors.results import combined, modules_of, of_method
+from epochzero.check.program.tensors.values import (
+    Dim,
+    Misfit,
+    Size,
+    Tensor,
+    as_dim,
+    as_value,
+    product,
+    quotient,
+)
+from epochzero.check.program.values import Anything, Constant
+
+__all__ = ["Tensors"]
+
+_CHANGING = frozenset(["append", "extend", "insert", "add_module", "register_module", "pop"])
+_RESHAPING = frozenset(["resize_", "resize_as_", "set_", "squeeze_", "swapaxes_", "t_", "transpose_",
+                        "unsqueeze_"])  # fmt: skip
+_OPERATORS = frozenset([ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult])
+_NOTHING = Anything("computed from what is not known")
+
+
+class Tensors(Core):
+    """Follows sizes through what libraries give."""
+
+    def sized(self, result: V, find: Callable[[], V | None], node: ast.AST) -> V:
+        """A result with what is known of its sizes; what is refused fails.
+
+        Raises:
+            PathEnds: the program catches that.
+        """
+        try:
+            known = find()
+        except Misfit as wrong:
+            return self.fails("shape", wrong.error, wrong.said, node, wrong.why, wrong.fix)
+        if known is None or isinstance(known, Constant | Size) or _is_sizes(known):
+            return result if known is None else known
+        if isinstance(result, Made):
+            result.holds = known
+            return result
+        return known
+
+    def sized_by(
+        self, result: V, chained: V | None, owner: V, name: str, given: Arguments, node: ast.expr
+    ) -> V:
+        """The result of a method, or of a chain of modules, with what is known of its sizes."""
+        if chained is not None:
+            return self.sized(result, lambda: held(chained), node)
+        return self.sized(result, lambda: of_method(owner, name, given), node)
+
+    def changed_in_place(self, owner: V, name: str, given: Arguments, node: ast.AST) -> None:
+        """A method may have changed the modules of a container, or the shape of a tensor."""
+        modules = modules_of(owner)
+        if modules is not None and name in _CHANGING:
+            added = given.positional[-1:] if name == "add_module" else given.positional
+            method = "append" if name == "add_module" else name
+            of_container(self.journal, modules, method, added)
+        elif name in _RESHAPING and isinstance(held(owner), Tensor):
+            self._forget(owner, node)
+
+    def _forget(self, owner: V, node: ast.AST) -> None:
+        """The shape of a tensor is not known any more."""
+        if isinstance(owner, Made):
+            owner.holds = None
+        named = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None  # fmt: skip
+        if isinstance(named, ast.Name):
+            scope = self.frame.scope
+            where = scope.elsewhere.get(named.id, scope).names
+            if where.get(named.id) is owner and not isinstance(owner, Made):
+                self.journal.set(where, named.id, Anything("changed in place"))
+
+    def operated(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V | None:
+        """What an operator on tensors or sizes gives; None where that is not known."""
+        if isinstance(left, Size) or isinstance(right, Size):
+            return _computed(op, as_dim(left), as_dim(right))
+        if type(op) not in _OPERATORS:
+            return None
+        found = self.sized(
+            _NOTHING, lambda: combined(left, right, isinstance(op, ast.MatMult)), node
+        )
+        return None if found is _NOTHING else found
+
+    def of_chain(self, owner: V, given: Arguments, node: ast.expr) -> V | None:
+        """What a ``Sequential`` gives; None where its modules are not known."""
+        modules = modules_of(owner, "torch.nn.Sequential")
+        if modules is None or not modules.content.complete or len(given.positional) != 1:
+            return None
+        value = given.positional[0]
+        for module in modules.content.values:
+            value = self._passed(module, Arguments([value]), node)
+        return value
+
+    def _passed(self, module: V, given: Arguments, node: ast.expr) -> V:
+        """What a module within a ``Sequential`` gives; a layer of a library without an event."""
+        if isinstance(module, Object):
+            return self.apply(module, given, node)
+        if (inner := self.of_chain(module, given, node)) is not None:
+            return inner
+        unknown = Anything("what a layer gives")
+        return self.sized(unknown, lambda: of_method(module, "__call__", given), node)
+
+
+def _computed(op: ast.operator, left: Dim | None, right: Dim | None) -> V | None:
+    """A product or quotient of sizes, as far as it is known."""
+    if left is None or right is None:
+        return None
+    if isinstance(op, ast.Mult):
+        return as_value(product([left, right]))
+    whole = quotient(left, right) if isinstance(op, ast.FloorDiv) else None
+    return None if whole is None else as_value(whole)
+
+
+def _is_sizes(value: V) -> bool:
+    """Whether it is the shape of a tensor, or a part of it."""
+    if not isinstance(value, Box) or value.kind != "tuple" or not value.content.values:
+        return False
+    return all(isinstance(one, Constant | Size) for one in value.content.values)

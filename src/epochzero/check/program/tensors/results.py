@@ -1,0 +1,177 @@
+"""What a call gives, as far as sizes of tensors are concerned."""
+
+from __future__ import annotations
+
+from epochzero.check.program.core import Arguments
+from epochzero.check.program.heap import Box, Made, Member, V
+from epochzero.check.program.tensors.functions import (
+    FUNCTIONS,
+    Function,
+    added,
+    indexed,
+    multiplied,
+)
+from epochzero.check.program.tensors.given import Given, held
+from epochzero.check.program.tensors.layers import LAYERS
+from epochzero.check.program.tensors.losses import LOSSES
+from epochzero.check.program.tensors.sources import SOURCES
+from epochzero.check.program.tensors.values import (
+    NotKnown,
+    Tensor,
+    as_value,
+)
+from epochzero.check.program.values import Anything, Constant
+
+__all__ = ["attribute_of", "combined", "item_of", "modules_of", "of_function", "of_method"]
+
+_FUNCTIONAL = ("torch.nn.functional", "torch", "torch.Tensor")
+_SAME_LAYER = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "eval", "train",
+                         "requires_grad_", "apply"])  # fmt: skip
+_HOLDERS = ("torch.nn.Sequential", "torch.nn.ModuleList")
+
+
+def of_function(name: str, given: Arguments) -> V | None:
+    """What a function or class of a library gives; None when its sizes are not known.
+
+    Raises:
+        Misfit: it surely refuses the sizes.
+    """
+    if not given.complete:
+        return None
+    module, _, last = name.rpartition(".")
+    if name in _HOLDERS:
+        return _modules(name, given)
+    found = SOURCES.get(name) or (FUNCTIONS.get(last) if module in _FUNCTIONAL else None)
+    if found is not None:
+        return _result(found, given.positional, given.keywords)
+    if module == "torch.nn.functional" and last in LOSSES:
+        _compared(last, given)
+    return None
+
+
+def _result(function: Function, positional: list[V], keywords: dict[str, V]) -> V | None:
+    try:
+        return function.gives(Given(function.names, positional, keywords))
+    except NotKnown:
+        return None
+
+
+def _modules(name: str, given: Arguments) -> V | None:
+    """The modules in a container of them, in a list of its own."""
+    if given.keywords:
+        return None
+    if name == "torch.nn.ModuleList" or (
+        len(given.positional) == 1 and isinstance(given.positional[0], Box)
+    ):
+        box = given.positional[0] if given.positional else Box.of("list", ())
+        if not isinstance(box, Box):
+            return None
+        return Box.of("list", box.content.values, (), box.content.complete)
+    return Box.of("list", given.positional)
+
+
+def modules_of(value: V, *kinds: str) -> Box | None:
+    """The modules that a container of them is known to hold, if it is one of some kinds or any."""
+    layer = _layer_of(value)
+    if layer is None or layer.name not in (kinds or _HOLDERS) or layer.attributes:
+        return None
+    return layer.holds if isinstance(layer.holds, Box) else None
+
+
+def _layer_of(value: V | None) -> Made | None:
+    """A layer behind ``.to(device)`` and the like."""
+    while isinstance(value, Made) and value.receiver is not None:
+        if value.name.rpartition(".")[2] not in _SAME_LAYER:
+            return None
+        value = value.receiver
+    return value if isinstance(value, Made) else None
+
+
+def of_method(owner: V, name: str, given: Arguments) -> V | None:
+    """What a method of a tensor or a call of a layer gives; None when its sizes are not known.
+
+    Raises:
+        Misfit: it surely refuses the sizes.
+    """
+    if not given.complete:
+        return None
+    if name == "__call__":
+        return _called(_layer_of(owner), given)
+    if isinstance(held(owner), Tensor) and (found := FUNCTIONS.get(name)) is not None:
+        return _result(found, [owner, *given.positional], given.keywords)
+    return None
+
+
+def _called(layer: Made | None, given: Arguments) -> V | None:
+    if layer is None or not layer.complete or layer.attributes or not given.positional:
+        return None
+    module, _, last = layer.name.rpartition(".")
+    if module != "torch.nn":
+        return None
+    if last in LOSSES:
+        _compared(last, given)
+        return None
+    if (found := LAYERS.get(last)) is None:
+        return None
+    x = held(given.positional[0])
+    parameters = Given(found.names, layer.arguments, layer.keywords)
+    try:
+        return found.of(parameters, x if isinstance(x, Tensor) else None)
+    except NotKnown:
+        return None
+
+
+def _compared(name: str, given: Arguments) -> None:
+    both = Given(("input", "target"), given.positional, given.keywords)
+    try:
+        scores, wanted = both.tensor("input"), both.tensor("target")
+    except NotKnown:
+        return
+    LOSSES[name](scores.shape, wanted.shape)
+
+
+def attribute_of(owner: V, name: str) -> V | None:
+    """The shape of a tensor, its number of axes, or the tensor turned; None for other attributes."""
+    if not isinstance(owner, (Made, Member, Tensor)) or not isinstance(x := held(owner), Tensor):
+        return None
+    if name in ("data", "real"):
+        return x
+    if x.is_last:
+        return None
+    if name == "shape":
+        return Box.of("tuple", map(as_value, x.shape))
+    if name == "ndim":
+        return Constant(len(x.shape))
+    return Tensor(shape=x.shape[::-1]) if name == "T" else None
+
+
+def item_of(owner: V, key: V) -> V | None:
+    """What ``x[key]`` gives; None when its shape is not known."""
+    if not isinstance(owner, (Made, Member, Tensor)) or not isinstance(x := held(owner), Tensor):
+        return None
+    if x.is_last:
+        return Anything("a part of a tensor")
+    keys = list(key.content.values) if isinstance(key, Box) and key.kind == "tuple" else [key]
+    try:
+        return Tensor(shape=indexed(x.shape, keys))
+    except NotKnown:
+        return Anything("a part of a tensor")
+
+
+def combined(left: V, right: V, is_product: bool) -> V | None:
+    """What an operator gives; None when it is none on tensors of known shape.
+
+    Raises:
+        Misfit: the shapes do not fit.
+    """
+    one, other = held(left), held(right)
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        try:
+            return multiplied(one, other) if is_product else added(one, other)
+        except NotKnown:
+            return None
+    for tensor, number in ((one, right), (other, left)):
+        is_number = isinstance(number, Constant) and isinstance(number.value, int | float)
+        if isinstance(tensor, Tensor) and is_number:
+            return tensor
+    return None

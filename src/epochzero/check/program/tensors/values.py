@@ -1,0 +1,171 @@
+"""Tensors of which only the sizes are known, and arithmetic with sizes that are not.
+
+A size that is not known is a product of a number and of unknown factors, so that a batch of unknown
+size stays the same batch through ``x.view(x.size(0), -1)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from epochzero.check.program.values import Anything, Constant, Value
+
+__all__ = [
+    "Dim",
+    "Misfit",
+    "NotKnown",
+    "Shape",
+    "Size",
+    "Tensor",
+    "as_dim",
+    "as_value",
+    "broadcast",
+    "differ",
+    "fresh",
+    "product",
+    "quotient",
+    "shown",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Size(Anything):
+    """The size of an axis that is not known: a whole number times unknown ones.
+
+    Attributes:
+        number: what is known of it.
+        factors: the unknown ones, each an object of its own.
+    """
+
+    reason: str = "the size of a tensor"
+    number: int = 1
+    factors: tuple[object, ...] = ()
+
+
+Dim: TypeAlias = int | Size
+Shape: TypeAlias = tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor(Anything):
+    """A tensor of which nothing but the shape is known.
+
+    Attributes:
+        shape: the sizes of its axes.
+        is_last: whether these are only the last ones, behind others that are not known.
+    """
+
+    reason: str = "a tensor"
+    shape: Shape = ()
+    is_last: bool = False
+
+
+class NotKnown(Exception):  # noqa: N818 -- no error: nothing can be told
+    """What would be needed to tell the sizes is not known."""
+
+
+class Misfit(Exception):  # noqa: N818 -- no error of this program
+    """Sizes that PyTorch refuses.
+
+    Attributes:
+        said: PyTorch's message.
+        why: in a sentence.
+        fix: likewise.
+        error: the class of the exception.
+    """
+
+    def __init__(
+        self, said: str, why: str, fix: str, error: type[Exception] = RuntimeError
+    ) -> None:
+        super().__init__(said)
+        self.said, self.why, self.fix, self.error = said, why, fix, error
+
+
+def fresh() -> Size:
+    """A size of which nothing is known."""
+    return Size(factors=(object(),))
+
+
+def _parts(size: Dim) -> tuple[int, tuple[object, ...]]:
+    return (size.number, size.factors) if isinstance(size, Size) else (size, ())
+
+
+def product(sizes: Iterable[Dim]) -> Dim:
+    """The number of values in so many axes."""
+    number = 1
+    factors: list[object] = []
+    for size in sizes:
+        own, unknown = _parts(size)
+        number *= own
+        factors += unknown
+    if not number or not factors:
+        return number
+    return Size(number=number, factors=tuple(sorted(factors, key=id)))
+
+
+def quotient(whole: Dim, part: Dim) -> Dim | None:
+    """The one divided by the other; None where it surely leaves a remainder."""
+    number, factors = _parts(whole)
+    divisor, unknown = _parts(part)
+    left = list(factors)
+    for one in unknown:
+        if one not in left:
+            return fresh()
+        left.remove(one)
+    if not divisor:
+        return fresh()
+    if number % divisor:
+        return fresh() if left else None
+    return product([number // divisor, *(Size(factors=(one,)) for one in left)])
+
+
+def differ(one: Dim, other: Dim) -> bool:
+    """Whether two sizes are surely not the same."""
+    (number, factors), (second, others) = _parts(one), _parts(other)
+    return number != second and factors == others
+
+
+def broadcast(left: Shape, right: Shape) -> Shape:
+    """The shape of an operation on two tensors, value by value.
+
+    Raises:
+        Misfit: two axes differ and none of them is 1.
+    """
+    rank = max(len(left), len(right))
+    one, other = ((1,) * (rank - len(shape)) + shape for shape in (left, right))
+    return tuple(_common(a, b, axis) for axis, (a, b) in enumerate(zip(one, other, strict=True)))
+
+
+def _common(one: Dim, other: Dim, axis: int) -> Dim:
+    if one == 1 or one == other:
+        return other
+    if other == 1:
+        return one
+    if isinstance(one, int) and isinstance(other, int):
+        raise Misfit(
+            f"The size of tensor a ({one}) must match the size of tensor b ({other}) at "
+            f"non-singleton dimension {axis}",
+            f"Two tensors are combined whose sizes are {one} and {other} in axis {axis}.",
+            f"Make both {one} or both {other}, or one of them 1.",
+        )
+    return one if isinstance(one, int) else other if isinstance(other, int) else fresh()
+
+
+def shown(shape: Sequence[Dim]) -> str:
+    """A shape as PyTorch writes it; ``?`` for what is not known."""
+    return f"[{', '.join(str(one) if isinstance(one, int) else '?' for one in shape)}]"
+
+
+def as_dim(value: object) -> Dim | None:
+    """A size from a value of the program; None for what is none."""
+    if isinstance(value, Constant):
+        number = value.value
+        return number if type(number) is int else None
+    return value if isinstance(value, Size) else None
+
+
+def as_value(size: Dim) -> Value:
+    """A size as a value of the program."""
+    return Constant(size) if isinstance(size, int) else size
