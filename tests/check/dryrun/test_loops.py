@@ -214,13 +214,13 @@ def test_lines_of_an_error_stay_those_of_the_user(runtime: Runtime) -> None:
 
 
 def test_time_ends_a_loop_that_works(runtime: Runtime) -> None:
-    runtime._seconds = 0.1
+    runtime._seconds = 1.0
     source = """
         import time
         for i in range(10**6):
             work()
             seen.append(i)
-            time.sleep(0.06)
+            time.sleep(0.8)
     """
     assert seen(source, runtime) == [0]
 
@@ -265,7 +265,7 @@ class Schedule:
         """One step; none after the last."""
         self.last_epoch += 1
         if self.last_epoch > self.total:
-            raise ValueError
+            raise ValueError("no step is left")
 
 
 STEPPING = """
@@ -286,7 +286,7 @@ def test_a_scheduler_is_stepped_over_what_is_left_out(runtime: Runtime) -> None:
 
 
 def test_one_step_too_many_is_raised_at_the_users_line(runtime: Runtime) -> None:
-    with pytest.raises(ValueError) as raised:
+    with pytest.raises(ValueError, match="no step is left") as raised:
         run(STEPPING, runtime, schedule=Schedule(30 * 50 - 1))
     assert traceback.extract_tb(raised.value.__traceback__)[-2].lineno == 5
 

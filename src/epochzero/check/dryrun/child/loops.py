@@ -28,8 +28,9 @@ FARTHEST = 100_000
 LOOK_AHEAD_S = 0.2
 IDLE_SHARE = 0.3
 HURRY_SHARE = 0.5
+LATE_SHARE = 0.7
 PATIENCE_SHARE = 0.02
-BUSY = 5
+BUSY = 3
 """By the clock a moment may take so many times longer, since other programs run beside the job."""
 LONGEST_ADVANCE_S = 0.5
 
@@ -209,14 +210,20 @@ class Loop:
         if not self._is_work():
             idles = self._runtime.used - self._began > IDLE_SHARE
             return self._end(source) if idles else 0
-        if self._runtime.used > HURRY_SHARE:
+        if self._runtime.used > LATE_SHARE:
             return self._end(source)
+        if self._runtime.used > HURRY_SHARE:
+            return self._last(source)
         patient = self._runtime.worked - self._worked < self._runtime.patience
         if self._taken < self._first or patient or self._is_small(source):
             return 0
         self._jumps += 1
         if self._jumps <= MOST_JUMPS and (ahead := self._telling(source)) is not None:
             return ahead
+        return self._last(source)
+
+    def _last(self, source: Source) -> int | None:
+        """How many iterations are left out before the last; the loop ends here where that is not known."""
         return source.left - 1 if source.left else self._end(source)
 
     def _end(self, source: Source) -> int | None:
