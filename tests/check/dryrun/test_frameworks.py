@@ -58,7 +58,7 @@ trainer.fit(Net(), DataLoader(data), DataLoader(data))
     found = dry(tmp_path, LIGHTNING + script.lstrip())
     (finding,) = found.findings
     assert "could not find the monitored key" in finding.consequence
-    assert (finding.place.line, finding.phase) == (22, "training")
+    assert (finding.place.line, finding.phase) == (21, "training")
 
 
 def test_lightning_goes_back_to_its_best_checkpoint(tmp_path: Path) -> None:

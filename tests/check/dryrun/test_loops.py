@@ -307,3 +307,10 @@ def test_what_is_seen_often_runs_more_iterations(runtime: Runtime) -> None:
     runtime.often = 2
     loop = "for i in range(1000):\n    work(); seen.append(i)\n    if (i + 1) % 100 == 0: pass"
     assert seen(loop, runtime) == [0, 1, 2, 99, 199, 999]
+
+
+def test_a_scheduler_is_stepped_in_a_hurry_too(runtime: Runtime) -> None:
+    runtime._began -= 0.6 * runtime._seconds
+    schedule = Schedule(30 * 50)
+    run(STEPPING, runtime, schedule=schedule)
+    assert schedule.last_epoch == 30 * 50

@@ -54,7 +54,7 @@ class Runtime:
 
     Attributes:
         taken: how many iterations were run of loops.
-        schedulers: that loops surely step, by their identity.
+        schedulers: that loops surely step, by their identity, with their count when first seen.
         work: how much work was done: batches drawn, models called, optimizers stepped.
         steps: how often an optimizer stepped.
         depth: how many modules are being called, one in the other.
@@ -72,7 +72,7 @@ class Runtime:
     ) -> None:
         self.records = records
         self.work = self.steps = self.depth = self.taken = 0
-        self.schedulers: dict[int, Any] = {}
+        self.schedulers: dict[int, tuple[Any, int]] = {}
         self.skipped = False
         self.whole = whole
         self.patience = patience
@@ -198,10 +198,11 @@ class Loop:
             with suppress(NameError, AttributeError):
                 scheduler = find()
                 if isinstance(scheduler.last_epoch, int):
-                    known[id(scheduler)] = scheduler
-        for number, scheduler in known.items():
-            if ahead and number in self._epochs:
-                _step(scheduler, ahead * (scheduler.last_epoch - self._epochs[number]))
+                    known.setdefault(id(scheduler), (scheduler, scheduler.last_epoch))
+        for number, (scheduler, begun) in known.items():
+            if ahead:
+                before = self._epochs.get(number, begun)
+                _step(scheduler, ahead * (scheduler.last_epoch - before))
             self._epochs[number] = scheduler.last_epoch
 
     def _ahead(self, source: Source) -> int | None:
