@@ -270,3 +270,72 @@ def test_a_module_and_its_own_imports_are_run(tmp_path: Path) -> None:
     assert (finding.place.path, finding.place.line) == ("job/steps.py", 2)
     assert finding.category == "key_not_found"
     assert [place.path for place in finding.via] == ["job/__main__.py"]
+
+
+LONG = """
+    import time
+    model = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(100_000):
+        x, y = torch.randn(5, 8), torch.randint(0, 4, (5,))
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "severity"),
+    [
+        ("print((model(x).argmax(0) == y).sum())", "error"),
+        ("nn.Linear(8, 4).load_state_dict({'module.weight': model.weight})", "error"),
+        ("print(x @ y.double())", "error"),
+    ],
+    ids=["sizes", "keys", "types"],
+)
+def test_what_a_shortened_loop_cannot_cause_is_certain(
+    tmp_path: Path, after: str, severity: str
+) -> None:
+    (finding,) = dry(tmp_path, f"{LONG}    {after}\n").findings
+    assert finding.severity == severity
+    assert finding.place.code == after
+
+
+POOL = """
+from multiprocessing import get_context
+
+def half(value):
+    return 1 / value
+
+if __name__ == "__main__":
+    with get_context("fork").Pool(1) as pool:
+        pool.map(half, [0])
+"""
+GROUP = """
+def half(value):
+    return 1 / value
+
+errors = []
+try:
+    half(0)
+except ZeroDivisionError as error:
+    errors.append(error)
+raise ExceptionGroup("some tasks failed", errors)
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        (POOL, 5),
+        pytest.param(
+            GROUP, 3, marks=pytest.mark.skipif(sys.version_info < (3, 11), reason="has no groups")
+        ),
+    ],
+    ids=["pool", "group"],
+)
+def test_the_line_is_that_of_the_error_behind(tmp_path: Path, script: str, line: int) -> None:
+    (finding,) = dry(tmp_path, script, prelude="").findings
+    assert finding.place.line == line
+    assert finding.place.code == "return 1 / value"

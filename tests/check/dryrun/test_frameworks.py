@@ -27,36 +27,49 @@ def dry(folder: Path, script: str) -> Checked:
     )
 
 
+LIGHTNING = """
+import torch, lightning
+from torch.utils.data import DataLoader, TensorDataset
+
+class Net(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(8, 4)
+    def loss(self, batch):
+        return torch.nn.functional.cross_entropy(self.fc(batch[0]), batch[1])
+    def training_step(self, batch, _):
+        return self.loss(batch)
+    def validation_step(self, batch, _):
+        self.log("val_loss", self.loss(batch))
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters())
+
+data = TensorDataset(torch.randn(4000, 8), torch.randint(0, 4, (4000,)))
+"""
+
+
 def test_lightning_checkpoints_are_made(tmp_path: Path) -> None:
     pytest.importorskip("lightning", reason="the script trains with Lightning")
-    found = dry(
-        tmp_path,
-        """
-        import torch, lightning
-        from torch.utils.data import DataLoader, TensorDataset
-
-        class Net(lightning.LightningModule):
-            def __init__(self):
-                super().__init__()
-                self.fc = torch.nn.Linear(8, 4)
-            def loss(self, batch):
-                return torch.nn.functional.cross_entropy(self.fc(batch[0]), batch[1])
-            def training_step(self, batch, _):
-                return self.loss(batch)
-            def validation_step(self, batch, _):
-                self.log("val_loss", self.loss(batch))
-            def configure_optimizers(self):
-                return torch.optim.AdamW(self.parameters())
-
-        data = TensorDataset(torch.randn(4000, 8), torch.randint(0, 4, (4000,)))
-        keep = lightning.pytorch.callbacks.ModelCheckpoint(monitor="val_los")
-        trainer = lightning.Trainer(max_epochs=500, callbacks=[keep], logger=False)
-        trainer.fit(Net(), DataLoader(data), DataLoader(data))
-        """,
-    )
+    script = """
+keep = lightning.pytorch.callbacks.ModelCheckpoint(monitor="val_los")
+trainer = lightning.Trainer(max_epochs=500, callbacks=[keep], logger=False)
+trainer.fit(Net(), DataLoader(data), DataLoader(data))
+"""
+    found = dry(tmp_path, LIGHTNING + script.lstrip())
     (finding,) = found.findings
     assert "could not find the monitored key" in finding.consequence
-    assert (finding.place.line, finding.phase) == (22, "training")
+    assert (finding.place.line, finding.phase) == (21, "training")
+
+
+def test_lightning_goes_back_to_its_best_checkpoint(tmp_path: Path) -> None:
+    pytest.importorskip("lightning", reason="the script trains with Lightning")
+    script = """
+keep = lightning.pytorch.callbacks.ModelCheckpoint(monitor="val_loss", every_n_epochs=10)
+trainer = lightning.Trainer(max_epochs=500, callbacks=[keep], logger=False, check_val_every_n_epoch=5)
+trainer.fit(Net(), DataLoader(data), DataLoader(data))
+trainer.validate(dataloaders=DataLoader(data), ckpt_path="best")
+"""
+    assert not dry(tmp_path, LIGHTNING + script.lstrip()).findings
 
 
 def test_transformers_evaluates_and_saves(tmp_path: Path) -> None:

@@ -135,3 +135,15 @@ def test_a_checkpoint_from_which_the_job_cannot_go_on(tmp_path: Path) -> None:
     assert "state_dict" in finding.consequence
     assert "--resume-from" in finding.message
     assert finding.place.line == 10
+
+
+def test_a_tensor_is_kept_for_a_stream(tmp_path: Path) -> None:
+    script = """
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        batch = torch.zeros(4).to("cuda", non_blocking=True)
+    torch.cuda.current_stream().wait_stream(stream)
+    batch.record_stream(torch.cuda.current_stream())
+    print(batch + 1)
+    """
+    assert not dry(tmp_path, dedent(script)).findings

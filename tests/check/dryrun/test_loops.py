@@ -214,13 +214,13 @@ def test_lines_of_an_error_stay_those_of_the_user(runtime: Runtime) -> None:
 
 
 def test_time_ends_a_loop_that_works(runtime: Runtime) -> None:
-    runtime._seconds = 0.1
+    runtime._seconds = 1.0
     source = """
         import time
         for i in range(10**6):
             work()
             seen.append(i)
-            time.sleep(0.06)
+            time.sleep(0.8)
     """
     assert seen(source, runtime) == [0]
 
@@ -253,3 +253,64 @@ got = {{item for item in seen}}
     os.close(writing)
     for name in ("seen", "total", "got", "items"):
         assert found[name] == wanted[name]
+
+
+class Schedule:
+    """As torch's schedulers count, with an end."""
+
+    def __init__(self, total: int) -> None:
+        self.last_epoch, self.total = 0, total
+
+    def step(self) -> None:
+        """One step; none after the last."""
+        self.last_epoch += 1
+        if self.last_epoch > self.total:
+            raise ValueError("no step is left")
+
+
+STEPPING = """
+def epoch():
+    for batch in range(50):
+        work()
+        schedule.step()
+for number in range(30):
+    epoch()
+"""
+
+
+def test_a_scheduler_is_stepped_over_what_is_left_out(runtime: Runtime) -> None:
+    schedule = Schedule(30 * 50)
+    run(STEPPING, runtime, schedule=schedule)
+    assert schedule.last_epoch == 30 * 50
+    assert runtime.taken < 100
+
+
+def test_one_step_too_many_is_raised_at_the_users_line(runtime: Runtime) -> None:
+    with pytest.raises(ValueError, match="no step is left") as raised:
+        run(STEPPING, runtime, schedule=Schedule(30 * 50 - 1))
+    assert traceback.extract_tb(raised.value.__traceback__)[-2].lineno == 5
+
+
+def test_a_scheduler_that_is_stepped_now_and_then_is_left_alone(runtime: Runtime) -> None:
+    schedule = Schedule(12)
+    loop = """
+    for batch in range(100):
+        work()
+        if batch % 8 == 7:
+            schedule.step()
+    """
+    run(loop, runtime, schedule=schedule)
+    assert 0 < schedule.last_epoch <= 12
+
+
+def test_what_is_seen_often_runs_more_iterations(runtime: Runtime) -> None:
+    runtime.often = 2
+    loop = "for i in range(1000):\n    work(); seen.append(i)\n    if (i + 1) % 100 == 0: pass"
+    assert seen(loop, runtime) == [0, 1, 2, 99, 199, 999]
+
+
+def test_a_scheduler_is_stepped_in_a_hurry_too(runtime: Runtime) -> None:
+    runtime._began -= 0.6 * runtime._seconds
+    schedule = Schedule(30 * 50)
+    run(STEPPING, runtime, schedule=schedule)
+    assert schedule.last_epoch == 30 * 50

@@ -51,6 +51,7 @@ class Plan:
         mode: with true values on the CPU, or with the shapes that the GPUs would see.
         gpus: that the job sees; none where it asks for none.
         whole: loops are not shortened.
+        often: how often a loop that is shortened sees the same before it jumps ahead.
         batch: samples of a batch at most; 0 for as many as the job asks for.
         resume: what was saved is given to the script once more.
         made: data that are put where the job looks for its own.
@@ -59,6 +60,7 @@ class Plan:
     mode: Mode
     gpus: Sequence[GPU] = ()
     whole: bool = False
+    often: int = 1
     batch: int = 0
     resume: bool = True
     made: Sequence[Made] = ()
@@ -145,6 +147,7 @@ def attempt(
         "world": {"size": size, "rank": 0, "local_size": job.processes_per_node or 1},
         "seconds": _own_seconds(limits.seconds),
         "whole": plan.whole,
+        "often": plan.often,
         "batch": plan.batch,
         "resume": plan.resume,
         "made": plan.made,

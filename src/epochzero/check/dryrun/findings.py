@@ -28,6 +28,7 @@ _NO_GPU = re.compile(
     r"|torch\.cuda\.is_available\(\) is False|No supported gpu backend|not found.*accelerator",
     re.IGNORECASE,
 )
+_PRETENDED = re.compile(r"unknown parameter type|must be (torch\.)?(cuda\.)?(Stream|Event), not")
 _NO_DISPLAY = re.compile(r"no display name|cannot open display|could not connect to display")
 _NO_NETWORK = re.compile(
     r"ConnectionError|ConnectTimeout|URLError|gaierror|OfflineMode|LocalEntryNotFound"
@@ -262,6 +263,10 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     no_gpu = failed.plan.mode == "real" and (failed.plan.gpus or target.gpus != ())
     if no_gpu and _NO_GPU.search(shown):
         return "it needs a GPU, and the dry run has none"
+    if failed.plan.gpus and _PRETENDED.search(shown):
+        return (
+            "a pretended stream or event is given to torch's compiled code, which takes a true one"
+        )
     if _NO_NETWORK.search(shown):
         return "it asks the network, which a dry run does not reach"
     if variable := _variable(raised):

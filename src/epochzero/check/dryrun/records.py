@@ -140,6 +140,7 @@ class Raised:
 
     Attributes:
         certain: whether no loop that was shortened before can be its cause.
+        taken: how many iterations of loops were run before.
         frames: outermost first.
         layer: the module that was being called, where that is known.
     """
@@ -148,6 +149,7 @@ class Raised:
     message: str = ""
     phase: str = ""
     certain: bool = False
+    taken: int = 0
     frames: tuple[Frame, ...] = ()
     layer: Mapping[str, Any] | None = None
 

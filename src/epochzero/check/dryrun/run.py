@@ -1,12 +1,13 @@
 """Runs a job dry: with true values on the CPU and, where it uses GPUs, beside it with pretended ones.
 
 The first sees labels, masks and numbers; the second devices, types, memory and the whole batch. What
-failed after a loop was shortened is tried again with whole loops, as far as the time goes: an error
-is only what surely fails.
+failed after a loop was shortened is tried again: an error is only what surely fails. Sizes that do not
+fit must be the same after other numbers of iterations; all else must fail after whole loops, too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -39,6 +40,7 @@ __all__ = ["dry_run"]
 
 SECOND_S = 20.0
 SMALL_BATCH = 2
+_OF_SIZES = re.compile(r"(shape|size|dimension|target).*\d|\d.*(shape|size|dimension)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +126,29 @@ def _tried(
 ) -> _Tried:
     once = attempt(job, plan, limits, environment, hear)
     certain = once.raised is None or once.raised.certain
+    shorter = replace(limits, seconds=min(limits.seconds, SECOND_S))
+    ended: tuple[Ended, ...] = (once.ended,)
+    if once.raised and not certain and _OF_SIZES.search(once.raised.message):
+        longer = attempt(job, replace(plan, often=2, resume=False), limits, environment, hear)
+        ended = (*ended, longer.ended)
+        certain = _alike(once.raised, longer.raised)
     next_plan = _next(once, certain)
     if next_plan is None:
-        return _Tried(once, once.records, certain, (once.ended,))
-    shorter = replace(limits, seconds=min(limits.seconds, SECOND_S))
+        return _Tried(once, once.records, certain, ended)
     again = attempt(job, next_plan, shorter, environment, hear)
-    ended = (once.ended, again.ended)
+    ended = (*ended, again.ended)
     if again.ending in ("time", "killed"):
         return _Tried(once, once.records, certain, ended)
     return _Tried(again, _both(once, again), not next_plan.batch, ended)
+
+
+def _alike(one: Raised, other: Raised | None) -> bool:
+    """Whether an error is the same, sizes and all, after another number of iterations."""
+    return (
+        other is not None
+        and (other.message, other.frames) == (one.message, one.frames)
+        and other.taken != one.taken
+    )
 
 
 def _next(once: Attempt, certain: bool) -> Plan | None:

@@ -46,7 +46,7 @@ _find_ourselves()
 
 from epochzero.check.dryrun.child import frameworks, guard  # noqa: E402
 from epochzero.check.dryrun.child.emit import Records  # noqa: E402
-from epochzero.check.dryrun.child.frames import Roots, described, walked  # noqa: E402
+from epochzero.check.dryrun.child.frames import Roots, behind, described, walked  # noqa: E402
 from epochzero.check.dryrun.child.imports import Finder, compiled  # noqa: E402
 from epochzero.check.dryrun.child.loops import OutOfTime, Runtime  # noqa: E402
 from epochzero.check.dryrun.child.phases import Phases  # noqa: E402
@@ -64,7 +64,7 @@ class DryRun:
     Args:
         spec: what to run: ``script`` or ``module``, ``argv``, ``roots``, ``mode``, ``gpus``, ``world``,
             ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
-            shortened), ``resume`` (what was saved is given to the script once more) and ``made`` (data,
+            shortened), ``often`` (how often a loop sees the same before it jumps ahead), ``resume`` (what was saved is given to the script once more) and ``made`` (data,
             and where to put them).
         records: where to write what happens.
     """
@@ -73,7 +73,7 @@ class DryRun:
         self._spec = spec
         self._records = records
         self._roots = Roots(spec["roots"])
-        self._runtime = Runtime(records, spec["seconds"], whole=spec["whole"])
+        self._runtime = Runtime(records, spec["seconds"], whole=spec["whole"], often=spec["often"])
         self._fake = spec["mode"] == "fake"
         self._phases = Phases(
             records, self._runtime, self._roots, real=not self._fake, batch=spec["batch"]
@@ -213,10 +213,11 @@ class DryRun:
             "raised",
             type=_name(error),
             message=str(error),
-            frames=described(trace) + _of_syntax(error),
+            frames=described(trace) + behind(error) + _of_syntax(error),
             phase=self._phases.of(walked(trace)),
             layer=self._layers.explain(error) if self._layers else None,
             certain=not self._runtime.skipped or _of_code(error) or _in_model(trace),
+            taken=self._runtime.taken,
             fatal=True,
         )
 
@@ -236,7 +237,7 @@ def _of_syntax(error: BaseException) -> list[dict[str, Any]]:
 
 def _of_code(error: BaseException) -> bool:
     """Whether the code itself is wrong, however often it runs."""
-    if isinstance(error, UnboundLocalError):
+    if isinstance(error, UnboundLocalError) or _NOT_YET.search(str(error)):
         return False
     return isinstance(error, (ImportError, NameError, SyntaxError)) or bool(
         _OF_CODE.search(str(error))
@@ -244,9 +245,12 @@ def _of_code(error: BaseException) -> bool:
 
 
 _OF_CODE = re.compile(
-    r"unexpected keyword argument|required positional argument|positional arguments? but"
-    r"|^module '.*' has no attribute"
+    r"^module '.*' has no attribute|unexpected keyword argument|required positional argument|positional arguments? but"
+    r"|object has no attribute|loading state_dict for"
+    r"|at least two devices|scalar type|same dtype|can't convert cuda|not implemented for '"
 )
+_NOT_YET = re.compile(r"'(NoneType|int|float)' object")
+"""What a variable is before the iteration that gives it its value."""
 
 
 def _in_model(trace: TracebackType | None) -> bool:

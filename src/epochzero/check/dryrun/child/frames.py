@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from types import FrameType, TracebackType
 from typing import Any
 
-__all__ = ["Roots", "described", "walked"]
+__all__ = ["Roots", "behind", "described", "walked"]
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _LIBRARIES = ("site-packages", "dist-packages")
 MOST_FRAMES = 60
+MOST_BEHIND = 10
+_FRAME = re.compile(r'^ *(?:\| +)*File "([^"\n]+)", line (\d{1,9}), in ([^\n]+)$', re.MULTILINE)
 
 
 class Roots:
@@ -64,4 +67,34 @@ def described(trace: TracebackType | None) -> list[dict[str, Any]]:
             "code": linecache.getline(frame.f_code.co_filename, line).strip()[:400],
         }
         for frame, line in list(walked(trace))[-MOST_FRAMES:]
+    ]
+
+
+def behind(error: BaseException) -> list[dict[str, Any]]:
+    """The frames from which an error came here: those of the first of a group, of another process."""
+    found: list[dict[str, Any]] = []
+    for _ in range(MOST_BEHIND):
+        inner = getattr(error, "exceptions", None)
+        if not (isinstance(inner, tuple) and inner and isinstance(inner[0], BaseException)):
+            break
+        error = inner[0]
+        found += described(error.__traceback__)
+    cause = error.__cause__
+    # How a pool of processes, and one of `concurrent.futures`, hands on the text of a traceback.
+    remote = cause is not None and type(cause).__name__.endswith("RemoteTraceback")
+    return found + (_of_text(str(cause)) if remote else [])
+
+
+def _of_text(text: str) -> list[dict[str, Any]]:
+    """The frames of the last traceback in a text."""
+    last = text.rpartition("Traceback (most recent call last)")[2]
+    return [
+        {
+            "path": path,
+            "line": int(line),
+            "function": function,
+            "code": linecache.getline(path, int(line)).strip()[:400],
+        }
+        for path, line, function in _FRAME.findall(last)[-MOST_FRAMES:]
+        if not path.startswith(_HERE)
     ]

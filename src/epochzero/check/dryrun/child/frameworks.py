@@ -35,7 +35,7 @@ class _Frameworks:
         self._phases = phases
 
     def lightning(self, module: Any) -> None:
-        """``Trainer(...)``: a few batches of each loader, as few epochs as the job has, on the CPU."""
+        """``Trainer(...)``: a few batches of each loader, few epochs, checkpoints in each, on the CPU."""
         make = module.Trainer.__init__
 
         @functools.wraps(make)
@@ -49,6 +49,8 @@ class _Frameworks:
             every = options.get("val_check_interval")
             if isinstance(every, int) and every > BATCHES:
                 options["val_check_interval"] = BATCHES
+            if options.get("check_val_every_n_epoch"):
+                options["check_val_every_n_epoch"] = 1
             options["log_every_n_steps"] = 1
             if self._phases.real and options.get("accelerator") in ("gpu", "cuda"):
                 options.update(accelerator="cpu", strategy="auto", precision=None)
@@ -56,6 +58,10 @@ class _Frameworks:
                 options["devices"] = options["num_nodes"] = 1
             self._phases.assume(f"Trainer with {BATCHES} batches of each loader")
             make(trainer, *arguments, **options)
+            for keeper in trainer.checkpoint_callbacks:
+                for name, most in (("_every_n_epochs", 1), ("_every_n_train_steps", BATCHES)):
+                    if hasattr(keeper, name):
+                        setattr(keeper, name, min(getattr(keeper, name), most))
 
         module.Trainer.__init__ = made
 

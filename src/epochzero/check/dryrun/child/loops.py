@@ -3,7 +3,7 @@
 A loop in whose body a batch is drawn, a model called or an optimizer stepped does *work*. It runs
 its first iterations, as many as a moment allows: a small job is run whole. Then those in which a test of its body (`rewrite` collects them) comes out as
 it has not before, such as ``epoch % save_every == 0``; then its last, so that what a job does at its
-end is run too. Other loops run in full, unless they take too long. Loops in the ``forward`` of a
+end is run too. Schedulers of learning rates are stepped over what is left out. Other loops run in full, unless they take too long. Loops in the ``forward`` of a
 model are part of the model and never shortened, nor are those that feed a consumer.
 """
 
@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import builtins
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from epochzero.check.dryrun.child.emit import Records
@@ -26,9 +28,14 @@ FARTHEST = 100_000
 LOOK_AHEAD_S = 0.2
 IDLE_SHARE = 0.3
 HURRY_SHARE = 0.5
+LATE_SHARE = 0.7
 PATIENCE_SHARE = 0.02
+BUSY = 3
+"""By the clock a moment may take so many times longer, since other programs run beside the job."""
+LONGEST_ADVANCE_S = 0.5
 
 Test = Callable[[Any, int], Any]
+Scheduler = Callable[[], Any]
 
 
 class OutOfTime(BaseException):
@@ -43,8 +50,11 @@ class Runtime:
         seconds: the time of the dry run.
         whole: no loop is shortened.
         patience: the share of the time that a loop may take before it is shortened.
+        often: how often a loop that is shortened sees the same before it jumps ahead.
 
     Attributes:
+        taken: how many iterations were run of loops.
+        schedulers: that loops surely step, by their identity, with their count when first seen.
         work: how much work was done: batches drawn, models called, optimizers stepped.
         steps: how often an optimizer stepped.
         depth: how many modules are being called, one in the other.
@@ -58,19 +68,30 @@ class Runtime:
         *,
         whole: bool = False,
         patience: float = PATIENCE_SHARE,
+        often: int = 1,
     ) -> None:
         self.records = records
-        self.work = self.steps = self.depth = 0
+        self.work = self.steps = self.depth = self.taken = 0
+        self.schedulers: dict[int, tuple[Any, int]] = {}
         self.skipped = False
         self.whole = whole
         self.patience = patience
+        self.often = often
         self._shortened: set[tuple[str, int]] = set()
         self._began = time.monotonic()
         self._seconds = seconds
 
-    def loop(self, path: str, line: int, end: int, kind: str, tests: tuple[Test, ...]) -> Loop:
+    def loop(
+        self,
+        path: str,
+        line: int,
+        end: int,
+        kind: str,
+        tests: tuple[Test, ...],
+        schedulers: tuple[Scheduler, ...] = (),
+    ) -> Loop:
         """The limiter of one run of a loop."""
-        return Loop(self, path, line, end, kind, tests)
+        return Loop(self, path, line, end, kind, tests, schedulers)
 
     def enumerated(self, function: Any, *arguments: Any, **options: Any) -> Any:
         """``enumerate(...)`` of the user's code, unless the name means something else there."""
@@ -89,6 +110,11 @@ class Runtime:
         """Which share of the time is used up."""
         return (time.monotonic() - self._began) / self._seconds
 
+    @property
+    def worked(self) -> float:
+        """The same by the processor's time of this thread, which a busy machine does not change."""
+        return max(time.thread_time() / self._seconds, self.used / BUSY)
+
 
 class Loop:
     """One run of one loop.
@@ -99,14 +125,24 @@ class Loop:
     """
 
     def __init__(
-        self, runtime: Runtime, path: str, line: int, end: int, kind: str, tests: tuple[Test, ...]
+        self,
+        runtime: Runtime,
+        path: str,
+        line: int,
+        end: int,
+        kind: str,
+        tests: tuple[Test, ...],
+        schedulers: tuple[Scheduler, ...],
     ) -> None:
         self.line, self.end, self.skipped = line, end, 0
         self._path, self._kind, self._tests = path, kind, tests
         self._runtime = runtime
-        self._work, self._steps, self._began = runtime.work, runtime.steps, runtime.used
+        self._schedulers = schedulers
+        self._work, self._steps = runtime.work, runtime.steps
+        self._began, self._worked = runtime.used, runtime.worked
         self._taken = self._jumps = 0
-        self._outcomes: list[set[bool]] = [set() for _ in tests]
+        self._outcomes: list[Counter[bool]] = [Counter() for _ in tests]
+        self._epochs: dict[int, int] = {}
         self._whole = runtime.whole or runtime.depth > 0
 
     @property
@@ -146,12 +182,28 @@ class Loop:
 
     def _take(self, source: Source, ahead: int) -> None:
         """The next iteration begins, after some that are left out."""
-        if self._tests and (self._taken < FIRST or self._is_work()):
+        if self._tests and (self._taken < self._first or self._is_work()):
             self._note(source, ahead)
         if ahead:
             self._tell(source)
+        self._advance(ahead)
         self.skipped = ahead
         self._taken += 1
+        self._runtime.taken += 1
+
+    def _advance(self, ahead: int) -> None:
+        """Steps each scheduler as often as the iterations that are left out would have."""
+        known = self._runtime.schedulers
+        for find in self._schedulers:
+            with suppress(NameError, AttributeError):
+                scheduler = find()
+                if isinstance(scheduler.last_epoch, int):
+                    known.setdefault(id(scheduler), (scheduler, scheduler.last_epoch))
+        for number, (scheduler, begun) in known.items():
+            if ahead:
+                before = self._epochs.get(number, begun)
+                _step(scheduler, ahead * (scheduler.last_epoch - before))
+            self._epochs[number] = scheduler.last_epoch
 
     def _ahead(self, source: Source) -> int | None:
         """How many iterations are left out before the next; None to end."""
@@ -159,14 +211,20 @@ class Loop:
         if not self._is_work():
             idles = self._runtime.used - self._began > IDLE_SHARE
             return self._end(source) if idles else 0
-        if self._runtime.used > HURRY_SHARE:
+        if self._runtime.used > LATE_SHARE:
             return self._end(source)
-        patient = self._runtime.used - self._began < self._runtime.patience
-        if self._taken < FIRST or patient or self._is_small(source):
+        if self._runtime.used > HURRY_SHARE:
+            return self._last(source)
+        patient = self._runtime.worked - self._worked < self._runtime.patience
+        if self._taken < self._first or patient or self._is_small(source):
             return 0
         self._jumps += 1
         if self._jumps <= MOST_JUMPS and (ahead := self._telling(source)) is not None:
             return ahead
+        return self._last(source)
+
+    def _last(self, source: Source) -> int | None:
+        """How many iterations are left out before the last; the loop ends here where that is not known."""
         return source.left - 1 if source.left else self._end(source)
 
     def _end(self, source: Source) -> int | None:
@@ -175,6 +233,10 @@ class Loop:
             return 0
         self._tell(source)
         return None
+
+    @property
+    def _first(self) -> int:
+        return FIRST - 1 + self._runtime.often
 
     def _is_work(self) -> bool:
         return self._taken > 0 and self._runtime.work > self._work
@@ -196,14 +258,14 @@ class Loop:
     def _new(self, source: Source, ahead: int) -> bool:
         outcomes = self._evaluated(source, ahead)
         return any(
-            outcome is not None and outcome not in self._outcomes[number]
+            outcome is not None and self._outcomes[number][outcome] < self._runtime.often
             for number, outcome in outcomes
         )
 
     def _note(self, source: Source, ahead: int) -> None:
         for number, outcome in self._evaluated(source, ahead):
             if outcome is not None:
-                self._outcomes[number].add(outcome)
+                self._outcomes[number][outcome] += 1
 
     def _evaluated(self, source: Source, ahead: int) -> Iterator[tuple[int, bool | None]]:
         part = "first" if self._kind == "first" else "whole"
@@ -245,6 +307,16 @@ class _Coming(Source):
     @property
     def left(self) -> int | None:
         return _reach(self._loop.holds) if self._loop.kind == "tested" else None
+
+
+def _step(scheduler: Any, times: int) -> None:
+    """Steps a scheduler; what it raises, it raises again at the user's next step."""
+    until = time.monotonic() + LONGEST_ADVANCE_S
+    with suppress(Exception):
+        for _ in range(times):
+            if time.monotonic() > until:
+                return
+            scheduler.step()
 
 
 def _reach(holds: Callable[[int], bool]) -> int | None:

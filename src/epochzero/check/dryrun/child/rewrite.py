@@ -103,6 +103,7 @@ class _Rewriter(ast.NodeTransformer):
             ast.Constant(node.end_lineno),
             ast.Constant(kind),
             ast.Tuple(functions, ast.Load()),
+            ast.Tuple([_thunk(stepped) for stepped in _stepped(node)], ast.Load()),
         ]
         made = ast.Assign([ast.Name(limiter, ast.Store())], _call(RUNTIME, "loop", arguments))
         if counters:
@@ -159,6 +160,25 @@ def _counters(node: ast.For | ast.While) -> list[ast.AugAssign]:
         and isinstance(inner.target, (ast.Name, ast.Attribute))
         and _pure(inner.target)
     ]
+
+
+def _stepped(node: ast.For | ast.While) -> list[ast.expr]:
+    """What each iteration surely steps without arguments, as schedulers are: ``scheduler.step()``."""
+    return [
+        call.func.value
+        for inner in node.body
+        if isinstance(inner, ast.Expr)
+        and isinstance(call := inner.value, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "step"
+        and not (call.args or call.keywords)
+        and _pure(call.func.value)
+    ]
+
+
+def _thunk(value: ast.expr) -> ast.expr:
+    none = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return _at(ast.Lambda(none, deepcopy(value)), value)
 
 
 def _derived(node: ast.For | ast.While) -> dict[str, ast.expr]:

@@ -289,4 +289,5 @@ def pretended(
         stack.enter_context(replaced(torch.backends.cudnn, cudnn))
         stack.enter_context(replaced(torch.backends.cuda, {"is_built": lambda: True}))
         stack.enter_context(replaced(torch, {"Generator": Generator}))
+        stack.enter_context(replaced(torch.Tensor, {"record_stream": nothing}))
         yield
