@@ -144,11 +144,8 @@ def test_modules_in_a_list_are_followed(read: Read, features: int, fails: bool) 
 
 
 def test_a_module_that_is_put_into_a_chain_counts(read: Read) -> None:
-    lines = "net = nn.Sequential(nn.Linear(4, 8), nn.Linear(9, 2))
-net[1] = nn.Linear(8, 3)
-"
-    assert not read(f"{HEAD}{lines}print(net(torch.rand(2, 4)))
-").failures
+    lines = "net = nn.Sequential(nn.Linear(4, 8), nn.Linear(9, 2))\nnet[1] = nn.Linear(8, 3)\n"
+    assert not read(f"{HEAD}{lines}print(net(torch.rand(2, 4)))\n").failures
 
 
 def test_a_batch_of_unknown_size_stays_one(read: Read) -> None:
