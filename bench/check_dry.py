@@ -90,8 +90,9 @@ def main() -> None:
         print_misses(run.outcome for run in runs if run.counts)
         _print_unknowns(runs)
     _print(numbers)
-    if set(options.only) == {f"{kind}/" for kind in KINDS} and not options.development:
-        data = [{"name": "lab/dry, lab/jobs, lab/check", **_counts(jobs)}]
+    whole = [kind for kind in KINDS if f"{kind}/" in options.only]
+    if len(whole) == len(options.only) and not options.development:
+        data = [{"name": ", ".join(f"lab/{kind}" for kind in whole), **_counts(jobs)}]
         rivals = {"torch_preflight": version or "not run", **_libraries(options.python)}
         save("check_dry", numbers, data=data, rivals=rivals)
 
@@ -115,7 +116,7 @@ def _options() -> argparse.Namespace:
         nargs="+",
         metavar="NAME",
         default=[f"{kind}/" for kind in KINDS],
-        help="jobs whose names begin so, such as dry/ or jobs/label_; keeps no result",
+        help="jobs whose names begin so; the result is kept of whole collections, such as dry/ jobs/",
     )
     options = parser.parse_args()
     options.only = tuple(options.only)
