@@ -83,3 +83,13 @@ def test_a_torch_that_cannot_pretend() -> None:
     fake = outcome("fake", unfit, record=Unfit("this torch cannot"))
     assert agreed([outcome("real", None), fake]) == [unfit]
     assert agreed([outcome("real", UNKNOWN), fake]) == [UNKNOWN]
+
+
+def test_what_fails_among_processes_counts_only_where_all_of_them_are() -> None:
+    frames = (Frame("/lib/torch/distributed/device_mesh.py", 9),)
+    raised = Raised(
+        "RuntimeError", "Mesh should not be bigger than the world size 1", frames=frames
+    )
+    real = outcome("real", FINDING, record=raised)
+    assert agreed([real, outcome("fake", None)]) == []
+    assert agreed([real, outcome("fake", FINDING)]) == [FINDING]

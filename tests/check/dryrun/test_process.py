@@ -447,3 +447,23 @@ def test_the_containment_is_found_quickly() -> None:
     start = time.monotonic()
     best_containment()
     assert time.monotonic() - start < 2
+
+
+def test_an_interruption_ends_all_runs(tmp_path: Path) -> None:
+    script = (
+        "import signal, sys, threading, time\nfrom pathlib import Path\n"
+        "from epochzero.check.dryrun.contain.model import Limits\n"
+        "from epochzero.check.dryrun.process import run_contained\n"
+        "from epochzero.check.dryrun.together import together\n"
+        "def run(number):\n"
+        "    return run_contained([sys.executable, '-c', 'import time; time.sleep(50)'], folder=Path('.'),\n"
+        "        environment={}, limits=Limits(seconds=50), spec=b'')\n"
+        "threading.Timer(1.5, lambda: signal.raise_signal(signal.SIGINT)).start()\n"
+        "began = time.monotonic()\n"
+        "try:\n    together(run, [1, 2], workers=2)\n"
+        "except KeyboardInterrupt:\n    print(time.monotonic() - began)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) < 20

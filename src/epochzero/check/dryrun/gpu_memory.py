@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from epochzero.check.dryrun.attempt import Attempt
@@ -10,8 +10,8 @@ from epochzero.check.dryrun.findings import place_of
 from epochzero.check.dryrun.memory.advice import advise
 from epochzero.check.dryrun.memory.estimate import Memory, estimate
 from epochzero.check.dryrun.memory.findings import finding
-from epochzero.check.dryrun.memory.trace import Trace, trace_of
-from epochzero.check.dryrun.records import Allocated, Reached
+from epochzero.check.dryrun.memory.trace import Mark, Trace, trace_of
+from epochzero.check.dryrun.records import Allocated
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import Target
@@ -55,17 +55,19 @@ def variables_of(job: Job, target: Target, environment: Mapping[str, str]) -> Ma
 
 def trace_of_run(run: Attempt, job: Job) -> Trace | str:
     """What the job allocates on its GPU; why it is not known."""
-    if run.ending != "finished" and not _stepped(run.of(Reached)):
-        return "it did not come to a step of the optimizer on the pretended GPU"
     try:
         trace = trace_of(line for one in run.of(Allocated) for line in one.lines)
     except InputError as error:
         return str(error)
+    if run.ending != "finished" and not _is_whole(trace):
+        return "it did not come through a second step on the pretended GPU, which takes the most"
     if not trace.events:
         return "it puts nothing on a GPU"
     sites = (replace(one, path=place_of(one.path, 0, job).path) for one in trace.sites)
     return replace(trace, sites=tuple(sites))
 
 
-def _stepped(reached: Sequence[Reached]) -> bool:
-    return any(one.how == "optimizer step" for one in reached)
+def _is_whole(trace: Trace) -> bool:
+    """Whether a backward pass was seen while the optimizer's states were held."""
+    marks = [event.name for event in trace.events if isinstance(event, Mark)]
+    return "step 1" in marks and "backward done" in marks[marks.index("step 1") :]

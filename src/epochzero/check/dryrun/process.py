@@ -25,11 +25,12 @@ from epochzero.check.dryrun.contain import best_containment, launcher
 from epochzero.check.dryrun.contain.environment import contained_environment
 from epochzero.check.dryrun.contain.model import Change, Containment, Ended, Limits, Means
 
-__all__ = ["RECORDS_DESCRIPTOR", "SPEC_DESCRIPTOR", "run_contained"]
+__all__ = ["RECORDS_DESCRIPTOR", "SPEC_DESCRIPTOR", "end_all", "run_contained"]
 
 SPEC_DESCRIPTOR = 3
 RECORDS_DESCRIPTOR = 4
 
+_running: set[subprocess.Popen[bytes]] = set()
 _CHUNK = 1 << 16
 _GRACE_S = 5.0
 _MOST_ACCOUNT_BYTES = 1 << 24
@@ -187,6 +188,7 @@ def _run(
             env={},
             start_new_session=True,
         )
+        _running.add(process)
         stack.callback(_put_to_rest, process)
         assert process.stdin is not None
         assert process.stdout is not None
@@ -201,6 +203,11 @@ def _run(
     except ValueError:
         account = {}
     return account, heard
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _pipe(stack: ExitStack) -> tuple[IO[bytes], IO[bytes]]:
@@ -231,12 +238,18 @@ def _listen(account: IO[bytes], takers: Mapping[IO[bytes], Any], deadline: float
                     open_account = open_account and key.fileobj is not account
 
 
+def end_all() -> None:
+    """End all runs of this process, whichever thread waits for them."""
+    for process in list(_running):
+        _kill(process)
+
+
 def _put_to_rest(process: subprocess.Popen[bytes]) -> None:
     """End the launcher where it has not ended; the kernel then ends all that it keeps."""
     if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
     process.wait()
+    _running.discard(process)
     if process.stdout is not None:
         process.stdout.close()
 

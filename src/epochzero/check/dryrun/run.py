@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from epochzero.check.dryrun.agree import Outcome, agreed
@@ -32,6 +31,7 @@ from epochzero.check.dryrun.records import (
     Site,
 )
 from epochzero.check.dryrun.records import Ended as Finished
+from epochzero.check.dryrun.together import together
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import GPU, Target
@@ -91,8 +91,9 @@ def dry_run(
         hear: is told what happens while it happens, from more than one thread.
     """
     plans = [Plan("real", gpus, made=made), *([Plan("fake", gpus, made=made)] if gpus else [])]
-    with ThreadPoolExecutor(len(plans)) as pool:
-        tried = list(pool.map(lambda plan: _tried(job, plan, limits, environment, hear), plans))
+    tried = together(
+        lambda plan: _tried(job, plan, limits, environment, hear), plans, workers=len(plans)
+    )
     outcomes = [_outcome(one, job, target, first) for one in tried]
     last = [one.last for one in tried]
     memory, *told = memory_of(last, job, target, environment)

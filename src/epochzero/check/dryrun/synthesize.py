@@ -10,12 +10,12 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from epochzero.check.data import DataSet
 from epochzero.check.dryrun.model import Assumption, DryRun, Made
+from epochzero.check.dryrun.together import together
 from epochzero.check.findings import Finding, Unknown
 from epochzero.data import CORNERS, REGULAR, Profile, read_profile, synthesize
 from epochzero.data.formats import format_of
@@ -74,8 +74,8 @@ def over_made_data(run: Run, data: Sequence[DataSet], folder: Path, seconds: flo
         def tried(trial: _Trial) -> DryRun | None:
             return run(_placed(made, folder, trial)) if time.monotonic() < end else None
 
-        with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
-            runs = dict(zip(trials, pool.map(tried, trials), strict=True))
+        told = together(tried, trials, workers=min(WORKERS, os.cpu_count() or 1))
+        runs = dict(zip(trials, told, strict=True))
     return replace(
         regular,
         findings=(*regular.findings, *_in_corner_cases(runs, regular)),

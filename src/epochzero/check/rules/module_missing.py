@@ -59,13 +59,20 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         if is_reached is False or _installed_by_job(program, top):
             continue
         seen.add(top)
-        if doubt:
-            yield Unknown(f"whether the target has {top}", doubt, event.at.place)
+        if why := doubt or _may_be_written(program, top):
+            yield Unknown(f"whether the target has {top}", why, event.at.place)
         elif folder := _own(program.job, top):
             yield _not_importable(event, top, program.job, folder)
         else:
             sure = replace(event, at=replace(event.at, certain=True)) if is_reached else event
             yield _finding(sure, top, target, installed)
+
+
+def _may_be_written(program: Program, top: str) -> str:
+    """Why a module may come of the job itself; empty when nothing says so."""
+    name = f"{top}.py"
+    named = any(name in module.text for module in program.modules.values())
+    return f"the job names {name}, which it may write" if named else ""
 
 
 def _fallbacks(program: Program, target: Target, installed: Installed) -> Mapping[Place, bool]:
@@ -279,6 +286,12 @@ RULE = Rule(
         ),
     ),
     leaves=(
+        Case(
+            {
+                "train.py": "with open('g.py', 'w') as f:\n    f.write('x = 1')\nimport g\n\nprint(g.x)\n"
+            },
+            target="[distributions]\n",
+        ),
         Case(
             {
                 "train.py": "try:\n    import tomllib\nexcept ImportError:\n"
