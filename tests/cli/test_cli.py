@@ -450,3 +450,13 @@ def test_explain_an_unknown_word(run: Command, word: str, hint: str) -> None:
     ran = run("explain", word)
     assert (ran.code, ran.out) == (2, "")
     assert hint in ran.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(nothing)\n")
+    command = [sys.executable, "-m", "epochzero", "check", "--", "python", "train.py"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "epochzero: the answer cannot be written: No space left on device\n"

@@ -5,6 +5,7 @@ A command's module is imported when the command is used, so that ``epochzero --h
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -65,3 +66,9 @@ def main() -> None:
         # The reader of our output (head, less) has gone; nothing more can be said to it.
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        click.echo(f"epochzero: the answer cannot be written: {error.strerror}", err=True)
+        # What Python still holds of it would fail once more at the end.
+        os._exit(2)

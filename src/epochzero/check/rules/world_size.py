@@ -39,7 +39,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             said_at(job, *_PROCESSES),
             f"{each} processes are started on each node, and {seen[1]} {gpus}.",
             "CUDA error: invalid device ordinal, in each process without a GPU",
-            f"Start at most {seen[0]} processes on a node, or ask for {each} GPUs.",
+            f"Start at most {seen[0]} processes on a node, or ask for {each} GPUs."
+            if seen[0]
+            else f"Ask for {each} GPUs on each node, or choose a platform that has them.",
         )
     yield from _trainers(program, target)
     if job.nodes is not None and target.nodes is not None and job.nodes > target.nodes:
