@@ -6,8 +6,7 @@ import json
 import os
 import re
 import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from epochzero.cli.layout import plain, shorten, wrapped
+from epochzero.cli.line import line
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-SHOW_PROGRESS_S = 1.0
 MOST_SHOWN = 5
 
 _DATA = click.argument("data", metavar="PATH", type=click.Path(path_type=Path))
@@ -313,27 +312,8 @@ def make_sample(data: Path, count: int, output: Path, label: str | None, seed: i
         )
 
 
-class _Progress:
-    """Tells on standard error how many records were read, once it takes long."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-        self.told = False
-
-    def __call__(self, table: str, records: int) -> None:
-        now = time.monotonic()
-        if now - self._last < SHOW_PROGRESS_S or not sys.stderr.isatty():
-            return
-        self._last = now
-        click.echo(f"\r\x1b[K{plain(table)}: {records:,} records ...", err=True, nl=False)
-        self.told = True
-
-
 @contextmanager
-def _progress() -> Iterator[_Progress]:
-    progress = _Progress()
-    try:
-        yield progress
-    finally:
-        if progress.told:
-            click.echo("\r\x1b[K", err=True, nl=False)
+def _progress() -> Iterator[Callable[[str, int], None]]:
+    """Takes how many records of a table were read."""
+    with line() as shown:
+        yield lambda table, records: shown.tell(f"{plain(table)}: {records:,} records")

@@ -6,8 +6,7 @@ import codecs
 import json
 import os
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli import render_ranking
+from epochzero.cli.line import line
 from epochzero.code import Cache
 from epochzero.errors import InputError
 from epochzero.locate import (
@@ -44,7 +44,6 @@ __all__ = ["command"]
 FORMATS = ("text", "json", "markdown", "sarif")
 LARGEST_REPORT_BYTES = 64 << 20
 HEAD_BYTES = 1 << 14
-SHOW_PROGRESS_S = 1.0
 _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -308,25 +307,8 @@ def _let_go(cache: Cache | None) -> None:
 # -- Progress ----------------------------------------------------------------------------------
 
 
-class _Progress:
-    """Tells on a terminal how far long work has come."""
-
-    def __init__(self) -> None:
-        self._start = time.monotonic()
-        self.told = False
-
-    def __call__(self, done: int, total: int) -> None:
-        if time.monotonic() - self._start < SHOW_PROGRESS_S or not sys.stderr.isatty():
-            return
-        click.echo(f"\r\x1b[Kparsing: {done:,} of {total:,} files ...", err=True, nl=False)
-        self.told = True
-
-
 @contextmanager
-def _progress() -> Iterator[_Progress]:
-    progress = _Progress()
-    try:
-        yield progress
-    finally:
-        if progress.told:
-            click.echo("\r\x1b[K", err=True, nl=False)
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Takes how many files were parsed, and of how many."""
+    with line() as shown:
+        yield lambda done, total: shown.tell(f"parsing: {done:,} of {total:,} files")
