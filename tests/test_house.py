@@ -22,7 +22,21 @@ ROOMS = {
     "data": {"errors"},
     # What ends a dry run is diagnosed as what ends a job.
     "check": {"errors", "taxonomy", "logs", "diagnose", "data"},
-    "cli": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "data", "check", ""},
+    "run": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "check"},
+    "store": {"errors", "taxonomy", "run"},
+    "cli": {
+        "errors",
+        "taxonomy",
+        "logs",
+        "diagnose",
+        "code",
+        "locate",
+        "data",
+        "check",
+        "run",
+        "store",
+        "",
+    },
     "__main__": {"cli"},
 }  # type: dict[str, set[str]]
 # What runs a job dry does so in processes of its own.
