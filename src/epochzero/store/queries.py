@@ -18,6 +18,7 @@ from epochzero.store.database import Database
 from epochzero.store.logs import read_output
 
 __all__ = [
+    "EVERY_JOB",
     "SCHEMA",
     "STATES",
     "AttemptDetails",
@@ -27,6 +28,7 @@ __all__ = [
     "Log",
     "RankDetails",
     "Usage",
+    "filtered",
     "find_job",
     "find_jobs",
     "job_details",
@@ -59,6 +61,9 @@ class JobFilter:
     since: float | None = None
     until: float | None = None
     limit: int | None = None
+
+
+EVERY_JOB = JobFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +168,14 @@ class Usage:
     gpu_memory_bytes: int | None
 
 
-def find_jobs(database: Database, wanted: JobFilter = JobFilter()) -> list[JobSummary]:
+def find_jobs(database: Database, wanted: JobFilter = EVERY_JOB) -> list[JobSummary]:
     """The jobs that a filter lets through, the newest first.
 
     Raises:
         StoreError: the database does not answer.
     """
     with database.read() as session:
-        return [_summary(job) for job in session.scalars(_filtered(wanted))]
+        return [_summary(job) for job in session.scalars(filtered(wanted))]
 
 
 def find_job(database: Database, word: str) -> str:
@@ -291,7 +296,8 @@ def read_log(
         yield from read_output(session, found[0])
 
 
-def _filtered(wanted: JobFilter) -> Select[Any]:
+def filtered(wanted: JobFilter) -> Select[Any]:
+    """The query for the jobs that a filter lets through, the newest first."""
     jobs = schema.Job
     query = select(jobs).order_by(jobs.started.desc(), jobs.id.desc())
     for name in ("state", "category", "user", "host"):

@@ -137,6 +137,7 @@ def _take_in_some(database: Database, journal: Path) -> int:
 
 
 def identity_of(journal: Path) -> str:
+    """What the store knows a journal by: paths alone are not unique in a team's."""
     return f"{socket.gethostname()}:{journal.resolve()}"
 
 

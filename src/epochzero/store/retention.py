@@ -24,7 +24,12 @@ class Pruned:
 
 
 def prune(
-    database: Database, *, before: float, keep_failed: bool = False, whole: bool = False
+    database: Database,
+    *,
+    before: float,
+    keep_failed: bool = False,
+    whole: bool = False,
+    pretend: bool = False,
 ) -> Pruned:
     """Throws away the logs and samples of jobs that ended long ago.
 
@@ -33,6 +38,7 @@ def prune(
         before: jobs that ended before, in seconds since the epoch.
         keep_failed: leaves jobs that did not succeed as they are.
         whole: throws away the jobs themselves too, with all that is known of them.
+        pretend: only says what it would throw away.
 
     Raises:
         StoreError: the store cannot be written.
@@ -51,6 +57,8 @@ def prune(
         session.execute(delete(Chunk).where(orphans))
         if whole:
             session.execute(delete(Job).where(Job.id.in_(old)))
+        if pretend:
+            session.rollback()
     return Pruned(jobs, size)
 
 

@@ -14,6 +14,7 @@ ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
+    """Makes the tables."""
     op.create_table(
         "chunks",
         sa.Column("digest", sa.String(length=32), nullable=False),
