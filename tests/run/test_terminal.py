@@ -112,6 +112,7 @@ def test_a_shell_stops_the_job_and_brings_it_back(screen: Open, kept: Kept, tmp_
     shell.wait_for(b"-- sh")
     shell.type(b"again\r")
     shell.wait_for(b"got again\r\n")
+    shell.wait_for(b">> ")
     shell.type(b"exit 4\r")
     assert shell.wait() == 4
     assert {"stopped", "continued"} <= set(kept.events)
@@ -129,8 +130,6 @@ def test_a_job_started_in_the_background_can_be_brought_to_the_front(
     shell.wait_for(b"sleep 1")
     shell.type(b"front\r")
     shell.wait_for(b"got front\r\n")
-    shell.type(b"exit\r")
-    shell.wait()
 
 
 def test_a_terminal_that_is_closed_hangs_the_job_up(screen: Open, kept: Kept) -> None:
