@@ -53,8 +53,9 @@ def _uses(module: Module, code: Code) -> Iterator[tuple[ast.AST, ast.Call, str]]
     for node, value, error in _wanted(code):
         if isinstance(value, ast.Name):
             given = only_value(module, value)
-            same_function = given is not None and code.scope(given) is code.scope(value)
-            if isinstance(given, ast.Call) and same_function and value.id not in code.asked:
+            if not isinstance(given, ast.Call) or value.id in code.asked:
+                continue
+            if code.scope(given) is code.scope(value):
                 yield node, given, error
         elif isinstance(value, ast.Call):
             yield node, value, error
