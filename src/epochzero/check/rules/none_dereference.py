@@ -37,15 +37,14 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                     consequence=error,
                     fix=f"Let {function.name} return what is wanted, or do not use its result.",
                 )
-    for failed in failures(program, "none"):
-        if (failed.at.place.path, failed.at.place.line) not in told:
-            yield failure(
-                failed,
-                RULE.id,
-                RULE.category,
-                message=f"A value is None when the job comes here: {failed.at.place.code}",
-                fix="Give it a value before, or ask whether it has one.",
-            )
+    for failed in failures(program, "none", told=told):
+        yield failure(
+            failed,
+            RULE.id,
+            RULE.category,
+            message=f"A value is None when the job comes here: {failed.at.place.code}",
+            fix="Give it a value before, or ask whether it has one.",
+        )
 
 
 def _uses(module: Module, code: Code) -> Iterator[tuple[ast.AST, ast.Call, str]]:

@@ -47,16 +47,15 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         else:
             yield _unbound(flake, name)
         told.add((flake.place.path, flake.place.line))
-    for failed in failures(program, "name"):
-        if (failed.at.place.path, failed.at.place.line) not in told:
-            name = failed.message.split("'")[1]
-            yield failure(
-                failed,
-                RULE.id,
-                RULE.category,
-                message=f"Nothing has given {name} a value when the job comes here.",
-                fix=f"Give {name} a value on every way that leads here.",
-            )
+    for failed in failures(program, "name", told=told):
+        name = failed.message.split("'")[1]
+        yield failure(
+            failed,
+            RULE.id,
+            RULE.category,
+            message=f"Nothing has given {name} a value when the job comes here.",
+            fix=f"Give {name} a value on every way that leads here.",
+        )
 
 
 def _is_bound_in_loop(flake: Flake, name: str) -> bool:
