@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from epochzero.check.operators import ARITHMETIC
+from epochzero.check.operators import ARITHMETIC, BINARY, EQUALITY, ORDER
 from epochzero.check.program import failing
 from epochzero.check.program.core import Flow, PathEnds
 from epochzero.check.program.counted import FIRST_RANK, Counted, chosen, computed
@@ -34,33 +34,12 @@ __all__ = ["Operations"]
 _LARGEST_NUMBER = 1 << 64
 _LONGEST_REPEAT = 1000
 _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], object]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_,
-    ast.BitXor: operator.xor,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-}
 _UNARY: dict[type[ast.unaryop], Callable[[Any], object]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
 }
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
+_COMPARE = {**EQUALITY, **ORDER}
 
 
 class Operations(Tensors):
@@ -89,7 +68,7 @@ class Operations(Tensors):
         if isinstance(left, Constant) and isinstance(op, ast.Mod) and isinstance(left.value, str):
             return percent(left, right)
         if isinstance(left, Constant) and isinstance(right, Constant):
-            return _computed(_BINARY.get(type(op)), left, right)
+            return _computed(BINARY.get(type(op)), left, right)
         if (by_round := computed(ARITHMETIC.get(type(op)), left, right)) is not None:
             return by_round
         if (tensor := self.operated(op, left, right, node)) is not None:
