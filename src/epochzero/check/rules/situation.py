@@ -7,12 +7,12 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding, Severity
+from epochzero.check.findings import Finding, Place, Severity
 from epochzero.check.program.events import Failed, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.reach import Reach
 
-__all__ = ["at_keyword", "failure", "failures", "finding_at", "guarded"]
+__all__ = ["at_keyword", "failure", "failures", "finding_at", "finding_at_start", "guarded"]
 
 
 def finding_at(
@@ -39,6 +39,31 @@ def finding_at(
         consequence=consequence,
         fix=fix,
         via=at.via,
+    )
+
+
+def finding_at_start(
+    place: Place,
+    rule: str,
+    category: str,
+    *,
+    message: str,
+    consequence: str,
+    fix: str,
+    severity: Severity = "error",
+    via: tuple[Place, ...] = (),
+) -> Finding:
+    """A finding about how the job is started, or about what keeps it from starting."""
+    return Finding(
+        rule=rule,
+        severity=severity,
+        category=category,
+        phase="initialization",
+        place=place,
+        message=message,
+        consequence=consequence,
+        fix=fix,
+        via=via,
     )
 
 
