@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from epochzero import taxonomy
 from epochzero.check.budget import Stopped, at_most
@@ -22,7 +23,6 @@ from epochzero.check.data import DataSet, compare_data
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpus import pretended_gpus
 from epochzero.check.dryrun.model import DryRun, Made
-from epochzero.check.dryrun.records import Record
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
 from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
@@ -42,6 +42,9 @@ from epochzero.check.target import (
 )
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from epochzero.check.dryrun.records import Record
 
 __all__ = [
     "Case",

@@ -7,20 +7,22 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
 from epochzero import __version__, taxonomy
-from epochzero.check.dryrun.memory.estimate import Memory
-from epochzero.check.dryrun.memory.surroundings import Range
 from epochzero.check.dryrun.memory.units import size_text
-from epochzero.check.dryrun.model import DryRun, Effects
 from epochzero.check.findings import SCHEMA, Checked, Finding, Place, Unknown
 from epochzero.check.rules import Rule, builtin
 from epochzero.check.settings import FILE as SETTINGS
 from epochzero.cli import layout
+
+if TYPE_CHECKING:
+    from epochzero.check.dryrun.memory.estimate import Memory
+    from epochzero.check.dryrun.memory.surroundings import Range
+    from epochzero.check.dryrun.model import DryRun, Effects
 
 __all__ = ["write", "write_rules"]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from epochzero.check.dryrun.memory.estimate import Memory
-from epochzero.check.dryrun.memory.fit import Largest
 from epochzero.check.findings import Finding, Place, Unknown
-from epochzero.check.target.model import GPU
+
+if TYPE_CHECKING:
+    from epochzero.check.dryrun.memory.estimate import Memory
+    from epochzero.check.dryrun.memory.fit import Largest
+    from epochzero.check.target.model import GPU
 
 __all__ = [
     "PARTS",

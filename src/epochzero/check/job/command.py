@@ -13,6 +13,7 @@ import yaml
 
 from epochzero.check.findings import Place
 from epochzero.check.job import batch, kubernetes
+from epochzero.check.job.builtins import BUILTINS, readable, switch
 from epochzero.check.job.catalogue import Launcher, Option, Taken, launchers, modules, take
 from epochzero.check.job.environments import (
     conda_environment,
@@ -42,7 +43,7 @@ from epochzero.check.job.setting import (
     is_folder,
     read_text,
 )
-from epochzero.check.job.shell import BUILTINS, readable, run_script, switch
+from epochzero.check.job.shell import run_script
 from epochzero.errors import InputError
 
 __all__ = ["follow"]

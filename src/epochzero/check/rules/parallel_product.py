@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.check.findings import Finding, Place
+from epochzero.check.findings import Finding
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.megatron import PARSER, at_option
+from epochzero.check.rules.situation import finding_at, finding_at_start
 from epochzero.check.rules.world import gpus_of_a_node, number, option, world_size
 from epochzero.check.target.model import Target
 
@@ -20,15 +21,6 @@ _DEGREES = (
     ("context_parallel_size", "cp_size", "cp"),
 )
 _ENGINES = ("vllm.LLM", "vllm.AsyncEngineArgs", "vllm.EngineArgs")
-
-_PARSER = (
-    "import argparse\n\np = argparse.ArgumentParser()\n"
-    "p.add_argument('--tensor-model-parallel-size', type=int, default=1)\n"
-    "p.add_argument('--pipeline-model-parallel-size', type=int, default=1)\n"
-    "p.add_argument('--micro-batch-size', type=int)\n"
-    "p.add_argument('--global-batch-size', type=int)\n"
-    "args = p.parse_args()\n"
-)
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
@@ -48,15 +40,13 @@ def _megatron(program: Program) -> Iterable[Finding]:
     if world % product:
         given = " x ".join(str(degree) for degree, _ in found)
         place = next((place for _, place in found if program.job.says(place)), found[0][1])
-        yield Finding(
-            "parallel-product",
-            "error",
+        yield finding_at_start(
+            at_option(place),
+            RULE.id,
             "illegal_argument",
-            "initialization",
-            place if place.path else Place("<command>"),
-            f"The parallel degrees {given} = {product} do not divide the {world} processes.",
-            f"AssertionError: world size ({world}) is not divisible by {product}",
-            f"Start a multiple of {product} processes, or choose degrees whose product divides "
+            message=f"The parallel degrees {given} = {product} do not divide the {world} processes.",
+            consequence=f"AssertionError: world size ({world}) is not divisible by {product}",
+            fix=f"Start a multiple of {product} processes, or choose degrees whose product divides "
             f"{world}.",
         )
 
@@ -92,7 +82,7 @@ RULE = Rule(
     check=_check,
     catches=(
         Case(
-            {"train.py": _PARSER},
+            {"train.py": PARSER},
             ("--tensor-model-parallel-size", "4", "--pipeline-model-parallel-size", "4"),
             command=("torchrun", "--nproc_per_node=8", "train.py"),
             path="<command>",
@@ -106,11 +96,11 @@ RULE = Rule(
     ),
     leaves=(
         Case(
-            {"train.py": _PARSER},
+            {"train.py": PARSER},
             ("--tensor-model-parallel-size", "4", "--pipeline-model-parallel-size", "2"),
             command=("torchrun", "--nproc_per_node=8", "train.py"),
         ),
-        Case({"train.py": _PARSER}, ("--tensor-model-parallel-size", "4")),
+        Case({"train.py": PARSER}, ("--tensor-model-parallel-size", "4")),
         Case({"train.py": "import vllm\nvllm.LLM(model='m', tensor_parallel_size=8)\n"}),
     ),
 )

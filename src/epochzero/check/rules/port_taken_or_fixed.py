@@ -8,6 +8,7 @@ from epochzero.check.findings import Finding
 from epochzero.check.job.model import Job
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at_start
 from epochzero.check.rules.world import said_at, said_text
 from epochzero.check.target.model import Target
 
@@ -53,49 +54,42 @@ def _of_number(
 ) -> Iterator[Finding]:
     job = program.job
     if not 0 <= port < 65536:
-        yield Finding(
-            "port-taken-or-fixed",
-            "error",
-            "illegal_argument",
-            "initialization",
+        yield finding_at_start(
             said_at(job, *names),
-            f"{port} is no port: ports go from 0 to 65535.",
-            "The rendezvous fails with an invalid port",
-            "Give a free port above 1023, such as 29500.",
+            RULE.id,
+            "illegal_argument",
+            message=f"{port} is no port: ports go from 0 to 65535.",
+            consequence="The rendezvous fails with an invalid port",
+            fix="Give a free port above 1023, such as 29500.",
         )
     elif 0 < port < 1024 and target.user is not None and target.user.uid:
-        yield Finding(
-            "port-taken-or-fixed",
-            "error",
-            "permission_denied",
-            "initialization",
+        yield finding_at_start(
             said_at(job, *names),
-            f"Port {port} is below 1024, and the job does not run as root.",
-            "PermissionError: [Errno 13] Permission denied, when the first process listens",
-            "Give a free port above 1023, such as 29500.",
+            RULE.id,
+            "permission_denied",
+            message=f"Port {port} is below 1024, and the job does not run as root.",
+            consequence="PermissionError: [Errno 13] Permission denied, when the first process listens",
+            fix="Give a free port above 1023, such as 29500.",
         )
     elif port and _meets_another(program, port):
-        yield Finding(
-            "port-taken-or-fixed",
-            "error",
-            "communication_failure",
-            "initialization",
+        yield finding_at_start(
             said_at(job, *names),
-            f"Port {port} is taken: a job that the script has started before, in the background, "
+            RULE.id,
+            "communication_failure",
+            message=f"Port {port} is taken: a job that the script has started before, in the background, "
             "listens at it.",
-            _IN_USE.format(port),
-            "Give each of them another port with --master_port, or start torchrun with --standalone.",
+            consequence=_IN_USE.format(port),
+            fix="Give each of them another port with --master_port, or start torchrun with --standalone.",
         )
     elif port in (target.ports or ()) and not _runs_elsewhere(job):
-        yield Finding(
-            "port-taken-or-fixed",
-            "warning",
-            "communication_failure",
-            "initialization",
+        yield finding_at_start(
             said_at(job, *names),
-            f"Port {port} is taken: something listens at it on this machine now.",
-            _IN_USE.format(port),
-            "Give another port with --master_port, or start torchrun with --standalone.",
+            RULE.id,
+            "communication_failure",
+            severity="warning",
+            message=f"Port {port} is taken: something listens at it on this machine now.",
+            consequence=_IN_USE.format(port),
+            fix="Give another port with --master_port, or start torchrun with --standalone.",
         )
 
 

@@ -16,17 +16,9 @@ from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 
+from epochzero.check.target.definitions import THING, Alias, Bound, Class, Function
 from epochzero.check.target.model import Signature
-from epochzero.check.target.source import (
-    THING,
-    Alias,
-    Bound,
-    Class,
-    Function,
-    Source,
-    parse,
-    quick,
-)
+from epochzero.check.target.source import Source, parse, quick
 
 __all__ = ["ANY", "LIBRARIES", "is_public", "read_api"]
 
