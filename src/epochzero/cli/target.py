@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from epochzero.cli.group import Group
 from epochzero.cli.layout import plain, wrapped
 from epochzero.errors import InputError
 
@@ -25,7 +26,7 @@ SHOW_PROGRESS_S = 1.0
 MOST_SHOWN = 12
 
 
-@click.group(name="target")
+@click.group(cls=Group, name="target")
 def command() -> None:
     """Describe the platform that jobs are checked against.
 
