@@ -83,7 +83,7 @@ def test_the_command_needs_no_dashes(run: Command, job: Path) -> None:
 
 
 def test_options_of_the_job_are_its_own(run: Command, job: Path) -> None:
-    ran = run("check", "--target", "cluster.toml", "python", "train.py", "--format", "key-missing")
+    ran = run("check", "--target", "cluster.toml", "python", "train.py", "--format", "odd")
     assert "Invalid value" not in ran.err
 
 

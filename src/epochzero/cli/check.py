@@ -14,6 +14,7 @@ import click
 from epochzero.check import Checked, DataSet, Limits, Place, check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
+from epochzero.cli.output import OutputFile
 from epochzero.cli.progress import Progress
 
 __all__ = ["command"]
@@ -101,7 +102,7 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     "--memory-picture",
     "drawn",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    type=OutputFile(".svg"),
     help="Draw the GPU's memory over the job's steps (SVG); implies --dry.",
 )
 @click.option(

@@ -16,6 +16,7 @@ import click
 from epochzero.cli.group import Group
 from epochzero.cli.layout import counted, plain, shorten, wrapped
 from epochzero.cli.line import line
+from epochzero.cli.output import OutputFile
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def command() -> None:
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
     help="Write the profile there and a summary here.  [default: the profile to standard output]",
 )
 @_LABEL
