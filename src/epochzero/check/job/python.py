@@ -268,7 +268,7 @@ def nearest(path: Path, root: Path) -> Path | None:
         path: absolute.
         root: folder to look in.
     """
-    files = _files(root)
+    files = [file for file in _files(root) if file != path]
     for file in files:
         if file.name == path.name:
             return file
