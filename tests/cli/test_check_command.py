@@ -190,6 +190,12 @@ def test_github_annotates_the_line(run: Command, job: Path) -> None:
     assert "ModuleNotFoundError" in message
 
 
+def test_a_command_of_which_nothing_can_be_checked_is_no_success(run: Command, job: Path) -> None:
+    ran = run("check", "--", "python", "-")
+    assert ran.code == 2
+    assert ran.out.splitlines()[-1].startswith("NOT CHECKED  0 errors")
+
+
 def test_rules_are_listed_and_explained(run: Command) -> None:
     listed = run("check", "--rules")
     assert listed.code == 0
@@ -351,7 +357,7 @@ def test_nothing_of_a_job_moves_the_cursor_or_becomes_markup(
     assert not {"\x1b", "\r", "\x07"} & set(out)
     if form == "github":
         (line,) = out.splitlines()
-        assert line.startswith("::error title=odd (Path Not Found%2C in Training")
+        assert line.startswith("::error title=key-missing (Path Not Found%2C in Training")
         assert "file=a%2Cb%3Ac%0A.py" in line
         assert "%250A" in line
     if form == "text":

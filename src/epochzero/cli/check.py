@@ -135,7 +135,7 @@ def command(
 
     COMMAND is what you would submit: python, torchrun, accelerate, deepspeed, srun, docker run, a
     shell script, a Slurm batch file, a Kubernetes job. It is read and not run; with --dry its
-    Python is run here, without GPU, as far as each part of it goes.
+    Python is run here, contained, with shortened loops and pretended GPUs.
 
     \b
     epochzero check -- python train.py --epochs 3
@@ -146,7 +146,7 @@ def command(
     epochzero check --rules
 
     Exit code 1 when the job would fail, 0 when there are warnings at most, 2 when the input cannot
-    be used.
+    be used or holds nothing that can be checked.
     """
     if list_rules:
         render_findings.write_rules(builtin())
@@ -179,6 +179,8 @@ def command(
         _draw(found, drawn)
     if any(finding.severity == "error" for finding in found.findings):
         context.exit(1)
+    if not (found.jobs or found.findings):
+        context.exit(2)
 
 
 def _draw(found: Checked, path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from epochzero.check.job.model import Job
+from epochzero.check.job.model import Job, Source
 from epochzero.check.program.model import Module
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
@@ -58,6 +58,8 @@ class Modules:
         Raises:
             InputError: the file is not there, cannot be read, or is too large.
         """
+        if self.job.code is not None:
+            return self.loaded.setdefault("__main__", self._given(self.job.code))
         file = self.job.script
         if file is not None and file.is_dir():
             file = file / "__main__.py"
@@ -170,13 +172,23 @@ class Modules:
         except OSError as error:
             raise InputError(f"{shown}: cannot be read: {error.strerror or error}") from error
         try:
-            text = decoded(data)
-            return Module(name, shown, file, text, self._parsed(text, str(file)))
+            return self._module(name, shown, file, decoded(data))
         except SyntaxError as error:
             return Module(name, shown, file, data.decode("utf-8", "replace"), None, error)
+
+    def _given(self, code: Source) -> Module:
+        """The program that stands in a command, at the lines where it stands."""
+        path = code.place.path
+        return self._module("__main__", path, self.job.base / path, code.in_place)
+
+    def _module(self, name: str, shown: str, file: Path, text: str) -> Module:
+        try:
+            return Module(name, shown, file, text, self._parsed(text, str(file)))
+        except SyntaxError as error:
+            return Module(name, shown, file, text, None, error)
         except (RecursionError, MemoryError, ValueError) as error:
             wrong = SyntaxError(f"cannot be parsed: {error}")
-            return Module(name, shown, file, data.decode("utf-8", "replace"), None, wrong)
+            return Module(name, shown, file, text, None, wrong)
 
     def _parsed(self, text: str, name: str) -> ast.Module:
         version = self.target.python
