@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from epochzero.check.findings import Place, Unknown
 from epochzero.check.job.model import Job, Source
 from epochzero.check.program.model import Module
 from epochzero.check.target.model import Target
@@ -18,8 +19,8 @@ from epochzero.errors import InputError
 
 __all__ = ["LARGEST_BYTES", "Modules", "decoded", "lies_in"]
 
-LARGEST_BYTES = 32 << 20
-"""Of a source file that is read; 100,000 lines are some 5 MB."""
+LARGEST_BYTES = 1 << 20
+"""Of a source file that is read, some 25,000 lines; its tree takes 250 times as much memory."""
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _FIRST = frozenset(sys.builtin_module_names) | {
     "os",
@@ -50,6 +51,7 @@ class Modules:
         self.target = target
         self.path: list[Path] = list(_first_on_path(job))
         self.loaded: dict[str, Module] = {}
+        self.unknowns: list[Unknown] = []
         self._found: dict[str, Path | None] = {}
 
     def entry(self) -> Module:
@@ -75,16 +77,20 @@ class Modules:
         return module
 
     def load(self, name: str) -> Module | None:
-        """The module of a dotted name; None when it is not the job's, is a folder or cannot be read."""
+        """The module of a dotted name, empty when it cannot be read; None when it is not the job's or
+        is a folder.
+        """
         if name not in self.loaded:
             file = self.find(name)
             if file is None or file.is_dir():
                 return None
             try:
                 self.loaded[name] = self._read(name, file)
-            except InputError:
-                self._found[name] = None
-                return None
+            except InputError as error:
+                shown = _relative(file, self.job.base)
+                self.loaded[name] = Module(name, shown, file, "", None)
+                reason = str(error).removeprefix(f"{shown}: ")
+                self.unknowns.append(Unknown(f"what {name} does", reason, Place(shown)))
         return self.loaded[name]
 
     def find(self, name: str) -> Path | None:

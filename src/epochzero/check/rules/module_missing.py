@@ -112,7 +112,7 @@ def _has(module: str, target: Target) -> bool:
 def _run(program: Program) -> Iterable[Imported]:
     """The module of ``python -m``, where it is none of the job's own."""
     job = program.job
-    if job.module and not job.fault and not program.modules:
+    if job.module and not (job.script or job.fault or program.modules):
         yield Imported(job.module, (), Situation(job.at))
 
 
