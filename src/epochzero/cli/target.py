@@ -221,7 +221,8 @@ def _described(target: Target) -> Iterable[tuple[str, str]]:
     for mount in target.mounts or ():
         mode = "writable" if mount.writable else "read-only"
         yield "Mount", f"{mount.path}: {mode} {_size(mount.free_bytes)}"
-    yield "Packages", _few(f"{d.name} {d.version}" for d in (target.distributions or {}).values())
+    packages = sorted((target.distributions or {}).values(), key=lambda one: one.name.lower())
+    yield "Packages", _few(f"{one.name} {one.version}" for one in packages)
     yield "API", _few(sorted({module.split(".")[0] for module in target.api}))
     yield "Programs", _few(sorted(target.programs or ()))
     yield "Libraries", _few(sorted(target.shared_libraries or ()))
