@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import click
 
 __all__ = ["Group"]
@@ -22,6 +20,8 @@ class Group(click.Group):
         """
         name, names = args[0], self.list_commands(ctx)
         if name not in names and not name.startswith("-"):
+            from difflib import get_close_matches
+
             near = get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
             raise click.UsageError(f"no command is called {name!r}; {hint}", ctx)
