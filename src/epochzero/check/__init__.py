@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from epochzero import taxonomy
 from epochzero.check.budget import Stopped, at_most
+from epochzero.check.causes import told_once
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data
 from epochzero.check.dryrun.contain.model import Limits
@@ -149,11 +150,14 @@ def _check(
     ]
     if DATA_DIFFERS in asked:
         answers += compare_data(data, programs, platforms[0], base)
-    found = _told_once(answer for answer in answers if isinstance(answer, Finding))
+    found = told_once(
+        (answer for answer in answers if isinstance(answer, Finding)),
+        (one for run in runs for one in run.findings if one.rule in asked),
+        {rule.id for rule in rules if rule.general},
+    )
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
     unknown += _without_packages(read.jobs, platforms) if named is None else ()
-    found += _not_yet_told(found, (f for run in runs for f in run.findings if f.rule in asked))
     unknown += [one for run in runs for one in run.unknowns]
     kept, suppressed = apply(
         found,
@@ -287,21 +291,6 @@ def _run_dry(
     )
 
 
-def _not_yet_told(known: Sequence[Finding], dry: Iterable[Finding]) -> list[Finding]:
-    """What a dry run found and reading did not: the same category within a line is the same."""
-    return [
-        one
-        for one in dry
-        if not any(
-            other.severity == "error"
-            and other.category == one.category
-            and other.place.path == one.place.path
-            and abs(other.place.line - one.place.line) <= 1
-            for other in known
-        )
-    ]
-
-
 def _in_order(programs: Iterable[Program]) -> list[Program]:
     """The programs, each with the one before it: what that has written is there."""
     found: list[Program] = []
@@ -356,16 +345,6 @@ def _answers(
 def _softened(answer: Finding | Unknown) -> Finding | Unknown:
     """The same as a warning: the job is perhaps not run, or with other arguments."""
     return replace(answer, severity="warning") if isinstance(answer, Finding) else answer
-
-
-def _told_once(findings: Iterable[Finding]) -> list[Finding]:
-    """One finding of each cause: of those by other ways or in other jobs the worst, then the first."""
-    found: dict[tuple[str, Place, str], Finding] = {}
-    for one in findings:
-        first = found.setdefault((one.rule, one.place, one.message), one)
-        if one.severity == "error" and first.severity != "error":
-            found[one.rule, one.place, one.message] = one
-    return list(found.values())
 
 
 def _suppressions(

@@ -137,6 +137,8 @@ def attempt(
     spec = {
         "script": str(job.script) if job.script and not job.module else None,
         "module": job.module,
+        "code": job.code
+        and {"path": str(job.base / job.code.place.path), "text": job.code.in_place},
         "argv": job.argv,
         "roots": [str(folder) for folder in _roots(job)],
         "mode": plan.mode,

@@ -20,7 +20,7 @@ from epochzero.check.target.model import Target
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts
 from epochzero.logs.source import Log
 
-__all__ = ["Failure", "failure", "nan_loss", "place_of"]
+__all__ = ["Failure", "code_deleted", "failure", "nan_loss", "place_of"]
 
 _LIBRARIES = ("site-packages", "dist-packages")
 _NO_GPU = re.compile(
@@ -95,6 +95,25 @@ def nan_loss(record: NaN, job: Job) -> Finding:
         consequence="Every weight that the step reaches becomes NaN.",
         fix="Look at the batch and at the loss's terms: a logarithm or a division of zero, a mean of "
         "nothing, a learning rate that is too high.",
+    )
+
+
+def code_deleted(ended: Ended, job: Job) -> Finding | None:
+    """A job that deletes its own script, or a folder in which that lies."""
+    script = job.script
+    gone = [change.path for change in ended.changes if change.how == "deleted"]
+    path = next((one for one in gone if script and script.is_relative_to(one)), None)
+    if path is None:
+        return None
+    return Finding(
+        rule="dry-run-deletes",
+        severity="warning",
+        category="path_not_found",
+        phase="unknown",
+        place=job.at,
+        message=f"The job deletes {path}, and its own script with it.",
+        consequence="The next start of the job, after a preemption too, finds no script.",
+        fix="Delete only what the job has made itself.",
     )
 
 

@@ -15,7 +15,7 @@ from epochzero.check.dryrun.agree import Outcome, agreed
 from epochzero.check.dryrun.attempt import Attempt, Hear, Plan, attempt
 from epochzero.check.dryrun.contain.model import Ended, Limits
 from epochzero.check.dryrun.effects import effects_of
-from epochzero.check.dryrun.findings import Failure, failure, nan_loss, place_of
+from epochzero.check.dryrun.findings import Failure, code_deleted, failure, nan_loss, place_of
 from epochzero.check.dryrun.gpu_memory import memory_of
 from epochzero.check.dryrun.inverse import Option, largest_of, smallest_of
 from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Made, Part
@@ -97,7 +97,8 @@ def dry_run(
     outcomes = [_outcome(one, job, target, first) for one in tried]
     last = [one.last for one in tried]
     memory, *told = memory_of(last, job, target, environment)
-    answers = [*agreed(outcomes), *_not_a_number(tried, job), *told]
+    deleted = [found for one in last if (found := code_deleted(one.ended, job))]
+    answers = [*agreed(outcomes), *_not_a_number(tried, job), *deleted[:1], *told]
     largest = None
     if fit is not None and memory is not None:
         largest = largest_of(job, fit, last, plans[-1], target, limits, environment, hear)
@@ -202,10 +203,14 @@ _BY_ITSELF = "the process ended before its script did, with exit status 0, as os
 # -- What they told ----------------------------------------------------------------------------
 
 
+_ENDS = ("dry-run-crashed", "dry-run-failed")
+
+
 def _ending(tried: Sequence[_Tried], answers: Iterable[Finding | Unknown]) -> Ending:
     """The job's end in a word: that of the attempt which came farthest, unless a failure is found."""
     farthest: tuple[Ending, ...] = ("finished", "time", "failed", "killed")
-    if any(isinstance(one, Finding) and one.rule != "dry-run-nan" for one in answers):
+    found = [one for one in answers if isinstance(one, Finding)]
+    if any(one.rule in _ENDS or one.severity == "error" for one in found):
         return "failed"
     endings = [one.last.ending for one in tried if not one.last.unfit]
     return next(word for word in farthest if word in endings)

@@ -28,6 +28,7 @@ from epochzero.check.job.python import (
     nearest,
     note_requirements,
     pip_install,
+    run_code,
     run_module,
     run_script_file,
     split,
@@ -170,9 +171,12 @@ def _run_python(kind: str, rest: Sequence[Word], setting: Setting, program: Word
         _nested(rest[1:], setting)
     elif kind == "module":
         run_module(rest, setting, program.text)
-    elif kind != "nothing":
-        source = "on its command line" if kind == "code" else "on its standard input"
-        reason = f"its program stands {source}; put it in a file to have it checked"
+    elif kind == "code":
+        run_code(rest[0], rest, setting, program.text)
+    elif kind == "input" and setting.input is not None:
+        run_code(setting.input, [program, *rest], setting, program.text)
+    elif kind == "input":
+        reason = "its program comes from its standard input; put it in a file to have it checked"
         setting.record.unknown(f"`{os.path.basename(program.text)}`", reason, program.place)
 
 

@@ -17,7 +17,8 @@ from epochzero.check.target.torch_build import torch_build
 
 __all__ = ["capture", "this_machine", "with_interpreter"]
 
-API_SECONDS = 8.0
+MOST_API_NAMES = 750_000
+"""Those of the usual libraries, and the outermost of transformers."""
 
 Tell = Callable[[str], None]
 
@@ -46,11 +47,11 @@ def this_machine(
     folders = interpreter.folders
     parts = _Parts(tell)
     api, stop = parts.ask(
-        "api", lambda: read_api(libraries, folders, seconds=API_SECONDS), ({}, "")
+        "api", lambda: read_api(libraries, folders, most_names=MOST_API_NAMES), ({}, "")
     )
     if stop:
         parts.notes.append(
-            f"api: reading stopped before {stop} after {API_SECONDS:g} s of processor time;"
+            f"api: reading stopped before {stop}, when {MOST_API_NAMES:,} names were read;"
             " --api reads fewer libraries to their end"
         )
     build = parts.ask("torch", lambda: torch_build(folders), None)

@@ -62,7 +62,7 @@ class DryRun:
     """One run of one job.
 
     Args:
-        spec: what to run: ``script`` or ``module``, ``argv``, ``roots``, ``mode``, ``gpus``, ``world``,
+        spec: what to run: ``script``, ``module`` or ``code`` (its path and text), ``argv``, ``roots``, ``mode``, ``gpus``, ``world``,
             ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
             shortened), ``often`` (how often a loop sees the same before it jumps ahead), ``resume`` (what was saved is given to the script once more) and ``made`` (data,
             and where to put them).
@@ -159,18 +159,19 @@ class DryRun:
 
     def _script(self) -> None:
         main = ModuleType("__main__")
-        name = self._spec.get("module")
-        if name:
+        name, given = self._spec.get("module"), self._spec.get("code") or {}
+        if name or given:
             sys.path.insert(0, os.getcwd())
-            path = self._module(name, main)
+            path = self._module(name, main) if name else given["path"]
         else:
             path = self._spec["script"]
             sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-        main.__file__ = path
-        sys.argv[:] = [path, *self._spec["argv"]]
+        code = compiled(given["text"].encode(), path, self._seen) if given else self._code(path)
+        main.__file__ = path  # loops that are watched name it, those of `-c` too
+        sys.argv[:] = ["-c" if given else path, *self._spec["argv"]]
         sys.modules["epochzero.check.dryrun.child.__main__"] = sys.modules["__main__"]
         sys.modules["__main__"] = main
-        exec(self._code(path), main.__dict__)
+        exec(code, main.__dict__)
 
     def _module(self, name: str, main: ModuleType) -> str:
         spec = importlib.util.find_spec(name)
