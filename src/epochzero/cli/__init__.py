@@ -22,7 +22,11 @@ __all__ = ["main"]
 # Command -> its line in `epochzero --help`. The module epochzero.cli.<command> has `command`.
 _COMMANDS = {
     "check": "Say what will go wrong when a job runs, before it is submitted.",
+    "run": "Run a job as it would run by itself, and keep what matters.",
     "diagnose": "Find the first cause of a failed job in its logs.",
+    "jobs": "List the jobs that were run, and how they are.",
+    "show": "Show everything that is known of one job.",
+    "export": "Write what is known of jobs as plain tables.",
     "locate": "Rank the places in a git repository where the bug of a report may be.",
     "data": "Profile, validate, synthesize and sample data sets.",
     "target": "Describe the platform that jobs are checked against.",
