@@ -11,6 +11,7 @@ from epochzero.check.target.model import Target
 __all__ = [
     "constant",
     "gpus_of_a_node",
+    "is_set",
     "number",
     "option",
     "said_at",
@@ -19,6 +20,20 @@ __all__ = [
     "visible",
     "world_size",
 ]
+
+# What a launcher may set besides what the job says, by how the names begin.
+_SETS = {
+    "sbatch": ("SLURM_", "SBATCH_", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
+    "salloc": ("SLURM_", "SALLOC_", "CUDA_VISIBLE_DEVICES"),
+    "srun": ("SLURM_", "SRUN_", "CUDA_VISIBLE_DEVICES", "PMI"),
+    "qsub": ("PBS_", "SGE_", "PE_"),
+    "bsub": ("LSB_", "LS_"),
+    "mpirun": ("OMPI_", "PMI", "MV2_", "I_MPI_"),
+    "horovodrun": ("HOROVOD_", "OMPI_"),
+    "torchrun": ("TORCHELASTIC_", "TORCH_", "ROLE_", "GROUP_", "OMP_NUM_THREADS"),
+    "accelerate": ("ACCELERATE_", "FSDP_", "TORCHELASTIC_", "GROUP_", "ROLE_", "OMP_NUM_THREADS"),
+    "deepspeed": ("CROSS_", "LOCAL_SIZE", "CUDA_VISIBLE_DEVICES"),
+}
 
 
 def said_text(job: Job, *names: str) -> str | None:
@@ -96,3 +111,10 @@ def uses_gpus(program: Program) -> bool:
             if constant(backend) == "nccl":
                 return True
     return False
+
+
+def is_set(name: str, job: Job) -> bool:
+    """Whether the job or one of its launchers sets a variable of the environment, or may."""
+    if name in job.environment or "kubectl" in job.launchers:
+        return True
+    return any(name.startswith(_SETS.get(launcher, ())) for launcher in job.launchers)
