@@ -178,6 +178,18 @@ def test_a_folder_of_an_image_is_not_that_of_the_job(tmp_path: Path) -> None:
     assert told(world(tmp_path, READ, **mounted)) == [("path-not-found", "error")]
 
 
+def test_a_container_does_not_see_what_is_not_mounted(tmp_path: Path) -> None:
+    here, load = Target("here", here=True), call("os.listdir", "/home")
+    inside = {"container": "pytorch/pytorch"}
+    assert told(world(tmp_path, load, target=here, **inside)) == [
+        ("path-outside-mounts", "warning")
+    ]
+    mounted = {**inside, "mounts": {"/home": "/home"}}
+    assert told(world(tmp_path, load, target=here, **mounted)) == []
+    # The image may have it; nothing speaks against that.
+    assert told(world(tmp_path, call("os.listdir", "/no/such"), target=here, **inside)) == []
+
+
 def test_a_place_that_the_target_knows_is_no_laptop(tmp_path: Path) -> None:
     load = call("torch.load", "/home/jonas/best.pt")
     user = User("mara", 1000, 1000, (), "/home/mara")

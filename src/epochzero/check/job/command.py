@@ -14,6 +14,7 @@ import yaml
 from epochzero.check.findings import Place
 from epochzero.check.job import batch, kubernetes
 from epochzero.check.job.catalogue import Launcher, Option, Taken, launchers, modules, take
+from epochzero.check.job.containers import Container
 from epochzero.check.job.environments import (
     conda_environment,
     interpreter_of_script,
@@ -22,6 +23,7 @@ from epochzero.check.job.environments import (
 from epochzero.check.job.make import recipes
 from epochzero.check.job.meanings import MEANINGS, totals, with_said
 from epochzero.check.job.model import COMMAND, Source, Word
+from epochzero.check.job.nodes import scalars
 from epochzero.check.job.python import (
     is_python,
     nearest,
@@ -303,7 +305,7 @@ def _apply(
 ) -> None:
     """What the options of a launcher say of the job."""
     counted = {"processes", "processes_per_node", "slots", "include", "map_by", "hostfile"}
-    if launcher.otherwise or counted & {option.meaning for option, _ in options}:
+    if counted & {*launcher.otherwise, *(option.meaning for option, _ in options)}:
         # What an outer launcher starts are then launchers, not the program's processes.
         setting.draft = replace(setting.draft, processes=None, processes_per_node=None)
     for field, number in launcher.otherwise.items():
@@ -349,7 +351,7 @@ def _accelerate_config(value: Word, setting: Setting) -> None:
         return
     script = Script(setting.label(path), text)
     draft = setting.draft
-    for key, told, row in kubernetes.scalars(node):
+    for key, told, row in scalars(node):
         word = Word(told, script.place(row))
         meaning = {"num_processes": "processes", "num_machines": "nodes"}.get(key)
         if f"accelerate --{key}" not in draft.said:
@@ -706,7 +708,7 @@ def _manifest(word: Word, setting: Setting) -> None:
         setting.record.unknown(f"the containers of {word.text}", reason, containers[0].place)
 
 
-def _in_pod(container: kubernetes.Container, setting: Setting) -> None:
+def _in_pod(container: Container, setting: Setting) -> None:
     if container.folder is not None:
         _folder_inside(container.folder, setting)
     else:

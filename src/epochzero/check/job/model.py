@@ -86,7 +86,8 @@ class Job:
         gpus: in all; likewise.
         cpus: for each process, as the batch system or the container was asked; likewise.
         memory_bytes: per node, as the batch system was asked; likewise.
-        shared_memory_bytes: of the container; likewise.
+        shared_memory_bytes: of the container, as said or as its engine gives it when nothing is said;
+            None where it is that of the machine, or not known.
         time_limit_s: likewise.
         container: image that it runs in, where the command says so.
         mounts: folders that the container sees, place inside -> place outside.

@@ -293,7 +293,7 @@ class World:
         if why:
             self._add("path-laptop", access, path, severity, why)
         elif self.platform.outside(path):
-            self._add("path-outside-mounts", access, path, severity)
+            self._add("path-outside-mounts", access, path, self._in_image(severity))
         elif access.call.at.certain and self._written_later(path, sure=True):
             self._add("path-read-before-written", access, path, severity)
         elif access.use.checkpoint and (at_command or _resumes(access)):
@@ -423,6 +423,11 @@ class World:
             or self.there(path) is True
         )
 
+    def _in_image(self, severity: Severity) -> Severity:
+        """No more than a warning in a container whose image may hold what is not mounted."""
+        seen_here = self.platform.target.here and self.platform.job.container
+        return "warning" if seen_here else severity
+
     # -- Writing ----------------------------------------------------------------------------------
 
     def _write(self, access: Access) -> None:
@@ -460,7 +465,7 @@ class World:
         if why and self.there(whole) is not True and self.there(parent) is not True:
             self._add("path-laptop", access, whole, severity, why)
         elif self.platform.outside(whole):
-            self._add("path-outside-mounts", access, whole, severity)
+            self._add("path-outside-mounts", access, whole, self._in_image(severity))
         elif refusal := self.platform.refusal(whole):
             if not (self._exists_folder(access, path) and access.does == "makes"):
                 self._add("path-not-writable", access, whole, severity, refusal)
