@@ -120,7 +120,16 @@ class Platform:
             return True
         if any(not there and beneath(path, one) for one, there in self.target.files.items()):
             return False
-        return None
+        return False if self._unlisted(path) else None
+
+    def _unlisted(self, path: str) -> bool:
+        """Whether a folder on the way to the path was listed, and does not hold what leads on."""
+        while path != "/":
+            folder = posixpath.dirname(path)
+            if folder in self.target.listed:
+                return path not in self.target.files
+            path = folder
+        return False
 
     def _on_target(self, path: str) -> str:
         place = self.job.working_folder or self.target.working_folder
@@ -226,8 +235,12 @@ class Platform:
         elif not self.target.mounts or self.mount(path):
             return False
         home = self.target.user.home if self.target.user else ""
-        known = (*_SYSTEM, *self.job.mounts, *([home] if home else []))
-        return not any(beneath(path, one) for one in known)
+        known = (*self.job.mounts, *([home] if home else []))
+        return not self.of_system(path) and not any(beneath(path, one) for one in known)
+
+    def of_system(self, path: str) -> bool:
+        """Whether the path is in a folder that every machine has."""
+        return any(beneath(path, one) for one in _SYSTEM)
 
     def refusal(self, path: str) -> str | None:
         """Why the user may not write at the path; None when that is not known or not so."""
