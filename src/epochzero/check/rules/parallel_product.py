@@ -39,8 +39,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
 def _megatron(program: Program) -> Iterable[Finding]:
     world = world_size(program.job)
     found = [degree for names in _DEGREES if (degree := option(program, *names))]
-    # One degree alone may mean something else in a program of one's own.
-    if world is None or len(found) < 2 or any(degree < 1 for degree, _ in found):
+    # One degree alone may mean something else in a program of one's own, unless it is so named.
+    named = option(program, *(names[0] for names in _DEGREES)) is not None
+    if world is None or not (named or len(found) > 1) or any(degree < 1 for degree, _ in found):
         return
     product = 1
     for one, _ in found:
@@ -99,6 +100,13 @@ RULE = Rule(
             line=0,
         ),
         Case(
+            {"pretrain_gpt.py": "from megatron.training import pretrain\n\npretrain()\n"},
+            ("--tensor-model-parallel-size", "8", "--num-layers", "24"),
+            command=("torchrun", "--nproc_per_node=4", "pretrain_gpt.py"),
+            path="<command>",
+            line=0,
+        ),
+        Case(
             {"train.py": "import vllm\n\nvllm.LLM(model='m', tensor_parallel_size=8)\n"},
             target='gpus = "2 x H100"\n',
             line=3,
@@ -111,6 +119,11 @@ RULE = Rule(
             command=("torchrun", "--nproc_per_node=8", "train.py"),
         ),
         Case({"train.py": _PARSER}, ("--tensor-model-parallel-size", "4")),
+        Case(
+            {"pretrain_gpt.py": "from megatron.training import pretrain\n\npretrain()\n"},
+            ("--tensor-model-parallel-size=2", "--pipeline-model-parallel-size=2"),
+            command=("torchrun", "--nproc_per_node=4", "pretrain_gpt.py"),
+        ),
         Case({"train.py": "import vllm\nvllm.LLM(model='m', tensor_parallel_size=8)\n"}),
     ),
 )

@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from epochzero.check.findings import Finding
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.world import said_at
+from epochzero.check.rules.world import TIME_OPTIONS, in_hours, said_at
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
-
-_TIME = ("sbatch --time", "sbatch -t", "srun --time", "--time", "activeDeadlineSeconds")
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
@@ -24,15 +22,11 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         "error",
         "interrupted",
         "initialization",
-        said_at(program.job, *_TIME),
-        f"The job asks for {_hours(asked)}, and the target gives {_hours(most)}.",
+        said_at(program.job, *TIME_OPTIONS),
+        f"The job asks for {in_hours(asked)}, and the target gives {in_hours(most)}.",
         "The scheduler refuses the job, leaves it in the queue, or ends it at its own limit",
-        f"Ask for at most {_hours(most)}, and save checkpoints that a next job goes on from.",
+        f"Ask for at most {in_hours(most)}, and save checkpoints that a next job goes on from.",
     )
-
-
-def _hours(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
 
 
 _BATCH = "#!/bin/bash\n#SBATCH --time={time}\npython train.py\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from epochzero.check.findings import Place
 from epochzero.check.job.model import COMMAND, Job
 from epochzero.check.program.model import Program
@@ -9,8 +11,11 @@ from epochzero.check.program.values import Constant, Value
 from epochzero.check.target.model import Target
 
 __all__ = [
+    "TIME_OPTIONS",
     "constant",
+    "given",
     "gpus_of_a_node",
+    "in_hours",
     "is_set",
     "number",
     "option",
@@ -34,6 +39,9 @@ _SETS = {
     "accelerate": ("ACCELERATE_", "FSDP_", "TORCHELASTIC_", "GROUP_", "ROLE_", "OMP_NUM_THREADS"),
     "deepspeed": ("CROSS_", "LOCAL_SIZE", "CUDA_VISIBLE_DEVICES"),
 }
+
+TIME_OPTIONS = ("sbatch --time", "sbatch -t", "srun --time", "--time", "activeDeadlineSeconds")
+"""By which a job asks for its time."""
 
 
 def said_text(job: Job, *names: str) -> str | None:
@@ -59,12 +67,47 @@ def number(value: Value | None) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
+def given(program: Program, name: str) -> Constant | None:
+    """The value of an option: as the job's parser has it, or as it stands on the command line of a
+    program whose parser is a library's; None when it is not known.
+    """
+    value = program.options.get(name)
+    return (
+        _written(program.job, name)
+        if value is None
+        else value
+        if isinstance(value, Constant)
+        else None
+    )
+
+
+def _written(job: Job, name: str) -> Constant | None:
+    """``3`` of ``--name 3`` and ``--name=3``; dashes and underscores are the same."""
+    for at, word in enumerate(job.argv):
+        flag, equals, text = word.partition("=")
+        stands = at if equals else at + 1
+        if flag[:2] != "--" or flag[2:].replace("-", "_") != name or stands >= len(job.argv):
+            continue
+        if stands in job.unsure:
+            return None
+        place = job.argv_at[stands] if stands < len(job.argv_at) else Place(COMMAND)
+        return Constant(_literal(text if equals else job.argv[stands]), place)
+    return None
+
+
+def _literal(text: str) -> int | float | str:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
 def option(program: Program, *names: str) -> tuple[int, Place] | None:
     """The first of these options that is a known whole number, and where its value comes from."""
     for name in names:
-        value = program.options.get(name)
+        value = given(program, name)
         found = number(value)
-        if found is not None and isinstance(value, Constant):
+        if found is not None and value is not None:
             return found, value.origin or Place("<command>")
     return None
 
@@ -97,6 +140,11 @@ def world_size(job: Job) -> int | None:
     if job.nodes is not None and job.processes_per_node is not None:
         return job.nodes * job.processes_per_node
     return None
+
+
+def in_hours(seconds: float) -> str:
+    """A time for people."""
+    return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
 
 
 def uses_gpus(program: Program) -> bool:
