@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from epochzero.check.job import Job, Submission
 from epochzero.errors import InputError
-from tests.check.job.conftest import One, Submit
+
+Submit = Callable[..., Submission]
+One = Callable[..., Job]
 
 COMPOSE = """\
 x-common: &common

@@ -44,11 +44,14 @@ DEEPEST = 24
 """Calls within calls that are followed."""
 MOST_OF_ONE = 200
 """Calls of one function that are followed."""
+_LIGHTNING = (
+    "lightning.pytorch.cli.LightningCLI",
+    "pytorch_lightning.cli.LightningCLI",
+    "pytorch_lightning.utilities.cli.LightningCLI",
+)
 _PARSERS = {
     "jsonargparse.CLI": "jsonargparse",
     "jsonargparse.auto_cli": "jsonargparse",
-    "lightning.pytorch.cli.LightningCLI": "LightningCLI",
-    "pytorch_lightning.cli.LightningCLI": "LightningCLI",
     "simple_parsing.parse": "simple_parsing",
     "typer.run": "typer",
     "tyro.cli": "tyro",
@@ -404,6 +407,10 @@ class Calls(Tensors):
         if name == "fire.Fire" and given.positional and isinstance(given.positional[0], Function):
             function = given.positional[0]
             return self.run(function, self.command_lines.fired(function), node)
+        if name in _LIGHTNING:
+            objects = self.command_lines.of_lightning(given, node)
+            trainer = Made("lightning.pytorch.Trainer", (), {}, self.place(node))
+            library.method_called(self, trainer, "fit", Arguments(objects), node)
         library.called(self, name, given, result, node)
         return result
 
