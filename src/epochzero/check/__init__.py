@@ -131,7 +131,8 @@ def _check(
     named = _named(settings.target if target is None else target)
     read = read_job(tuple(arguments), base, environment)
     platforms = [named] * len(read.jobs) if named else _machines(read.jobs, environment)
-    programs = _in_order(map(_program, read.jobs, platforms))
+    jobs = [replace(job, seconds_per_epoch=settings.seconds_per_epoch) for job in read.jobs]
+    programs = _in_order(map(_program, jobs, platforms))
     data = data or settings.data
     if synthesize and not data:
         raise InputError("no data are named that could be made: give their path and profile")
