@@ -26,12 +26,12 @@ from epochzero.check.program.heap import (
     Ref,
     Scope,
     V,
+    held,
     maker,
     published,
 )
 from epochzero.check.program.methods import store_item
 from epochzero.check.program.ranks import is_first_rank
-from epochzero.check.program.tensors.given import held
 from epochzero.check.program.tensors.results import modules_of
 from epochzero.check.program.tensors.values import Tensor
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
@@ -706,8 +706,10 @@ class Statements(Core):
         library.consume(self, value, where, certain=True)
         if isinstance(value, Object):
             return self._iterated_object(value)
-        if isinstance(value, (Made, Member)) and maker(value):
-            return [Member(value, "[]")], False, False
+        if isinstance(value, (Made, Member)) and (name := maker(value)):
+            item = Member(value, "[]")
+            self.called(f"{name}.__iter__", Arguments([]), value, item, where)
+            return [item], False, False
         return [_ROUND], False, False
 
     def _iterated_object(self, value: Object) -> tuple[list[V], bool, bool]:

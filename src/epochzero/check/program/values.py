@@ -138,6 +138,7 @@ class Instance:
         keywords: likewise.
         own: whether the class is the job's own.
         place: of the call.
+        shape: of a tensor, with None for the sizes that are not known; None when nothing is known.
     """
 
     made_by: str
@@ -145,6 +146,7 @@ class Instance:
     keywords: Mapping[str, Value] = field(default_factory=dict, hash=False)
     own: bool = False
     place: Place | None = None
+    shape: tuple[int | None, ...] | None = field(default=None, compare=False)
 
 
 Value: TypeAlias = Anything | Constant | Text | Items | External | Own | Instance
