@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
-from epochzero.check.code import Code, code_of
+from epochzero.check.code import Code, Function, code_of
 from epochzero.check.findings import Place
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
 
 __all__ = ["Loop", "loops_around"]
+
+_Node: TypeAlias = ast.For | ast.AsyncFor | ast.While
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Loop:
     """
 
     module: Module
-    node: ast.For | ast.AsyncFor | ast.While
+    node: _Node
     via: tuple[Place, ...]
 
     def step_to(self, at: Situation) -> Place | None:
@@ -54,23 +57,23 @@ def _by_path(program: Program) -> dict[str, Module]:
 
 
 @lru_cache(maxsize=4096)
-def _loops(module: Module, place: Place) -> tuple[ast.For | ast.AsyncFor | ast.While, ...]:
+def _loops(module: Module, place: Place) -> tuple[_Node, ...]:
     """The loops around a place in its own function, the outermost first."""
     code = code_of(module)
     scope = _scope(code, place)
-    loops = (*code.of(ast.For), *code.of(ast.AsyncFor), *code.of(ast.While))
+    loops: list[_Node] = [*code.of(ast.For), *code.of(ast.AsyncFor), *code.of(ast.While)]
     around = [one for one in loops if _has(one, place) and code.scope(one) is scope]
     return tuple(sorted(around, key=lambda one: (one.lineno, one.col_offset)))
 
 
 def _scope(code: Code, place: Place) -> ast.AST | None:
     """The innermost function around a place; the module where there is none."""
-    functions = (*code.of(ast.FunctionDef), *code.of(ast.AsyncFunctionDef))
+    functions: list[Function] = [*code.of(ast.FunctionDef), *code.of(ast.AsyncFunctionDef)]
     around = [one for one in functions if one.body[0].lineno <= place.line <= (one.end_lineno or 0)]
     return max(around, key=lambda one: one.lineno, default=code.module.tree)
 
 
-def _has(loop: ast.For | ast.AsyncFor | ast.While, place: Place) -> bool:
+def _has(loop: _Node, place: Place) -> bool:
     """Whether a place lies in the body of a loop, not in what it goes over or in its ``else``."""
     first, last = loop.body[0], loop.body[-1]
     begin = (first.lineno, first.col_offset + 1)

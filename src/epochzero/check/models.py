@@ -6,7 +6,7 @@ distributed training.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ from epochzero.check.findings import Place
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Items, Value
-from epochzero.check.torch_use import optimizer_steps
+from epochzero.check.torch_use import argument, is_off, optimizer_steps, stepped_optimizer
 
 __all__ = ["Model", "Models"]
 
@@ -75,14 +75,38 @@ class Models:
             key = _key(inner)
         return key if key is not None and len(self._made.get(key, ())) == 1 else None
 
+    def owner(self, value: Value | None) -> Model | None:
+        """The model that a value is, or the trained one in whose constructor it was made."""
+        key = _key(value)
+        ways = self._made.get(key, ()) if key is not None else ()
+        for model in self._trained:
+            if model is not None and any(model[1] in via for via in ways):
+                return model
+        return self.model(value)
+
     def stepped(self, step: Called) -> Model | None:
         """The model whose parameters the optimizer of a ``step`` has; None when not known."""
-        optimizer = step.receiver
+        optimizer = stepped_optimizer(step)
         if not isinstance(optimizer, Instance):
             return None
         given = next(iter(optimizer.arguments), optimizer.keywords.get("params"))
         found = {self.model(one) for one in _parameters(given)}
         return found.pop() if len(found) == 1 else None
+
+    def mode(self, call: Called, model: Model) -> str:
+        """The mode into which a call puts a model, or makes it: ``train`` or ``eval``.
+
+        ``?`` where it gives the model to something that may set either, empty where it sets none.
+        """
+        method = call.name.rpartition(".")[2]
+        if method in ("eval", "train", "__init__") and self.model(call.receiver) == model:
+            off = method == "train" and is_off(argument(call, 0, "mode"))
+            return "eval" if off or method == "eval" else "train"
+        if method == "from_pretrained" and _key(call.result) == model:
+            return "eval"
+        given = (*call.arguments, *call.keywords.values())
+        is_known = call.name.startswith(("torch.", "builtins."))
+        return "?" if not is_known and any(self.model(one) == model for one in given) else ""
 
     def is_trained(self, model: Model) -> bool:
         """Whether an optimizer steps its parameters."""
@@ -100,7 +124,7 @@ def _parameters(value: Value | None) -> Iterator[Instance]:
     if isinstance(value, Instance):
         if value.made_by.endswith((".parameters", ".named_parameters")):
             yield value
-        for one in value.arguments:
+        for one in (value.part_of, *value.arguments):
             yield from _parameters(one)
     elif isinstance(value, Items):
         for one in value.values:

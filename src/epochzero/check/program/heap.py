@@ -375,6 +375,13 @@ def published(value: V) -> Value:
     return value if not isinstance(value, Ref) else _Publishing().one(value, 0)
 
 
+def _whole(value: V) -> V:
+    """The object in which an attribute or item is, however deep."""
+    while isinstance(value, Member):
+        value = value.owner
+    return value
+
+
 def _shape(value: V) -> tuple[int | None, ...] | None:
     """The shape of a tensor as rules see it."""
     known = held(value)
@@ -404,7 +411,9 @@ class _Publishing:
                 names = list(value.keywords)
                 keywords = self._several([value.keywords[name] for name in names], depth)
                 named = dict(zip(names, keywords, strict=False))
-                return Instance(value.name, arguments, named, False, value.place, _shape(value))
+                return Instance(
+                    value.name, arguments, named, False, value.place, shape=_shape(value)
+                )
             case Function():
                 return Own(value.name, "function")
             case Class():
@@ -414,7 +423,8 @@ class _Publishing:
             case Bound(function=Function() as function):
                 return Own(function.name, "function")
             case Member():
-                return Instance(maker(value), shape=_shape(value))
+                whole = self.one(_whole(value), depth + 1)
+                return Instance(maker(value), part_of=whole, shape=_shape(value))
         return Anything("an object of the interpreter")
 
     def _container(self, box: Box, depth: int) -> Items:
