@@ -41,6 +41,7 @@ class Models:
     def __init__(self, program: Program) -> None:
         self._inner: dict[Model, Value] = {}
         self._made: dict[Model, set[tuple[Place, ...]]] = {}
+        self._own: dict[Place, Value | None] = {}
         for call in program.calls:
             self._note(call)
         self._trained = {self.stepped(step) for step in optimizer_steps(program)}
@@ -55,6 +56,7 @@ class Models:
         made = _key(call.result)
         if call.name == "torch.nn.Module().__init__" and (own := _key(call.receiver)) is not None:
             self._made.setdefault(own, set()).add(call.at.via)
+            self._own.setdefault(own[1], call.receiver)
         if made is None:
             return
         if call.receiver is not None and call.name.rpartition(".")[2] in (*_SAME, "parameters"):
@@ -76,12 +78,12 @@ class Models:
         return key if key is not None and len(self._made.get(key, ())) == 1 else None
 
     def owner(self, value: Value | None) -> Model | None:
-        """The model that a value is, or the trained one in whose constructor it was made."""
+        """The model that a value is, or the outermost one in whose constructor it was made."""
         key = _key(value)
-        ways = self._made.get(key, ()) if key is not None else ()
-        for model in self._trained:
-            if model is not None and any(model[1] in via for via in ways):
-                return model
+        ways = self._made.get(key, set()) if key is not None else set()
+        for place in next(iter(ways)) if len(ways) == 1 else ():
+            if place in self._own:
+                return self.model(self._own[place])
         return self.model(value)
 
     def stepped(self, step: Called) -> Model | None:
