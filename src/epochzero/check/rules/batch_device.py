@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from epochzero.check.builds import device_named
 from epochzero.check.code import code_of
 from epochzero.check.findings import Finding
+from epochzero.check.loops import before_forward
 from epochzero.check.models import Model, Models
 from epochzero.check.origins import Origins, unwrapped
 from epochzero.check.program.events import Called
@@ -37,14 +38,16 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     told = set()
     for at, call in enumerate(program.calls):
         model = _used(models, origins, call)
-        if model is None or call.at.place in told or guarded(call.at, RuntimeError):
+        where = before_forward(program, call.at)
+        line = where.place.path, where.place.line
+        if model is None or line in told or guarded(call.at, RuntimeError):
             continue
         device = _device(program, at, model, target)
         if device in (_GPU, _PERHAPS):
-            told.add(call.at.place)
+            told.add(line)
             sure = device == _GPU and not _own_data(call)
             yield finding_at(
-                call.at,
+                where,
                 RULE.id,
                 RULE.category,
                 severity=reach.severity(call.at) if sure else "warning",
@@ -176,7 +179,7 @@ RULE = Rule(
         Case({"train.py": _HEAD + _MODEL.format(".cuda()") + _LOOP.format("")}, line=10),
         Case({"train.py": _HEAD + _MODEL.format(".to('cuda')")
               + _LOOP.format("    x = x.to('cuda')\n")}, line=11),
-        Case({"train.py": _HEAD + _NET + _LOOP.format("")}, target='gpus = "2 x A100"\n', line=13),
+        Case({"train.py": _HEAD + _NET + _LOOP.format("")}, target='gpus = "2 x A100"\n', line=20),
         Case({"train.py": _HEAD + _NET + _LOOP.format("    x = x.to(device)\n")}, line=21),
         Case({"train.py": _HEAD + _MODEL.format(".cuda()")
               + _LOOP.format("").replace("for x, y in loader", "for i, (x, y) in enumerate(loader)")}, line=10),

@@ -35,14 +35,7 @@ _WEIGHTED = frozenset(
 """Layers with parameters, by which their results want a gradient."""
 _DIFFERENTIABLE = frozenset(["abs", "clamp", "cpu", "exp", "float", "log", "log_softmax", "mean", "relu",
                              "sigmoid", "softmax", "sqrt", "sum", "tanh"])  # fmt: skip
-_WITHOUT = (
-    "no_grad",
-    "inference_mode",
-    "set_grad_enabled",
-    "requires_grad",
-    "requires_grad_",
-    "eval_mode",
-)
+_FREEZING = ("set_grad_enabled", "requires_grad", "requires_grad_")
 _Fault = tuple[str, str, str]
 """What is wrong, PyTorch's message, and what to do."""
 
