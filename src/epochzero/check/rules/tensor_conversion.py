@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from epochzero.check.code import Code, code_of
 from epochzero.check.findings import Finding, Place
-from epochzero.check.origins import Origins
+from epochzero.check.origins import FLOATING, Origins
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.model import Program
-from epochzero.check.program.values import Instance
+from epochzero.check.program.values import Instance, Value
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at, guarded
@@ -20,7 +20,7 @@ from epochzero.check.torch_use import does_anywhere
 __all__ = ["RULE"]
 
 _WEIGHTED = frozenset(
-    f"torch.nn.{name}().__call__"
+    f"torch.nn.{name}"
     for name in (
         "Linear",
         "Conv1d",
@@ -33,8 +33,11 @@ _WEIGHTED = frozenset(
     )
 )
 """Layers with parameters, by which their results want a gradient."""
-_DIFFERENTIABLE = frozenset(["abs", "clamp", "cpu", "exp", "float", "log", "log_softmax", "mean", "relu",
-                             "sigmoid", "softmax", "sqrt", "sum", "tanh"])  # fmt: skip
+_LOSSES = ("loss", "cross_entropy", "cross_entropy_with_logits")
+_DIFFERENTIABLE = frozenset(["abs", "clamp", "contiguous", "cpu", "exp", "flatten", "float", "log", "log_softmax",
+                             "mean", "permute", "relu", "reshape", "sigmoid", "softmax", "sqrt", "squeeze",
+                             "sum", "tanh", "to", "transpose", "unsqueeze", "view"])  # fmt: skip
+"""Methods through which a gradient goes."""
 _FREEZING = ("set_grad_enabled", "requires_grad", "requires_grad_")
 _Fault = tuple[str, str, str]
 """What is wrong, PyTorch's message, and what to do."""
@@ -77,22 +80,41 @@ def _of_many(call: Called) -> _Fault | None:
 
 def _with_gradient(program: Program, call: Called) -> _Fault | None:
     """What is computed from parameters where gradients are on."""
-    origins, value = Origins.of(program), call.receiver
-    for _ in range(16):
-        value = origins.before(value)
-        if not isinstance(value, Instance) or value.made_by in _WEIGHTED:
-            break
-        maker = origins.maker(value)
-        is_kept = value.made_by.rpartition(".")[2] in _DIFFERENTIABLE
-        value = maker.receiver if maker is not None and is_kept else None
-    weighted = isinstance(value, Instance) and value.made_by in _WEIGHTED
-    if not weighted or _may_be_without(program, call.at) or "detach" in call.name:
+    origins = Origins.of(program)
+    is_whole = origins.number_type(call.receiver) not in ("", FLOATING)
+    computed = not is_whole and _is_computed(origins, call.receiver)
+    if not computed or _may_be_without(program, call.at):
         return None
     return (
         "The tensor wants a gradient, which an array cannot carry.",
         "RuntimeError: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
         "Call detach() first, or compute it under torch.no_grad().",
     )
+
+
+def _is_computed(origins: Origins, value: Value | None) -> bool:
+    """Whether a tensor is computed from parameters, by what lets gradients through."""
+    for _ in range(16):
+        maker = origins.maker(value)
+        if maker is None:
+            return False
+        last = maker.name.rpartition(".")[2]
+        if maker.name.endswith((*_LOSSES, "Loss().__call__")) and maker.arguments:
+            value = maker.arguments[0]
+        elif last == "__call__":
+            return _has_weights(maker.receiver)
+        elif last in _DIFFERENTIABLE:
+            value = maker.receiver
+        else:
+            return False
+    return False
+
+
+def _has_weights(layer: Value | None) -> bool:
+    if not isinstance(layer, Instance):
+        return False
+    within = layer.arguments if layer.made_by == "torch.nn.Sequential" else ()
+    return layer.made_by in _WEIGHTED or any(map(_has_weights, within))
 
 
 def _may_be_without(program: Program, at: Situation) -> bool:
@@ -149,6 +171,8 @@ RULE = Rule(
         Case({"train.py": f"{_HEAD}print(layer(x).softmax(1).numpy())\n"}, line=6),
         Case({"train.py": f"{_HEAD}{_NET}for epoch in range(3):\n    print(net(x).cpu().numpy().mean())\n"}, line=17),
         Case({"train.py": f"{_HEAD}print(x.cuda().numpy())\n"}, line=6),
+        Case({"train.py": f"{_HEAD}net, criterion = nn.Sequential(layer, nn.ReLU()), nn.MSELoss()\n"
+              "loss = criterion(net(x).squeeze(), torch.rand(4, 2))\nloss.backward()\nprint(loss.numpy())\n"}, line=9),
         Case({"train.py": f"{_HEAD}loss = nn.CrossEntropyLoss(reduction='none')\n"
               "def evaluate():\n    print(x.sum(dim=1).item())\n\n\nevaluate()\n"}, line=8),
     ),
@@ -157,6 +181,7 @@ RULE = Rule(
         Case({"train.py": f"{_HEAD}print(layer(x).detach().numpy(), layer(x).softmax(1).detach().cpu().numpy())\n"}),
         Case({"train.py": f"{_HEAD}with torch.no_grad():\n    print(layer(x).numpy())\n"}),
         Case({"train.py": f"{_HEAD}{_NET}@torch.no_grad()\ndef evaluate():\n    print(net(x).numpy())\n\n\nevaluate()\n"}),
+        Case({"train.py": f"{_HEAD}print(layer(x).to(torch.long).numpy(), layer(x).round().long().numpy())\n"}),
         Case({"train.py": f"{_HEAD}print(layer(x).argmax(1).numpy(), x.numpy(), x.cuda().cpu().numpy())\n"}),
         Case({"train.py": f"{_HEAD}torch.set_grad_enabled(False)\nprint(layer(x).numpy())\n"}),
     ),
