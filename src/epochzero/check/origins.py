@@ -49,8 +49,7 @@ class Origins:
             if isinstance(call.result, Instance) and call.result.place is not None:
                 key = call.result.place, call.result.made_by
                 before = self._made.get(key, call)
-                same = before is not None and before.receiver == call.receiver
-                self._made[key] = call if same else None
+                self._made[key] = call if before is not None and _alike(before, call) else None
 
     @staticmethod
     @lru_cache(maxsize=1)  # All rules ask for the same program, one after the other.
@@ -59,7 +58,7 @@ class Origins:
         return Origins(program)
 
     def maker(self, value: Value | None) -> Called | None:
-        """The call that made a value; None where it is not known, or of several objects."""
+        """The call that made a value; None where it is not known, or of several objects or arguments."""
         if not isinstance(value, Instance) or value.place is None:
             return None
         return self._made.get((value.place, value.made_by))
@@ -89,6 +88,10 @@ class Origins:
                 call = self.maker(value)
                 value = call.receiver if call is not None else None
         return ""
+
+
+def _alike(one: Called, other: Called) -> bool:
+    return one.receiver == other.receiver and one.arguments == other.arguments
 
 
 def unwrapped(value: Value | None) -> Value | None:

@@ -26,6 +26,20 @@ _SCATTER = ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel
             "setup", "setup_module", "initialize", "set_default_device", "set_default_tensor_type",
             "dispatch_model")  # fmt: skip
 """What moves batches itself, or makes tensors on the GPU."""
+_WEIGHTED = (
+    "Linear",
+    "Conv",
+    "Embedding",
+    "Norm",
+    "LSTM",
+    "GRU",
+    "RNN",
+    "Transformer",
+    "Multihead",
+)
+"""In the names of layers that have parameters."""
+_SHAPING = frozenset(["contiguous", "flatten", "float", "long", "permute", "reshape", "squeeze", "transpose",
+                      "unsqueeze", "view"])  # fmt: skip
 _GPU, _PERHAPS, _CPU = "GPU", "perhaps", "CPU"
 
 
@@ -45,7 +59,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         device = _device(program, at, model, target)
         if device in (_GPU, _PERHAPS):
             told.add(line)
-            sure = device == _GPU and not _own_data(call)
+            sure = device == _GPU and not _own_data(origins, call)
             yield finding_at(
                 where,
                 RULE.id,
@@ -62,20 +76,43 @@ def _used(models: Models, origins: Origins, call: Called) -> Model | None:
     """The model that a call gives a batch to as it comes, or whose output is compared with one."""
     if not call.name.endswith(".__call__") and not call.name.startswith("torch.nn.functional."):
         return None
-    batches = [_is_batch(one) for one in call.arguments[:2]]
+    batches = [_is_batch(_unmoved(origins, one)) for one in call.arguments[:2]]
     if not any(batches):
         return None
-    if batches[0] and call.receiver is not None:
-        return models.owner(call.receiver)
-    other = None if batches[0] else origins.maker(origins.before(call.arguments[0]))
-    return (
-        models.owner(other.receiver)
-        if other is not None and other.name.endswith(".__call__")
-        else None
+    if batches[0]:
+        return models.owner(call.receiver) if _has_weights(call) else None
+    other = origins.maker(origins.before(call.arguments[0]))
+    return models.owner(other.receiver) if other is not None and _has_weights(other) else None
+
+
+def _has_weights(call: Called) -> bool:
+    """Whether what is called is a layer with parameters, or a whole model of a library."""
+    made = call.receiver.made_by if isinstance(call.receiver, Instance) else ""
+    last = made.rpartition(".")[2]
+    return call.name.endswith(".__call__") and (
+        made.startswith(("torch.nn.Sequential", "torchvision.models.", "timm."))
+        or (made.startswith("torch.nn.") and any(kind in last for kind in _WEIGHTED))
     )
 
 
-def _is_batch(value: Value) -> bool:
+def _unmoved(origins: Origins, value: Value) -> Value | None:
+    """A tensor before what leaves it on its device: other shapes, and layers without parameters."""
+    found: Value | None = value
+    for _ in range(16):
+        maker = origins.maker(found)
+        if maker is None:
+            return found
+        is_layer = maker.name.endswith(".__call__") and not _has_weights(maker)
+        if is_layer and maker.name.startswith("torch.nn.") and len(maker.arguments) == 1:
+            found = maker.arguments[0]
+        elif maker.receiver is not None and maker.name.rpartition(".")[2] in _SHAPING:
+            found = maker.receiver
+        else:
+            return found
+    return None
+
+
+def _is_batch(value: Value | None) -> bool:
     """Whether a value is a batch of a data loader, or a part of one by its number, as it comes."""
     loader = _loader(value)
     if loader is None or not isinstance(value, Instance) or loader.keywords.get("collate_fn"):
@@ -84,17 +121,17 @@ def _is_batch(value: Value) -> bool:
     return all(one.isdecimal() or not one for one in way)
 
 
-def _loader(value: Value) -> Instance | None:
+def _loader(value: Value | None) -> Instance | None:
     loader = (
         unwrapped(value.part_of) if isinstance(value, Instance) and value.place is None else None
     )
     return loader if isinstance(loader, Instance) and loader.made_by == _LOADER else None
 
 
-def _own_data(call: Called) -> bool:
+def _own_data(origins: Origins, call: Called) -> bool:
     """Whether the data may be on the GPU: they are not those of a library, read from files."""
     for value in call.arguments[:2]:
-        loader = _loader(value)
+        loader = _loader(_unmoved(origins, value))
         data = (
             [*loader.arguments, loader.keywords.get("dataset")][0] if loader is not None else None
         )
@@ -185,8 +222,10 @@ RULE = Rule(
               + _LOOP.format("").replace("for x, y in loader", "for i, (x, y) in enumerate(loader)")}, line=10),
         Case({"train.py": _HEAD + _MODEL.format("") + "if torch.cuda.is_available():\n    model.cuda()\n"
               + _LOOP.format("")}, line=12),
+        Case({"train.py": _HEAD + _NET.replace("self.fc(x)", "self.fc(x.view(-1, 4))") + _LOOP.format("")}, line=20),
     ),
     leaves=(
+        Case({"train.py": _HEAD + "flat = nn.Flatten().cuda()\nfor x, y in loader:\n    print(flat(x))\n"}),
         Case({"train.py": _HEAD + _MODEL.format(".cuda()")
               + _LOOP.format("    x, y = x.cuda(), y.cuda()\n")}),
         Case({"train.py": _HEAD + _NET + _LOOP.format("    x, y = [one.to(device) for one in (x, y)]\n")}),

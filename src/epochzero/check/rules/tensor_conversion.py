@@ -15,7 +15,7 @@ from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at, guarded
 from epochzero.check.target.model import Target
-from epochzero.check.torch_use import does_anywhere
+from epochzero.check.torch_use import does_anywhere, has_framework_loop
 
 __all__ = ["RULE"]
 
@@ -119,7 +119,8 @@ def _has_weights(layer: Value | None) -> bool:
 
 def _may_be_without(program: Program, at: Situation) -> bool:
     """Whether gradients may be off where something happens, or parameters that want none be used."""
-    if does_anywhere(program, *_FREEZING):
+    # The trainers of frameworks call the steps of the validation without gradients.
+    if has_framework_loop(program) or does_anywhere(program, *_FREEZING):
         return True
     modules = {module.path: code_of(module) for module in program.modules.values()}
     return any(
@@ -183,6 +184,7 @@ RULE = Rule(
         Case({"train.py": f"{_HEAD}{_NET}@torch.no_grad()\ndef evaluate():\n    print(net(x).numpy())\n\n\nevaluate()\n"}),
         Case({"train.py": f"{_HEAD}print(layer(x).to(torch.long).numpy(), layer(x).round().long().numpy())\n"}),
         Case({"train.py": f"{_HEAD}print(layer(x).argmax(1).numpy(), x.numpy(), x.cuda().cpu().numpy())\n"}),
+        Case({"train.py": f"import lightning\n{_HEAD}{_NET}print(net(x).cpu().numpy())\n"}),
         Case({"train.py": f"{_HEAD}torch.set_grad_enabled(False)\nprint(layer(x).numpy())\n"}),
     ),
 )  # fmt: skip
