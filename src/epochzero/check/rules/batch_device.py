@@ -52,9 +52,11 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     told = set()
     for at, call in enumerate(program.calls):
         model = _used(models, origins, call)
+        if model is None or guarded(call.at, RuntimeError):
+            continue
         where = before_forward(program, call.at)
         line = where.place.path, where.place.line
-        if model is None or line in told or guarded(call.at, RuntimeError):
+        if line in told:
             continue
         device = _device(program, at, model, target)
         if device in (_GPU, _PERHAPS):
