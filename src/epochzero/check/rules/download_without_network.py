@@ -111,6 +111,14 @@ RULE = Rule(
             target=_OFFLINE,
             line=2,
         ),
+        Case(
+            {
+                "train.py": "import torchaudio\n"
+                "model = torchaudio.pipelines.WAV2VEC2_BASE.get_model()\n"
+            },
+            target=_OFFLINE,
+            line=2,
+        ),
     ),
     leaves=(
         Case({"train.py": _MODEL}),

@@ -6,12 +6,14 @@ from contextlib import suppress
 
 from epochzero.check.findings import Place
 from epochzero.check.job.model import COMMAND, Job
+from epochzero.check.program.events import Looked
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Value
 from epochzero.check.target.model import Target
 
 __all__ = [
     "TIME_OPTIONS",
+    "chosen",
     "constant",
     "given",
     "gpus_of_a_node",
@@ -115,11 +117,26 @@ def option(program: Program, *names: str) -> tuple[int, Place] | None:
 def visible(job: Job) -> tuple[str, ...] | None:
     """The GPUs that ``CUDA_VISIBLE_DEVICES`` names; None when it is not set or not known."""
     said = job.environment.get("CUDA_VISIBLE_DEVICES")
-    if said is None:
-        return None
+    return None if said is None else _named(said)
+
+
+def _named(said: str) -> tuple[str, ...]:
     names = [name.strip() for name in said.split(",")] if said.strip() else []
     # CUDA stops at the first that is none: "0,-1,1" shows one GPU.
     return tuple(names[: names.index("-1")] if "-1" in names else names)
+
+
+def chosen(program: Program) -> tuple[tuple[str, ...] | None, Looked] | None:
+    """The GPUs that the program itself names in ``CUDA_VISIBLE_DEVICES``, and where.
+
+    None when it names none; without the GPUs when they are not known, or not always the same.
+    """
+    stores = [one for one in program.lookups if one.name == "CUDA_VISIBLE_DEVICES" and one.stored]
+    if not stores:
+        return None
+    said = constant(stores[0].value)
+    is_known = isinstance(said, str) and len(stores) == 1 and stores[0].at.certain
+    return (_named(said) if is_known and isinstance(said, str) else None), stores[0]
 
 
 def gpus_of_a_node(job: Job, target: Target) -> tuple[int, str] | None:
