@@ -36,8 +36,21 @@ for step in range(1000):
 """
 
 
-def run(folder: Path, target: Target, *arguments: str) -> Checked:
-    (folder / "train.py").write_text(SCRIPT)
+KERAS = """\
+import os
+os.environ["KERAS_BACKEND"] = "torch"
+import keras, numpy
+layers = [keras.Input((256,)), keras.layers.Dense(256, "relu"), keras.layers.Dense(4)]
+model = keras.Sequential(layers)
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+x, y = numpy.zeros((640, 256), "float32"), numpy.zeros(640, "int64")
+model.fit(x, y, batch_size=64, epochs=30)
+model.evaluate(x, y)
+"""
+
+
+def run(folder: Path, target: Target, *arguments: str, script: str = SCRIPT) -> Checked:
+    (folder / "train.py").write_text(script)
     return check(
         [sys.executable, "train.py", *arguments],
         target,
@@ -77,6 +90,19 @@ def test_a_job_that_does_not_fit_is_an_error_at_its_line(tmp_path: Path) -> None
 def test_a_job_on_a_target_without_gpus_takes_no_memory_of_one(tmp_path: Path) -> None:
     found = run(tmp_path, Target(name="cluster", gpus=()))
     assert found.dry[0].memory is None
+
+
+def test_keras_on_torch_trains_on_a_pretended_gpu(tmp_path: Path) -> None:
+    pytest.importorskip("keras", reason="the script trains with Keras")
+    found = run(tmp_path, with_gpu(8192), script=KERAS)
+    assert (found.findings, found.unknowns) == ((), ())
+    (dry,) = found.dry
+    assert "optimizer step" in {part.name for part in dry.parts if part.reached}
+    assert dry.memory is not None
+    parameters = 256 * 256 + 256 + 256 * 4 + 4
+    assert dry.memory.by_kind["parameter"] == 4 * parameters
+    # Adam's two states for each; the learning rate and the number of steps.
+    assert 0 <= dry.memory.by_kind["optimizer"] - 2 * 4 * parameters <= 16
 
 
 def test_the_command_tells_and_draws_it(tmp_path: Path) -> None:

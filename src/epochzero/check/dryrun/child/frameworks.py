@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import ModuleType
+from importlib import import_module
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from epochzero.check.dryrun.child.phases import Phases
@@ -27,7 +28,36 @@ def adjusted(phases: Phases) -> dict[str, Callable[[ModuleType], None]]:
         "pytorch_lightning.trainer.trainer": frameworks.lightning,
         "transformers.trainer": frameworks.transformers,
         "keras.src.backend.torch.trainer": frameworks.keras,
+        "keras.src.optimizers.base_optimizer": _steps_as_of_torch,
     }
+
+
+def _steps_as_of_torch(module: Any) -> None:
+    """An optimizer of Keras on torch is none of torch's: the hooks of those are called for it."""
+    if module.backend.backend() != "torch":
+        return
+    apply = module.BaseOptimizer.apply
+    hooks = import_module("torch.optim.optimizer")
+
+    @functools.wraps(apply)
+    def applied(optimizer: Any, *arguments: Any, **options: Any) -> None:
+        for hook in tuple(hooks._global_optimizer_pre_hooks.values()):
+            hook(_as_of_torch(optimizer), arguments, options)
+        apply(optimizer, *arguments, **options)
+        for hook in tuple(hooks._global_optimizer_post_hooks.values()):
+            hook(_as_of_torch(optimizer), arguments, options)
+
+    module.BaseOptimizer.apply = applied
+
+
+def _as_of_torch(optimizer: Any) -> SimpleNamespace:
+    """What the hooks read; before its first step, it knows no variables that it trains."""
+    trained = getattr(optimizer, "_trainable_variables", None) or []
+    states = {variable.path: variable.value for variable in optimizer.variables}
+    return SimpleNamespace(
+        param_groups=[{"params": [variable.value for variable in trained]}],
+        state={optimizer: states},
+    )
 
 
 class _Frameworks:
