@@ -21,6 +21,7 @@ from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpus import pretended_gpus
+from epochzero.check.dryrun.memory.history import PastPeak
 from epochzero.check.dryrun.model import DryRun, Made
 from epochzero.check.dryrun.records import Record
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
@@ -50,6 +51,7 @@ __all__ = [
     "DryRun",
     "Finding",
     "Limits",
+    "PastPeak",
     "Place",
     "Rule",
     "Severity",
@@ -75,6 +77,7 @@ def check(
     dry: Limits | None = None,
     synthesize: bool = False,
     fit: str = "",
+    history: Sequence[PastPeak] = (),
     hear: Callable[[Record], None] = lambda _: None,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
@@ -93,6 +96,8 @@ def check(
             and try their corner cases too.
         fit: in the dry run, find the largest value of this option of the job, by its name, with which
             it fits on the target's GPU.
+        history: what past runs of jobs took of their GPUs; in the dry run, those of this job correct
+            what is estimated for it.
         hear: is told what a dry run's child tells, while it runs, from more than one thread.
 
     Raises:
@@ -101,7 +106,18 @@ def check(
     """
     with _without_collector():
         return _check(
-            arguments, target, folder, select, ignore, environment, data, dry, synthesize, fit, hear
+            arguments,
+            target,
+            folder,
+            select,
+            ignore,
+            environment,
+            data,
+            dry,
+            synthesize,
+            fit,
+            history,
+            hear,
         )
 
 
@@ -116,6 +132,7 @@ def _check(
     dry: Limits | None,
     synthesize: bool,
     fit: str,
+    history: Sequence[PastPeak],
     hear: Callable[[Record], None],
 ) -> Checked:
     base = Path(folder).absolute()
@@ -135,7 +152,7 @@ def _check(
     runs = (
         ()
         if dry is None
-        else _run_dry(programs, platforms, dry, environment or {}, made, base, fit, hear)
+        else _run_dry(programs, platforms, dry, environment or {}, made, base, fit, history, hear)
     )
     unread = [name for name in UNREAD if name in (select or UNREAD) and name not in ignore]
     asked = [name for name in unread if (runs if name in DRY_RUN else data)]
@@ -253,6 +270,7 @@ def _run_dry(
     data: Sequence[DataSet],
     folder: Path,
     fit: str,
+    history: Sequence[PastPeak],
     hear: Callable[[Record], None],
 ) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
@@ -272,6 +290,7 @@ def _run_dry(
             first=program.before is None,
             made=made,
             fit=option if isinstance(option, Option) else None,
+            history=history,
             hear=hear,
         )
         told = (option,) if isinstance(option, Unknown) else ()

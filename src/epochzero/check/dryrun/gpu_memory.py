@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from epochzero.check.dryrun.attempt import Attempt
@@ -10,6 +10,7 @@ from epochzero.check.dryrun.findings import place_of
 from epochzero.check.dryrun.memory.advice import advise
 from epochzero.check.dryrun.memory.estimate import Memory, estimate
 from epochzero.check.dryrun.memory.findings import finding
+from epochzero.check.dryrun.memory.history import PastPeak, correction
 from epochzero.check.dryrun.memory.trace import Mark, Trace, trace_of
 from epochzero.check.dryrun.records import Allocated
 from epochzero.check.findings import Finding, Unknown
@@ -21,7 +22,11 @@ __all__ = ["memory_of", "trace_of_run", "variables_of"]
 
 
 def memory_of(
-    runs: Iterable[Attempt], job: Job, target: Target, environment: Mapping[str, str]
+    runs: Iterable[Attempt],
+    job: Job,
+    target: Target,
+    environment: Mapping[str, str],
+    history: Sequence[PastPeak] = (),
 ) -> tuple[Memory | None, *tuple[Finding | Unknown, ...]]:
     """What the job takes of its GPU's memory, and what to tell of it.
 
@@ -30,6 +35,7 @@ def memory_of(
         job: it.
         target: the platform.
         environment: variables that are set where the command would be given.
+        history: what past runs took.
     """
     fake = next((run for run in runs if run.plan.mode == "fake" and not run.unfit), None)
     if fake is None or not target.gpus:
@@ -39,7 +45,8 @@ def memory_of(
         return None, Unknown("the memory of the job", trace, job.at)
     gpu = target.gpus[0]
     variables = variables_of(job, target, environment)
-    memory = estimate(trace, gpu, variables, job.processes or 1)
+    corrected = correction(history, job, gpu.model)
+    memory = estimate(trace, gpu, variables, job.processes or 1, corrected)
     failing = memory.fit.failing
     path = str(job.base / failing.path) if failing and failing.line else ""
     place = place_of(path, failing.line if failing else 0, job)

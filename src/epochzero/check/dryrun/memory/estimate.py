@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from epochzero.check.dryrun.memory.history import UNCORRECTED, Correction
 from epochzero.check.dryrun.memory.options import AllocatorOptions, cublas_workspace_bytes
 from epochzero.check.dryrun.memory.replay import WORKSPACES, Peak, kind_of, replay, with_workspaces
 from epochzero.check.dryrun.memory.surroundings import Range, Surrounding, surroundings, total
@@ -90,7 +91,11 @@ class Memory:
 
 
 def estimate(
-    trace: Trace, gpu: GPU, environment: Mapping[str, str] | None = None, processes: int = 1
+    trace: Trace,
+    gpu: GPU,
+    environment: Mapping[str, str] | None = None,
+    processes: int = 1,
+    corrected: Correction = UNCORRECTED,
 ) -> Memory:
     """The memory of a traced job on a GPU.
 
@@ -99,25 +104,30 @@ def estimate(
         gpu: that the process has.
         environment: variables that are set for the job: those of the allocator and of cuBLAS count.
         processes: of the whole job.
+        corrected: by past runs of the job.
     """
     environment = environment or {}
     options = AllocatorOptions.read(environment)
     workspace = cublas_workspace_bytes(gpu.capability, environment)
     peak = replay(trace, options, workspace)
     return Memory(
-        allocated=_around(peak.allocated, ALLOCATED_ERROR),
-        reserved=_around(peak.reserved, RESERVED_ERROR),
+        allocated=_around(peak.allocated, ALLOCATED_ERROR, corrected),
+        reserved=_around(peak.reserved, RESERVED_ERROR, corrected),
         by_kind=_by_kind(peak, trace),
         holders=_holders(peak, trace),
         moment=_moment(trace, workspace, peak.event),
-        fit=fit(trace, gpu, environment, processes),
-        assumptions=tuple(_assumptions(trace, options, workspace, processes)),
+        fit=fit(trace, gpu, environment, processes, corrected),
+        assumptions=tuple(_assumptions(trace, options, workspace, processes, corrected)),
         timeline=timeline(trace, workspace),
     )
 
 
 def fit(
-    trace: Trace, gpu: GPU, environment: Mapping[str, str] | None = None, processes: int = 1
+    trace: Trace,
+    gpu: GPU,
+    environment: Mapping[str, str] | None = None,
+    processes: int = 1,
+    corrected: Correction = UNCORRECTED,
 ) -> Fit:
     """Whether a traced job fits on a GPU: it is replayed with the room that is left there.
 
@@ -128,7 +138,7 @@ def fit(
     options = AllocatorOptions.read(environment)
     workspace = cublas_workspace_bytes(gpu.capability, environment)
     parts = surroundings(gpu, processes)
-    room = room_of(gpu, processes)
+    room = room_of(gpu, processes, corrected)
     answer: Fits = "fits"
     failed = replay(trace, options, workspace, room.low)
     if failed.out_of_memory is not None:
@@ -139,18 +149,23 @@ def fit(
     return Fit(gpu, answer, _failing(trace, workspace, failed) if wanted else None, wanted, parts)
 
 
-def room_of(gpu: GPU, processes: int = 1) -> Range:
+def room_of(gpu: GPU, processes: int = 1, corrected: Correction = UNCORRECTED) -> Range:
     """Bytes that a replay may reserve on a GPU, so that the job surely, likely, or just may fit."""
     beside = total(surroundings(gpu, processes))
+    most, least = corrected.high * (1 + ALLOCATED_ERROR), corrected.low * (1 - ALLOCATED_ERROR)
     return Range(
-        max(int((gpu.memory_bytes - beside.high) / (1 + ALLOCATED_ERROR)), 0),
-        max(gpu.memory_bytes - beside.likely, 0),
-        max(int((gpu.memory_bytes - beside.low) / (1 - ALLOCATED_ERROR)), 0),
+        max(int((gpu.memory_bytes - beside.high) / most), 0),
+        max(int((gpu.memory_bytes - beside.likely) / corrected.likely), 0),
+        max(int((gpu.memory_bytes - beside.low) / least), 0),
     )
 
 
-def _around(size: int, error: float) -> Range:
-    return Range(int(size * (1 - error)), size, int(size * (1 + error)))
+def _around(size: int, error: float, corrected: Correction) -> Range:
+    return Range(
+        int(size * corrected.low * (1 - error)),
+        int(size * corrected.likely),
+        int(size * corrected.high * (1 + error)),
+    )
 
 
 def _by_kind(peak: Peak, trace: Trace) -> Mapping[str, int]:
@@ -196,7 +211,11 @@ def _failing(trace: Trace, workspace: int, peak: Peak) -> Site:
 
 
 def _assumptions(
-    trace: Trace, options: AllocatorOptions, workspace: int, processes: int
+    trace: Trace,
+    options: AllocatorOptions,
+    workspace: int,
+    processes: int,
+    corrected: Correction,
 ) -> Sequence[str]:
     names = [event.name for event in trace.events if isinstance(event, Mark)]
     handles = sum(name in WORKSPACES for name in names)
@@ -217,4 +236,9 @@ def _assumptions(
         told.append(f"the allocator's option {name} is left out")
     if processes > 1:
         told.append(f"each of {processes} processes takes what the first does")
+    if corrected.runs:
+        told.append(
+            f"times {corrected.likely:.2f} ({corrected.low:.2f} to {corrected.high:.2f}), as past runs"
+            f" of the job took it: {corrected.runs}"
+        )
     return told
