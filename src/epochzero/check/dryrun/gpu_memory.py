@@ -12,7 +12,8 @@ from epochzero.check.dryrun.memory.estimate import Memory, estimate
 from epochzero.check.dryrun.memory.findings import finding
 from epochzero.check.dryrun.memory.history import PastPeak, correction
 from epochzero.check.dryrun.memory.trace import Mark, Trace, trace_of
-from epochzero.check.dryrun.records import Allocated
+from epochzero.check.dryrun.memory.zero import Zero, partitioned
+from epochzero.check.dryrun.records import Allocated, Configured
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import Target
@@ -71,7 +72,10 @@ def trace_of_run(run: Attempt, job: Job) -> Trace | str:
     if not trace.events:
         return "it puts nothing on a GPU"
     sites = (replace(one, path=place_of(one.path, 0, job).path) for one in trace.sites)
-    return replace(trace, sites=tuple(sites))
+    trace = replace(trace, sites=tuple(sites))
+    for engine in run.of(Configured)[:1]:
+        trace = partitioned(trace, Zero.read(engine.config), job.processes or 1)
+    return trace
 
 
 def _is_whole(trace: Trace) -> bool:

@@ -16,7 +16,7 @@ from epochzero.check.dryrun.memory.replay import replay
 from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Mark, Trace
 from epochzero.check.target.model import GPU
 
-__all__ = ["CHANGES", "Advice", "Change", "advise"]
+__all__ = ["CHANGES", "Advice", "Change", "advise", "first_gradients"]
 
 LEAST_SAVED = 0.01
 """Of the peak: what saves less is not told."""
@@ -128,7 +128,7 @@ _OF_BATCH = frozenset({"activation", "input", "temporary"})
 def _half_batch(trace: Trace) -> Trace:
     """Gradients are made once, and kept while the next half is computed."""
     fixed = _sizes_of_parameters(trace)
-    kept = _first_gradients(trace)
+    kept = first_gradients(trace)
 
     def size(alloc: Alloc, kind: str) -> int:
         if kind == "gradient":
@@ -140,7 +140,7 @@ def _half_batch(trace: Trace) -> Trace:
     return replace(halved, events=tuple(events))
 
 
-def _first_gradients(trace: Trace) -> frozenset[int]:
+def first_gradients(trace: Trace) -> frozenset[int]:
     """Gradients of the first step."""
     found: set[int] = set()
     for event in trace.events:

@@ -110,9 +110,10 @@ def estimate(
     options = AllocatorOptions.read(environment)
     workspace = cublas_workspace_bytes(gpu.capability, environment)
     peak = replay(trace, options, workspace)
+    least = replay(trace.least, options, workspace) if trace.least else peak
     return Memory(
-        allocated=_around(peak.allocated, ALLOCATED_ERROR, corrected),
-        reserved=_around(peak.reserved, RESERVED_ERROR, corrected),
+        allocated=_around(least.allocated, peak.allocated, ALLOCATED_ERROR, corrected),
+        reserved=_around(least.reserved, peak.reserved, RESERVED_ERROR, corrected),
         by_kind=_by_kind(peak, trace),
         holders=_holders(peak, trace),
         moment=_moment(trace, workspace, peak.event),
@@ -142,9 +143,11 @@ def fit(
     answer: Fits = "fits"
     failed = replay(trace, options, workspace, room.low)
     if failed.out_of_memory is not None:
-        beyond = replay(trace, options, workspace, room.high)
+        least = trace.least or trace
+        beyond = replay(least, options, workspace, room.high)
         answer = "may not fit" if beyond.out_of_memory is None else "does not fit"
-        failed = failed if beyond.out_of_memory is None else beyond
+        if beyond.out_of_memory is not None:
+            trace, failed = least, beyond
     wanted = failed.out_of_memory or 0
     return Fit(gpu, answer, _failing(trace, workspace, failed) if wanted else None, wanted, parts)
 
@@ -160,9 +163,9 @@ def room_of(gpu: GPU, processes: int = 1, corrected: Correction = UNCORRECTED) -
     )
 
 
-def _around(size: int, error: float, corrected: Correction) -> Range:
+def _around(least: int, size: int, error: float, corrected: Correction) -> Range:
     return Range(
-        int(size * corrected.low * (1 - error)),
+        int(least * corrected.low * (1 - error)),
         int(size * corrected.likely),
         int(size * corrected.high * (1 + error)),
     )
@@ -223,6 +226,7 @@ def _assumptions(
         f"allocated to {ALLOCATED_ERROR:.0%} and reserved to {RESERVED_ERROR:.0%}: more than the"
         " errors of the benchmark, since temporary memory inside kernels (cuDNN) is not seen",
         "the batches that the dry run saw are the largest",
+        *trace.assumed,
     ]
     if handles:
         told.append(f"{handles} cuBLAS workspaces of {workspace / MIB:g} MiB")

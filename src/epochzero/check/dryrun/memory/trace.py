@@ -69,11 +69,15 @@ class Trace:
         events: in order.
         kinds: of storages, one of `KINDS`; what is not named is ``temporary``.
         sites: that allocated, by number.
+        least: the same job with as little as it may take, where that is not known exactly; else None.
+        assumed: what makes the difference, for people.
     """
 
     events: tuple[Event, ...]
     kinds: dict[int, str] = field(default_factory=dict)
     sites: tuple[Site, ...] = ()
+    least: Trace | None = None
+    assumed: tuple[str, ...] = ()
 
     def kind(self, storage: int) -> str:
         """What a storage is for."""
