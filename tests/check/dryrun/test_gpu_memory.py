@@ -105,6 +105,83 @@ def test_keras_on_torch_trains_on_a_pretended_gpu(tmp_path: Path) -> None:
     assert 0 <= dry.memory.by_kind["optimizer"] - 2 * 4 * parameters <= 16
 
 
+ZERO = """\
+{"train_micro_batch_size_per_gpu": 8, "fp16": {"enabled": true}, "gradient_clipping": 1.0,
+ "optimizer": {"type": "AdamW"}, "zero_optimization": {"stage": 2, "reduce_bucket_size": 1000}}
+"""
+DEEPSPEED = """\
+import argparse, deepspeed, torch
+parser = deepspeed.add_config_arguments(argparse.ArgumentParser())
+parser.add_argument("--local_rank", type=int)
+args = parser.parse_args()
+model = torch.nn.Sequential(*(torch.nn.Linear(256, 256, bias=False) for _ in range(4)))
+data = torch.utils.data.TensorDataset(torch.randn(640, 256))
+engine, _, loader, _ = deepspeed.initialize(args, model, training_data=data)
+for epoch in range(30):
+    for (x,) in loader:
+        loss = engine(x.to(engine.device).half()).float().pow(2).mean()
+        engine.backward(loss)
+        engine.step()
+    engine.save_checkpoint("checkpoints", client_state={"epoch": epoch})
+_, state = engine.load_checkpoint("checkpoints")
+assert "epoch" in state
+"""
+TRAINER = """\
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+model = GPT2LMHeadModel(GPT2Config(vocab_size=1000, n_embd=64, n_layer=2, n_head=2))
+data = [{"input_ids": ids, "labels": ids} for ids in torch.randint(0, 1000, (64, 32))]
+given = TrainingArguments("out", deepspeed="zero.json", fp16=True, report_to=[])
+Trainer(model, given, train_dataset=data).train()
+"""
+
+
+def with_zero(folder: Path, script: str, *arguments: str) -> Checked:
+    (folder / "zero.json").write_text(ZERO)
+    (folder / "train.py").write_text(script)
+    return check(
+        ["deepspeed", "--num_gpus", "8", "train.py", *arguments],
+        with_gpu(8192),
+        folder=folder,
+        environment={**os.environ, "PATH": str(Path(sys.executable).parent)},
+        select=["dry-run-failed", "dry-run-memory"],
+        dry=Limits(seconds=60),
+    )
+
+
+def test_a_job_with_deepspeed_runs_without_it_and_its_memory_is_reckoned(tmp_path: Path) -> None:
+    found = with_zero(tmp_path, DEEPSPEED, "--deepspeed_config", "zero.json")
+    assert (found.findings, found.unknowns) == ((), ())
+    (dry,) = found.dry
+    assert {"backward", "save", "load"} <= {part.name for part in dry.parts if part.reached}
+    assert dry.memory is not None
+    parameters = 4 * 256 * 256
+    assert dry.memory.by_kind["parameter"] == 2 * parameters
+    # In single precision, a copy and Adam's two states.
+    assert dry.memory.by_kind["optimizer"] == 3 * 4 * parameters // 8
+    assert any("ZeRO stage 2 over 8 GPUs" in told for told in dry.memory.assumptions)
+
+
+def test_what_the_stand_in_for_deepspeed_lacks_is_unknown(tmp_path: Path) -> None:
+    script = DEEPSPEED.replace("engine.step()", "engine.train_batch()")
+    found = with_zero(tmp_path, script, "--deepspeed_config", "zero.json")
+    assert found.findings == ()
+    assert any("no module deepspeed" in one.reason for one in found.unknowns)
+
+
+def test_the_trainer_of_transformers_with_deepspeed(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="the script trains with Transformers")
+    pytest.importorskip("accelerate", reason="its trainer needs accelerate")
+    found = with_zero(tmp_path, TRAINER)
+    assert found.findings == ()
+    memory = found.dry[0].memory
+    assert memory is not None
+    assert any("ZeRO stage 2 over 8 GPUs" in told for told in memory.assumptions)
+    # Half precision, and an eighth of three copies in single precision.
+    ratio = memory.by_kind["optimizer"] / memory.by_kind["parameter"]
+    assert ratio == pytest.approx(12 / 8 / 2, abs=0.01)
+
+
 def test_the_command_tells_and_draws_it(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     drawn = tmp_path / "memory.svg"

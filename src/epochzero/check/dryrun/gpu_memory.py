@@ -74,7 +74,8 @@ def trace_of_run(run: Attempt, job: Job) -> Trace | str:
     sites = (replace(one, path=place_of(one.path, 0, job).path) for one in trace.sites)
     trace = replace(trace, sites=tuple(sites))
     for engine in run.of(Configured)[:1]:
-        trace = partitioned(trace, Zero.read(engine.config), job.processes or 1)
+        processes = job.processes or job.processes_per_node or 1
+        trace = partitioned(trace, Zero.read(engine.config), processes)
     return trace
 
 

@@ -182,7 +182,7 @@ def _holders(peak: Peak, trace: Trace) -> tuple[Holder, ...]:
     """Like layers of a stack are one holder: ``h.*.mlp``."""
     held: dict[tuple[Site, str], list[int]] = defaultdict(list)
     for storage, event in peak.alive.items():
-        if storage in WORKSPACES.values():
+        if event.site < 0:
             continue  # no line's
         site = trace.site(event)
         alike = replace(site, layer=_NUMBER.sub("*", site.layer))
