@@ -105,6 +105,18 @@ def test_keras_on_torch_trains_on_a_pretended_gpu(tmp_path: Path) -> None:
     assert 0 <= dry.memory.by_kind["optimizer"] - 2 * 4 * parameters <= 16
 
 
+COMPILED = """\
+import torch
+model = torch.nn.Sequential(
+    torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Dropout(), torch.nn.Linear(64, 64)
+).cuda()
+compiled = torch.compile(model)
+optimizer = torch.optim.SGD(model.parameters())
+for step in range(1000):
+    compiled(torch.randn(65536, 64, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
 ZERO = """\
 {"train_micro_batch_size_per_gpu": 8, "fp16": {"enabled": true}, "gradient_clipping": 1.0,
  "optimizer": {"type": "AdamW"}, "zero_optimization": {"stage": 2, "reduce_bucket_size": 1000}}
@@ -147,6 +159,18 @@ def with_zero(folder: Path, script: str, *arguments: str) -> Checked:
         select=["dry-run-failed", "dry-run-memory"],
         dry=Limits(seconds=60),
     )
+
+
+def test_a_compiled_job_takes_at_most_what_it_takes_as_written(tmp_path: Path) -> None:
+    found = run(tmp_path, with_gpu(8192), script=COMPILED)
+    plain = run(tmp_path, with_gpu(8192), script=COMPILED.replace("torch.compile(model)", "model"))
+    memory, written = found.dry[0].memory, plain.dry[0].memory
+    assert memory is not None
+    assert written is not None
+    assert memory.allocated.high == written.allocated.high
+    # Of 16 MiB each, the input and what the two layers compute; written down, what lies between, too.
+    assert memory.allocated.low < 4 * 16 * MIB + 20 * MIB < written.allocated.low
+    assert any("torch.compile" in told for told in memory.assumptions)
 
 
 def test_a_job_with_deepspeed_runs_without_it_and_its_memory_is_reckoned(tmp_path: Path) -> None:

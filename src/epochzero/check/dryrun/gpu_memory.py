@@ -11,6 +11,7 @@ from epochzero.check.dryrun.memory.advice import advise
 from epochzero.check.dryrun.memory.estimate import Memory, estimate
 from epochzero.check.dryrun.memory.findings import finding
 from epochzero.check.dryrun.memory.history import PastPeak, correction
+from epochzero.check.dryrun.memory.resize import fused
 from epochzero.check.dryrun.memory.trace import Mark, Trace, trace_of
 from epochzero.check.dryrun.memory.zero import Zero, partitioned
 from epochzero.check.dryrun.records import Allocated, Configured
@@ -73,6 +74,8 @@ def trace_of_run(run: Attempt, job: Job) -> Trace | str:
         return "it puts nothing on a GPU"
     sites = (replace(one, path=place_of(one.path, 0, job).path) for one in trace.sites)
     trace = replace(trace, sites=tuple(sites))
+    if trace.compiled:
+        trace = fused(trace)
     for engine in run.of(Configured)[:1]:
         processes = job.processes or job.processes_per_node or 1
         trace = partitioned(trace, Zero.read(engine.config), processes)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from epochzero.check.dryrun.memory.advice import first_gradients
+from epochzero.check.dryrun.memory.resize import first_gradients
 from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Mark, Trace
 
 __all__ = ["Zero", "partitioned"]
@@ -96,7 +96,7 @@ def partitioned(trace: Trace, zero: Zero, processes: int) -> Trace:
         processes: that share.
     """
     most = _Engine(trace, zero, processes, least=False)
-    least = _Engine(trace, zero, processes, least=True)
+    least = _Engine(trace.least or trace, zero, processes, least=True)
     told = f"ZeRO stage {zero.stage} over {processes} GPUs is reckoned, DeepSpeed's engine does not run"
     return replace(
         most.trace(),

@@ -214,6 +214,7 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
 
     def uncompiled(model: Any = None, *arguments: Any, **options: Any) -> Any:
         faked.assume("torch.compile is left out: the program runs as written")
+        faked.trace.compiled()
         return model if model is not None else lambda function: function
 
     with ExitStack() as stack:
