@@ -29,7 +29,7 @@ BENCHMARKS = {
     "check_dry": ("rivals", "python"),
     "check_speed": ("rivals",),
     "memory": ("rivals",),
-    "memory_gpu": (),
+    "memory_gpu": ("rivals",),
 }
 """Each with the folders it can use."""
 FOLDERS = {
