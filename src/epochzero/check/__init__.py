@@ -23,6 +23,7 @@ from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpus import pretended_gpus
+from epochzero.check.dryrun.memory.history import PastPeak
 from epochzero.check.dryrun.model import DryRun, Made
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
 from epochzero.check.job import read_job
@@ -54,6 +55,7 @@ __all__ = [
     "DryRun",
     "Finding",
     "Limits",
+    "PastPeak",
     "Place",
     "Rule",
     "Severity",
@@ -79,6 +81,7 @@ def check(
     dry: Limits | None = None,
     synthesize: bool = False,
     fit: str = "",
+    history: Sequence[PastPeak] = (),
     hear: Callable[[Record], None] = lambda _: None,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
@@ -97,6 +100,8 @@ def check(
             and try their corner cases too.
         fit: in the dry run, find the largest value of this option of the job, by its name, with which
             it fits on the target's GPU.
+        history: what past runs of jobs took of their GPUs; in the dry run, those of this job correct
+            what is estimated for it.
         hear: is told what a dry run's child tells, while it runs, from more than one thread.
 
     Raises:
@@ -105,7 +110,18 @@ def check(
     """
     with _without_collector():
         return _check(
-            arguments, target, folder, select, ignore, environment, data, dry, synthesize, fit, hear
+            arguments,
+            target,
+            folder,
+            select,
+            ignore,
+            environment,
+            data,
+            dry,
+            synthesize,
+            fit,
+            history,
+            hear,
         )
 
 
@@ -120,6 +136,7 @@ def _check(
     dry: Limits | None,
     synthesize: bool,
     fit: str,
+    history: Sequence[PastPeak],
     hear: Callable[[Record], None],
 ) -> Checked:
     base = Path(folder).absolute()
@@ -140,7 +157,7 @@ def _check(
     runs = (
         ()
         if dry is None
-        else _run_dry(programs, platforms, dry, environment or {}, made, base, fit, hear)
+        else _run_dry(programs, platforms, dry, environment or {}, made, base, fit, history, hear)
     )
     unread = [name for name in UNREAD if name in (select or UNREAD) and name not in ignore]
     asked = [name for name in unread if (runs if name in DRY_RUN else data)]
@@ -261,6 +278,7 @@ def _run_dry(
     data: Sequence[DataSet],
     folder: Path,
     fit: str,
+    history: Sequence[PastPeak],
     hear: Callable[[Record], None],
 ) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
@@ -280,6 +298,7 @@ def _run_dry(
             first=program.before is None,
             made=made,
             fit=option if isinstance(option, Option) else None,
+            history=history,
             hear=hear,
         )
         told = (option,) if isinstance(option, Unknown) else ()

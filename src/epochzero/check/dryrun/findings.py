@@ -291,7 +291,7 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     if variable := _variable(raised):
         known = target.here and not (job.launchers or job.programs)
         return "" if known else f"{variable} is not set in the dry run"
-    if raised.type == "ModuleNotFoundError":
+    if raised.type == "ModuleNotFoundError" or raised.message.startswith("No module named"):
         return _module_elsewhere(raised, job, target)
     if raised.type in ("FileNotFoundError", "NotADirectoryError", "PermissionError"):
         alone = failed.first and not (job.makes or job.programs)

@@ -18,6 +18,7 @@ from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.dryrun.findings import Failure, code_deleted, failure, nan_loss, place_of
 from epochzero.check.dryrun.gpu_memory import memory_of
 from epochzero.check.dryrun.inverse import Option, largest_of, smallest_of
+from epochzero.check.dryrun.memory.history import PastPeak
 from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Made, Part
 from epochzero.check.dryrun.records import (
     Allocated,
@@ -75,6 +76,7 @@ def dry_run(
     first: bool = True,
     made: Sequence[Made] = (),
     fit: Option | None = None,
+    history: Sequence[PastPeak] = (),
     hear: Hear = lambda _: None,
 ) -> DryRun:
     """Run a job dry and say how far it came and what would fail.
@@ -88,6 +90,7 @@ def dry_run(
         first: no other job of the submission comes before it.
         made: data that are put where the job looks for its own.
         fit: an option of the job of which the largest value is wanted with which it fits.
+        history: what past runs took of a GPU's memory; those of this job correct what is estimated.
         hear: is told what happens while it happens, from more than one thread.
     """
     plans = [Plan("real", gpus, made=made), *([Plan("fake", gpus, made=made)] if gpus else [])]
@@ -96,12 +99,12 @@ def dry_run(
     )
     outcomes = [_outcome(one, job, target, first) for one in tried]
     last = [one.last for one in tried]
-    memory, *told = memory_of(last, job, target, environment)
+    memory, *told = memory_of(last, job, target, environment, history)
     deleted = [found for one in last if (found := code_deleted(one.ended, job))]
     answers = [*agreed(outcomes), *_not_a_number(tried, job), *deleted[:1], *told]
     largest = None
     if fit is not None and memory is not None:
-        largest = largest_of(job, fit, last, plans[-1], target, limits, environment, hear)
+        largest = largest_of(job, fit, last, plans[-1], target, limits, environment, hear, history)
     records = [record for one in tried for record in one.records]
     return DryRun(
         job=job.command,
@@ -115,7 +118,7 @@ def dry_run(
         effects=effects_of([end for one in tried for end in one.ended], records, job),
         seconds=max(one.seconds for one in tried),
         memory=memory,
-        smallest_gpu=smallest_of(last, job, gpus[0]) if memory else None,
+        smallest_gpu=smallest_of(last, job, gpus[0], history) if memory else None,
         largest=largest,
     )
 

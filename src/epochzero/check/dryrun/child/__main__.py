@@ -45,6 +45,7 @@ def _find_ourselves() -> None:
 _find_ourselves()
 
 from epochzero.check.dryrun.child import frameworks, guard  # noqa: E402
+from epochzero.check.dryrun.child.deepspeed import StandIn  # noqa: E402
 from epochzero.check.dryrun.child.emit import Records  # noqa: E402
 from epochzero.check.dryrun.child.frames import Roots, behind, described, walked  # noqa: E402
 from epochzero.check.dryrun.child.imports import Finder, compiled  # noqa: E402
@@ -106,6 +107,7 @@ class DryRun:
         self._phases.arguments()
         adjusted = {"torch": self._torch, **frameworks.adjusted(self._phases)}
         sys.meta_path.insert(0, Finder(self._roots, self._seen, adjusted))
+        sys.meta_path.append(StandIn(self._roots, self._phases.assume, self._phases.configured))
 
     def _torch(self, torch: ModuleType) -> None:
         """Torch is imported: by the job, or to pretend its GPU."""

@@ -7,8 +7,11 @@ what fails on the platform.
 from __future__ import annotations
 
 import functools
+import importlib.util
+import json
 from collections.abc import Callable
-from types import ModuleType
+from importlib import import_module
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from epochzero.check.dryrun.child.phases import Phases
@@ -26,13 +29,44 @@ def adjusted(phases: Phases) -> dict[str, Callable[[ModuleType], None]]:
         "lightning.pytorch.trainer.trainer": frameworks.lightning,
         "pytorch_lightning.trainer.trainer": frameworks.lightning,
         "transformers.trainer": frameworks.transformers,
+        "transformers.training_args": frameworks.transformers_with_deepspeed,
         "keras.src.backend.torch.trainer": frameworks.keras,
+        "keras.src.optimizers.base_optimizer": _steps_as_of_torch,
     }
+
+
+def _steps_as_of_torch(module: Any) -> None:
+    """An optimizer of Keras on torch is none of torch's: the hooks of those are called for it."""
+    if module.backend.backend() != "torch":
+        return
+    apply = module.BaseOptimizer.apply
+    hooks = import_module("torch.optim.optimizer")
+
+    @functools.wraps(apply)
+    def applied(optimizer: Any, *arguments: Any, **options: Any) -> None:
+        for hook in tuple(hooks._global_optimizer_pre_hooks.values()):
+            hook(_as_of_torch(optimizer), arguments, options)
+        apply(optimizer, *arguments, **options)
+        for hook in tuple(hooks._global_optimizer_post_hooks.values()):
+            hook(_as_of_torch(optimizer), arguments, options)
+
+    module.BaseOptimizer.apply = applied
+
+
+def _as_of_torch(optimizer: Any) -> SimpleNamespace:
+    """What the hooks read; before its first step, it knows no variables that it trains."""
+    trained = getattr(optimizer, "_trainable_variables", None) or []
+    states = {variable.path: variable.value for variable in optimizer.variables}
+    return SimpleNamespace(
+        param_groups=[{"params": [variable.value for variable in trained]}],
+        state={optimizer: states},
+    )
 
 
 class _Frameworks:
     def __init__(self, phases: Phases) -> None:
         self._phases = phases
+        self._deepspeed: dict[str, Any] = {}
 
     def lightning(self, module: Any) -> None:
         """``Trainer(...)``: a few batches of each loader, few epochs, checkpoints in each, on the CPU."""
@@ -72,6 +106,11 @@ class _Frameworks:
         @functools.wraps(train)
         def trained(trainer: Any, *arguments: Any, **options: Any) -> Any:
             given = trainer.args
+            if self._deepspeed:
+                self._phases.configured(_filled(self._deepspeed, trainer.model))
+                half = import_module("epochzero.check.dryrun.child.engine").half_of(self._deepspeed)
+                if half and not self._phases.real:
+                    trainer.model.to(half)
             given.max_steps = min(given.max_steps, STEPS) if given.max_steps > 0 else STEPS
             for name in ("eval", "save", "logging"):
                 strategy = getattr(given, f"{name}_strategy", None)
@@ -82,6 +121,22 @@ class _Frameworks:
             return train(trainer, *arguments, **options)
 
         module.Trainer.train = trained
+
+    def transformers_with_deepspeed(self, module: Any) -> None:
+        """``TrainingArguments(deepspeed=...)``: trained without it, where it is not installed."""
+        check = module.TrainingArguments.__post_init__
+
+        @functools.wraps(check)
+        def checked(given: Any) -> None:
+            if given.deepspeed and not importlib.util.find_spec("deepspeed"):
+                self._deepspeed = _configuration(given)
+                given.deepspeed = None
+                if not self._phases.real:
+                    given.fp16 = given.bf16 = False
+                self._phases.assume("DeepSpeed is not installed: the model is trained without it")
+            check(given)
+
+        module.TrainingArguments.__post_init__ = checked
 
     def keras(self, module: Any) -> None:
         """``fit`` and ``evaluate`` of Keras on torch: a few steps of each epoch."""
@@ -101,3 +156,34 @@ class _Frameworks:
             return method(model, *arguments, **options)
 
         return few
+
+
+def _configuration(given: Any) -> dict[str, Any]:
+    """DeepSpeed's, whose precision may be left to the trainer's arguments."""
+    config = given.deepspeed
+    if not isinstance(config, dict):
+        with open(config, encoding="utf-8") as file:
+            config = json.load(file)
+    asked = {name: config.get(name) or {} for name in ("fp16", "bf16")}
+    for name, part in asked.items():
+        if part.get("enabled") == "auto":
+            asked[name] = {**part, "enabled": bool(getattr(given, name))}
+    return {**config, **asked}
+
+
+def _filled(config: dict[str, Any], model: Any) -> dict[str, Any]:
+    """The configuration with what the trainer takes from the model for ``auto``.
+
+    Source: ``trainer_config_finalize`` of ``transformers/integrations/deepspeed.py``.
+    """
+    width = getattr(model.config, "hidden_size", None)
+    zero = config.get("zero_optimization")
+    if not isinstance(zero, dict) or not isinstance(width, int):
+        return config
+    sizes = {
+        "reduce_bucket_size": width * width,
+        "stage3_prefetch_bucket_size": int(0.9 * width * width),
+        "stage3_param_persistence_threshold": 10 * width,
+    }
+    auto = {name: size for name, size in sizes.items() if zero.get(name) == "auto"}
+    return {**config, "zero_optimization": {**zero, **auto}}

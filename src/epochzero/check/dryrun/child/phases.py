@@ -145,6 +145,10 @@ class Phases:
         path, line = self._roots.place()
         self._records.emit("assumed", what=what, path=path, line=line, count=1)
 
+    def configured(self, config: dict[str, Any]) -> None:
+        """DeepSpeed is asked for, with this configuration."""
+        self._records.emit("configured", config=config)
+
     def _enter(self, module: Any, _inputs: Any) -> None:
         if not self._runtime.depth:
             self._called |= module.training
