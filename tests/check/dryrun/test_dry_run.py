@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from textwrap import dedent
 
@@ -213,7 +214,7 @@ def test_what_an_earlier_job_writes_is_unknown(tmp_path: Path) -> None:
         dry=Limits(seconds=10),
         select=["dry-run-failed"],
     )
-    assert [run.ended for run in found.dry] == ["finished", "failed"]
+    assert [run.ended for run in found.dry] == ["finished", "stopped"]
     assert not found.findings
 
 
@@ -297,7 +298,7 @@ LONG = """
 def test_what_a_shortened_loop_cannot_cause_is_certain(
     tmp_path: Path, after: str, severity: str
 ) -> None:
-    (finding,) = dry(tmp_path, f"{LONG}    {after}\n").findings
+    (finding,) = dry(tmp_path, f"{LONG}    {after}\n", seconds=60).findings
     assert finding.severity == severity
     assert finding.place.code == after
 
@@ -339,3 +340,47 @@ def test_the_line_is_that_of_the_error_behind(tmp_path: Path, script: str, line:
     (finding,) = dry(tmp_path, script, prelude="").findings
     assert finding.place.line == line
     assert finding.place.code == "return 1 / value"
+
+
+SLOW = """
+    import time
+    model = nn.Linear(8, 4)
+    seen = 0
+    for step in range(500):
+        model(torch.randn(5, 8))
+        seen += 1
+        time.sleep(0.05)
+    history = {seen: "all"}
+    print(history[400])
+"""
+
+
+def test_all_attempts_share_the_time_and_a_warning_says_that_it_ran_out(tmp_path: Path) -> None:
+    began = time.monotonic()
+    (finding,) = dry(tmp_path, SLOW.replace("seen += 1", "seen = step"), seconds=8).findings
+    assert time.monotonic() - began < 8 + 5
+    assert finding.severity == "warning"
+    assert "--dry-time gives it more" in finding.message
+
+
+def test_what_the_platform_alone_has_stops_a_run_and_is_no_failure(tmp_path: Path) -> None:
+    found = dry(tmp_path, "raise ConnectionError('refused')", target=Target(name="cluster"))
+    assert (found.findings, found.dry[0].ended) == ((), "stopped")
+
+
+def test_a_refused_argument_is_told_where_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.parse_args()\n"
+    )
+    (tmp_path / "run.sh").write_text("set -e\npython train.py \\\n  \\\n  --lrr=3\n")
+    found = check(
+        ["sh", "run.sh"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        dry=Limits(seconds=10),
+        select=["dry-run-failed"],
+    )
+    (finding,) = found.findings
+    assert (finding.place.path, finding.place.line) == ("run.sh", 4)
+    assert [place.line for place in finding.via] == [3]

@@ -11,6 +11,7 @@ from textwrap import dedent
 import pytest
 
 from epochzero.check import Checked, DataSet, Limits, Place, Target, check
+from epochzero.check.dryrun.findings import OUT_OF_TIME
 from epochzero.data import profile
 from epochzero.errors import InputError
 
@@ -86,7 +87,7 @@ def test_what_no_data_would_prevent_stays_an_error(tmp_path: Path) -> None:
 def test_corner_cases_for_which_there_is_no_time_are_unknown(tmp_path: Path) -> None:
     import_slowly = "import time\ntime.sleep(1)\n"
     found = made(tmp_path, import_slowly + dedent(SCRIPT), seconds=2)
-    assert "the time of the dry run was over" in [unknown.reason for unknown in found.unknowns]
+    assert OUT_OF_TIME in [unknown.reason for unknown in found.unknowns]
 
 
 def test_data_that_are_there_are_left_as_they_are(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from epochzero.check.data import DataSet
+from epochzero.check.dryrun.findings import OUT_OF_TIME
 from epochzero.check.dryrun.model import Assumption, DryRun, Made
 from epochzero.check.dryrun.together import together
 from epochzero.check.findings import Finding, Unknown
@@ -144,4 +145,4 @@ def _not_tried(runs: Mapping[_Trial, DryRun | None]) -> Iterator[Unknown]:
             cases.setdefault(trial.data, []).append(trial.case)
     for data, names in cases.items():
         what = f"{data.path} made as {', '.join(names)}"
-        yield Unknown(what, "the time of the dry run was over", data.place)
+        yield Unknown(what, OUT_OF_TIME, data.place)
