@@ -10,7 +10,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from pathlib import Path
 from epochzero import taxonomy
 from epochzero.check.budget import Stopped, at_most
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
-from epochzero.check.data import DataSet, compare_data
+from epochzero.check.data import DataSet, compare_data, told_as_made
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpus import pretended_gpus
 from epochzero.check.dryrun.model import DryRun, Made
@@ -144,6 +144,8 @@ def _check(
         for program, platform in zip(programs, platforms, strict=True)
         for answer in _asked(program, platform, rules)
     ]
+    if runs and made:
+        answers = list(told_as_made(answers, made, programs, platforms[0], base))
     if DATA_DIFFERS in asked:
         answers += compare_data(data, programs, platforms[0], base)
     found = _told_once(answer for answer in answers if isinstance(answer, Finding))
@@ -257,12 +259,19 @@ def _run_dry(
 ) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
     # They know diagnose, whose patterns take long to load.
+    from epochzero.check.dryrun.handed import Handed
     from epochzero.check.dryrun.inverse import Option, option_of
     from epochzero.check.dryrun.run import dry_run
     from epochzero.check.dryrun.synthesize import over_made_data
 
-    def run(program: Program, platform: Target, made: Sequence[Made]) -> DryRun:
-        option = option_of(program, fit) if fit else None
+    def run(
+        handed: Handed | None,
+        program: Program,
+        platform: Target,
+        made: Sequence[Made],
+        regular: bool,
+    ) -> DryRun:
+        option = option_of(program, fit) if fit and regular else None
         found = dry_run(
             program.job,
             platform,
@@ -271,17 +280,23 @@ def _run_dry(
             gpus=pretended_gpus(program, platform),
             first=program.before is None,
             made=made,
+            handed=handed if regular else None,
             fit=option if isinstance(option, Option) else None,
             hear=hear,
         )
         told = (option,) if isinstance(option, Unknown) else ()
         return replace(found, unknowns=(*found.unknowns, *told))
 
-    return tuple(
-        over_made_data(partial(run, program, platform), data, folder, limits.seconds)
+    runnable = [
+        (program, platform)
         for program, platform in zip(programs, platforms, strict=True)
         if program.job.is_program and not program.job.unsure and program.job.complete
-    )
+    ]
+    with Handed.on() if len(runnable) > 1 else nullcontext() as handed:
+        return tuple(
+            over_made_data(partial(run, handed, *each), data, folder, limits.seconds)
+            for each in runnable
+        )
 
 
 def _not_yet_told(known: Sequence[Finding], dry: Iterable[Finding]) -> list[Finding]:

@@ -11,6 +11,8 @@ from textwrap import dedent
 import pytest
 
 from epochzero.check import Checked, Limits, Target, check
+from epochzero.check.dryrun import process
+from epochzero.check.dryrun.contain import Means, containment_by
 from epochzero.check.target.model import GPU
 
 pytest.importorskip("torch", reason="the scripts train with torch")
@@ -253,6 +255,16 @@ def test_a_script_that_does_not_end_is_unknown(tmp_path: Path) -> None:
     assert found.dry[0].ended == "time"
 
 
+def test_a_job_is_run_where_the_system_has_no_namespaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intercepted = containment_by(Means.INTERCEPTION)
+    monkeypatch.setattr(process, "best_containment", lambda: intercepted)
+    found = dry(tmp_path, "torch.save(nn.Linear(8, 4).state_dict(), 'model.pt')")
+    assert (found.findings, found.dry[0].ended) == ((), "finished")
+    assert not (tmp_path / "model.pt").exists()
+
+
 def test_a_module_and_its_own_imports_are_run(tmp_path: Path) -> None:
     package = tmp_path / "job"
     package.mkdir()
@@ -384,3 +396,35 @@ def test_a_refused_argument_is_told_where_it_is_given(tmp_path: Path) -> None:
     (finding,) = found.findings
     assert (finding.place.path, finding.place.line) == ("run.sh", 4)
     assert [place.line for place in finding.via] == [3]
+
+
+EVALUATE = """
+model = torch.nn.Linear(8, 4)
+model.load_state_dict(torch.load("results/model.pt")["model"])
+print(open("results/table.csv").read(), model(torch.ones(2, 8)).sum())
+"""
+
+
+@pytest.mark.parametrize("key", ["model", "weights"])
+def test_a_job_finds_what_the_jobs_before_it_have_written(tmp_path: Path, key: str) -> None:
+    python = sys.executable
+    (tmp_path / "run.sh").write_text(f"mkdir results\n{python} train.py\n{python} evaluate.py\n")
+    model = f"torch.save({{'{key}': torch.nn.Linear(8, 4).state_dict()}}, 'results/model.pt')\n"
+    (tmp_path / "train.py").write_text(
+        f"import torch\n{model}open('results/table.csv', 'w').write('a,b')\n"
+    )
+    (tmp_path / "evaluate.py").write_text("import torch" + EVALUATE)
+    found = check(
+        ["sh", "run.sh"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        dry=Limits(seconds=60),
+        select=["dry-run-failed"],
+    )
+    assert found.dry[0].ended == "finished"
+    told = [(one.category, one.place.path, one.place.line) for one in found.findings]
+    assert told == ([] if key == "model" else [("key_not_found", "evaluate.py", 3)])
+    assert [one.place for one in found.dry[0].effects.written] == ["results/"]
+    assert found.dry[1].effects.written == ()
+    assert list(tmp_path.glob("*/")) in ([], [tmp_path / "__pycache__"])

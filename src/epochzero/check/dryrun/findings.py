@@ -136,7 +136,8 @@ def _said(failed: Failure, job: Job) -> Place:
     """Where the argument that a parser refuses is given: in the script that starts the job, if one does."""
     if job.at.path == COMMAND:
         return Place(COMMAND, 0, 1, job.command)
-    refused = failed.ended.output.rstrip().rpartition("\n")[2].split()
+    complaint = failed.ended.output.rstrip().rpartition("\n")[2].split()
+    refused = {word.rstrip(":,").partition("=")[0] for word in complaint}
     given = zip(job.argv, job.argv_at, strict=False)
     return next((at for word, at in given if word.partition("=")[0] in refused), job.at)
 
@@ -291,7 +292,7 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
         return "" if known else f"{variable} is not set in the dry run"
     if raised.type == "ModuleNotFoundError":
         return _module_elsewhere(raised, job, target)
-    if raised.type in ("FileNotFoundError", "NotADirectoryError", "PermissionError"):
+    if raised.type in _OF_PATHS or (raised.type == "OSError" and _NO_FOLDER.search(shown)):
         alone = failed.first and not (job.makes or job.programs)
         return _path_elsewhere(raised, job, target) if alone else _BEFORE
     path = _missing_argument(job, target)
@@ -300,6 +301,8 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     return ""
 
 
+_OF_PATHS = ("FileNotFoundError", "NotADirectoryError", "PermissionError")
+_NO_FOLDER = re.compile(r"non-existent directory|No such file or directory")
 _NO_MEMORY = re.compile(r"MemoryError|can't allocate memory")
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV"})

@@ -76,11 +76,11 @@ class Assumption:
 
 
 class Made(NamedTuple):
-    """Data that are made for a dry run.
+    """What is put where a dry run looks for it: data that are made, files of the jobs before.
 
     Attributes:
-        source: file or folder where they lie, absolute.
-        path: where the job looks for them, absolute.
+        source: file or folder where it lies, absolute; empty for an empty folder.
+        path: where the job looks for it, absolute.
     """
 
     source: str

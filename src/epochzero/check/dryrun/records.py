@@ -18,6 +18,7 @@ __all__ = [
     "Reached",
     "Record",
     "Resumed",
+    "Saved",
     "Shortened",
     "Site",
     "Spawned",
@@ -86,6 +87,14 @@ class Assumed:
     path: str = ""
     line: int = 0
     count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file was written whose tensors have no values; ``bytes`` is what they would take in it."""
+
+    path: str = ""
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +187,7 @@ Record = (
     | Reached
     | Shortened
     | Assumed
+    | Saved
     | NaN
     | Network
     | Spawned
@@ -193,6 +203,7 @@ _KINDS: Mapping[str, type[Record]] = {
     "reached": Reached,
     "shortened": Shortened,
     "assumed": Assumed,
+    "saved": Saved,
     "nan": NaN,
     "network": Network,
     "spawned": Spawned,

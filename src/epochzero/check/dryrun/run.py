@@ -16,10 +16,18 @@ from epochzero.check.dryrun.agree import Outcome, agreed
 from epochzero.check.dryrun.attempt import Attempt, Hear, Plan, attempt
 from epochzero.check.dryrun.contain.model import Ended, Limits
 from epochzero.check.dryrun.effects import effects_of
-from epochzero.check.dryrun.findings import FAILURES, OUT_OF_TIME, Failure, failure, nan_loss, place_of
+from epochzero.check.dryrun.findings import (
+    FAILURES,
+    OUT_OF_TIME,
+    Failure,
+    failure,
+    nan_loss,
+    place_of,
+)
 from epochzero.check.dryrun.gpu_memory import memory_of
+from epochzero.check.dryrun.handed import Handed
 from epochzero.check.dryrun.inverse import Option, largest_of, smallest_of
-from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Made, Part
+from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Made, Mode, Part
 from epochzero.check.dryrun.records import (
     Allocated,
     Assumed,
@@ -80,6 +88,7 @@ def dry_run(
     gpus: Sequence[GPU] = (),
     first: bool = True,
     made: Sequence[Made] = (),
+    handed: Handed | None = None,
     fit: Option | None = None,
     hear: Hear = lambda _: None,
 ) -> DryRun:
@@ -93,13 +102,21 @@ def dry_run(
         gpus: that are pretended; none for a job that uses none.
         first: no other job of the submission comes before it.
         made: data that are put where the job looks for its own.
+        handed: takes what the job writes, and gives it what the jobs before have written; None for a
+            job that is alone.
         fit: an option of the job of which the largest value is wanted with which it fits.
         hear: is told what happens while it happens, from more than one thread.
     """
-    plans = [Plan("real", gpus, made=made), *([Plan("fake", gpus, made=made)] if gpus else [])]
+    modes: tuple[Mode, ...] = ("real", "fake") if gpus else ("real",)
+    plans = [
+        Plan(mode, gpus, made=(*made, *(handed.so_far(mode) if handed else ()))) for mode in modes
+    ]
     tried = together(
-        lambda plan: _tried(job, plan, limits, environment, hear), plans, workers=len(plans)
+        lambda plan: _tried(job, plan, limits, environment, handed, hear), plans, len(plans)
     )
+    if handed:
+        for one in tried:
+            handed.take(one.last.plan.mode, one.last.ended.changes)
     outcomes = [_outcome(one, job, target, first) for one in tried]
     last = [one.last for one in tried]
     memory, *told = memory_of(last, job, target, environment)
@@ -117,7 +134,7 @@ def dry_run(
         findings=tuple(one for one in answers if isinstance(one, Finding)),
         unknowns=tuple(one for one in answers if isinstance(one, Unknown)),
         assumptions=(*_pretended(gpus, target, job), *_assumptions(records, job)),
-        effects=effects_of([end for one in tried for end in one.ended], records, job),
+        effects=effects_of([end for one in tried for end in one.ended], records, job, plans),
         seconds=max(one.seconds for one in tried),
         memory=memory,
         smallest_gpu=smallest_of(last, job, gpus[0]) if memory else None,
@@ -129,12 +146,18 @@ def dry_run(
 
 
 def _tried(
-    job: Job, plan: Plan, limits: Limits, environment: Mapping[str, str], hear: Hear
+    job: Job,
+    plan: Plan,
+    limits: Limits,
+    environment: Mapping[str, str],
+    handed: Handed | None,
+    hear: Hear,
 ) -> _Tried:
     end = time.monotonic() + limits.seconds
 
     def within(seconds: float, plan: Plan) -> Attempt:
-        return attempt(job, plan, replace(limits, seconds=seconds), environment, hear)
+        keep = handed.folder() if handed else None
+        return attempt(job, plan, replace(limits, seconds=seconds), environment, hear, keep)
 
     once = within(limits.seconds * (1 - SECOND_SHARE * _may_be_too_much(plan)), plan)
     certain = once.raised is None or once.raised.certain

@@ -124,9 +124,11 @@ class DryRun:
         )
 
     def _tell(self, faked: Any) -> None:
-        """What was assumed and allocated on the pretended GPU."""
+        """What was assumed, saved and allocated on the pretended GPU."""
         for (what, path, line), count in faked.assumptions.items():
             self._records.emit("assumed", what=what, path=path, line=line, count=count)
+        for path, size in faked.saved.items():
+            self._records.emit("saved", path=path, bytes=size)
         lines = list(faked.trace.lines())
         for start in range(0, len(lines), LINES_A_RECORD):
             self._records.emit("allocated", lines=lines[start : start + LINES_A_RECORD])

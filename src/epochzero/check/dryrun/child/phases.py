@@ -170,11 +170,12 @@ class Phases:
 
     def _saving(self, save: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(save)
-        def saving(content: Any, file: Any, *arguments: Any, **options: Any) -> Any:
+        def saving(obj: Any, f: Any, *arguments: Any, **options: Any) -> Any:
             self.reach("save")
-            answer = save(content, file, *arguments, **options)
-            if isinstance(file, (str, os.PathLike)):
-                self.saved.append(os.path.abspath(os.fspath(file)))
+            answer = save(obj, f, *arguments, **options)
+            name = getattr(f, "name", f)
+            if isinstance(name, (str, os.PathLike)):
+                self.saved.append(os.path.abspath(os.fspath(name)))
             return answer
 
         return saving
