@@ -97,3 +97,27 @@ def test_transformers_evaluates_and_saves(tmp_path: Path) -> None:
     (finding,) = found.findings
     assert "eval_accuracy" in finding.consequence
     assert (finding.category, finding.phase) == ("key_not_found", "training")
+
+
+LATE = """
+import time
+class Slow(Net):
+    def training_step(self, batch, _):
+        time.sleep(SECONDS)
+        return self.loss(batch)
+net, seen = Slow(), []
+class Epochs(lightning.Callback):
+    def on_train_epoch_end(self, trainer, module):
+        seen.append(1)
+lightning.Trainer(max_epochs=20, callbacks=[Epochs()], logger=False, limit_train_batches=2).fit(net, DataLoader(data))
+"""
+
+
+@pytest.mark.parametrize(("pause", "told"), [(0.001, []), (5, ["warning"])])
+def test_what_a_shortened_trainer_may_cause_is_no_error(
+    tmp_path: Path, pause: float, told: list[str]
+) -> None:
+    pytest.importorskip("lightning", reason="the script trains with Lightning")
+    script = LATE.replace("SECONDS", str(pause)) + "print(seen[19])\n"
+    found = dry(tmp_path, LIGHTNING + script.lstrip())
+    assert [one.severity for one in found.findings] == told

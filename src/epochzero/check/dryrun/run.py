@@ -115,8 +115,9 @@ def dry_run(
         lambda plan: _tried(job, plan, limits, environment, handed, hear), plans, len(plans)
     )
     if handed:
-        for one in tried:
-            handed.take(one.last.plan.mode, one.last.ended.changes)
+        # A job that uses no GPU leaves the same for those that do.
+        for mode, one in zip(("real", "fake"), (tried[0], tried[-1]), strict=True):
+            handed.take(mode, one.last.ended.changes)
     outcomes = [_outcome(one, job, target, first) for one in tried]
     last = [one.last for one in tried]
     memory, *told = memory_of(last, job, target, environment)

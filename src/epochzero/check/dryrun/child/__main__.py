@@ -104,7 +104,7 @@ class DryRun:
     def _install(self) -> None:
         setattr(builtins, RUNTIME, self._runtime)
         self._phases.arguments()
-        adjusted = {"torch": self._torch, **frameworks.adjusted(self._phases)}
+        adjusted = {"torch": self._torch, **frameworks.adjusted(self._phases, self._runtime)}
         sys.meta_path.insert(0, Finder(self._roots, self._seen, adjusted))
 
     def _torch(self, torch: ModuleType) -> None:
@@ -249,6 +249,7 @@ def _of_code(error: BaseException) -> bool:
 _OF_CODE = re.compile(
     r"^module '.*' has no attribute|unexpected keyword argument|required positional argument|positional arguments? but"
     r"|object has no attribute|loading state_dict for"
+    r"|could not find the monitored key|is not found in the evaluation metrics"
     r"|at least two devices|scalar type|same dtype|can't convert cuda|not implemented for '"
 )
 _NOT_YET = re.compile(r"'(NoneType|int|float)' object")
