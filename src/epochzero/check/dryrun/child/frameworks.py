@@ -7,6 +7,7 @@ what fails on the platform. Where loops are to be run whole, so are theirs.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -45,7 +46,12 @@ class _Frameworks:
 
     def lightning(self, module: Any) -> None:
         """``Trainer(...)``: a few batches of each loader, few epochs, checkpoints in each, on the CPU."""
-        make = module.Trainer.__init__
+        make, keep = module.Trainer.__init__, module.Trainer.save_checkpoint
+
+        @functools.wraps(keep)
+        def kept(trainer: Any, filepath: Any, *arguments: Any, **options: Any) -> Any:
+            keep(trainer, filepath, *arguments, **options)
+            self._phases.saved.append(os.path.abspath(filepath))
 
         @functools.wraps(make)
         def made(trainer: Any, *arguments: Any, **options: Any) -> None:
@@ -61,7 +67,7 @@ class _Frameworks:
                     if hasattr(keeper, name):
                         setattr(keeper, name, min(getattr(keeper, name), most))
 
-        module.Trainer.__init__ = made
+        module.Trainer.__init__, module.Trainer.save_checkpoint = made, kept
 
     def _few_of_lightning(self, options: dict[str, Any]) -> None:
         if options.get("max_epochs") != 0:
@@ -96,7 +102,15 @@ class _Frameworks:
             self._shortened(f"Trainer with {most} steps")
             return train(trainer, *arguments, **options)
 
-        module.Trainer.train = trained
+        keep = module.Trainer._save_checkpoint
+
+        @functools.wraps(keep)
+        def kept(trainer: Any, *arguments: Any, **options: Any) -> Any:
+            keep(trainer, *arguments, **options)
+            folder = f"checkpoint-{trainer.state.global_step}"
+            self._phases.saved.append(os.path.abspath(f"{trainer.args.output_dir}/{folder}"))
+
+        module.Trainer.train, module.Trainer._save_checkpoint = trained, kept
 
     def keras(self, module: Any) -> None:
         """``fit`` and ``evaluate`` of Keras on torch: a few steps of each epoch."""

@@ -19,6 +19,13 @@ from typing import Any
 from epochzero.check.dryrun.child.emit import Records
 from epochzero.check.dryrun.child.frames import Roots
 from epochzero.check.dryrun.child.loops import Loop, Runtime
+from epochzero.check.dryrun.child.resume import (
+    Option,
+    noting_what_is_not_set,
+    options_of_argparse,
+    options_of_click,
+    path_of,
+)
 
 __all__ = ["Phases"]
 
@@ -37,8 +44,9 @@ class Phases:
 
     Attributes:
         real: as given.
-        parser: that read the command line; None where no `argparse` did.
-        saved: the files that were saved, in order.
+        options: of the parsers that read the command line, those of the last one first.
+        unset: environment variables that were asked for and are not set.
+        saved: the files and folders that were saved, in order.
     """
 
     def __init__(
@@ -49,7 +57,8 @@ class Phases:
         self._roots = roots
         self.real = real
         self._batch = batch
-        self.parser: argparse.ArgumentParser | None = None
+        self.options: list[Option] = []
+        self.unset: list[str] = []
         self.saved: list[str] = []
         self._reached: set[tuple[str, str, int]] = set()
         self._opened = self._called = False
@@ -78,17 +87,40 @@ class Phases:
     # -- What is watched -----------------------------------------------------------------------
 
     def arguments(self) -> None:
-        """The command line is read."""
+        """The command line is read, by `argparse`; variables of the environment are asked for."""
         kind: Any = argparse.ArgumentParser
-        parse = kind.parse_args
+        kind.parse_known_args = self._parsing(kind.parse_known_args, options_of_argparse)
+        noting_what_is_not_set(self.unset.append)
 
+    def click(self, module: Any) -> None:
+        """The command line is read by click."""
+        kind = module.Command
+        kind.parse_args = self._parsing(kind.parse_args, options_of_click)
+
+    def _parsing(
+        self, parse: Callable[..., Any], options_of: Callable[[Any], Iterable[Option]]
+    ) -> Callable[..., Any]:
         @functools.wraps(parse)
         def parsed(parser: Any, *arguments: Any, **options: Any) -> Any:
-            self.parser = parser
+            self.options[:0] = options_of(parser)
             self.reach("arguments")
             return parse(parser, *arguments, **options)
 
-        kind.parse_args = parsed
+        return parsed
+
+    def accelerate(self, module: Any) -> None:
+        """Accelerate saves all of a job's state in a folder."""
+        kind = module.Accelerator
+        save = kind.save_state
+
+        @functools.wraps(save)
+        def saving(accelerator: Any, *arguments: Any, **options: Any) -> Any:
+            self.reach("save")
+            folder = save(accelerator, *arguments, **options)
+            self.saved.append(os.path.abspath(os.fspath(folder)))
+            return folder
+
+        kind.save_state = saving
 
     def torch(self, torch: Any) -> None:
         """Everything of torch that a training job calls."""
@@ -173,9 +205,8 @@ class Phases:
         def saving(obj: Any, f: Any, *arguments: Any, **options: Any) -> Any:
             self.reach("save")
             answer = save(obj, f, *arguments, **options)
-            name = getattr(f, "name", f)
-            if isinstance(name, (str, os.PathLike)):
-                self.saved.append(os.path.abspath(os.fspath(name)))
+            if path := path_of(f):
+                self.saved.append(path)
             return answer
 
         return saving

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import os
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,6 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from epochzero.check.dryrun.child.fake.replace import replaced
 from epochzero.check.dryrun.child.fake.values import known, remember
+from epochzero.check.dryrun.child.resume import path_of
 
 __all__ = ["by_shape", "rebuild"]
 
@@ -114,9 +114,8 @@ def by_shape(saved: Callable[[str, int], None]) -> Iterator[None]:
             save(obj, f, *arguments, **options)
         finally:
             size = sum(_sizes.pop().values())
-        name = getattr(f, "name", f)
-        if isinstance(name, (str, os.PathLike)):
-            saved(os.path.abspath(os.fspath(name)), size)
+        if path := path_of(f):
+            saved(path, size)
 
     def load_to(f: Any, map_location: Any = None, *arguments: Any, **options: Any) -> Any:
         _places.append(map_location)
