@@ -116,8 +116,8 @@ def dry_run(
     )
     if handed:
         # A job that uses no GPU leaves the same for those that do.
-        for mode, one in zip(("real", "fake"), (tried[0], tried[-1]), strict=True):
-            handed.take(mode, one.last.ended.changes)
+        handed.take("real", tried[0].last.ended.changes)
+        handed.take("fake", tried[-1].last.ended.changes)
     outcomes = [_outcome(one, job, target, first) for one in tried]
     last = [one.last for one in tried]
     memory, *told = memory_of(last, job, target, environment)

@@ -11,6 +11,7 @@ import functools
 import math
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from types import FrameType
@@ -18,6 +19,7 @@ from typing import Any
 
 from epochzero.check.dryrun.child.emit import Records
 from epochzero.check.dryrun.child.frames import Roots
+from epochzero.check.dryrun.child.largest import largest_second
 from epochzero.check.dryrun.child.loops import Loop, Runtime
 from epochzero.check.dryrun.child.resume import (
     Option,
@@ -61,6 +63,7 @@ class Phases:
         self.unset: list[str] = []
         self.saved: list[str] = []
         self._reached: set[tuple[str, str, int]] = set()
+        self._measured: weakref.WeakSet[Any] = weakref.WeakSet()
         self._opened = self._called = False
 
     def reach(self, part: str) -> None:
@@ -160,7 +163,12 @@ class Phases:
             if self._batch and getattr(batches, "batch_size", 0) > self._batch:
                 self.assume(f"batches of {batches.batch_size} cut down to {self._batch}")
                 batches.batch_size = self._batch
-            return begin(loader)
+            iterator = begin(loader)
+            numbered = batches is not None and hasattr(loader.dataset, "__getitem__")
+            if not self.real and numbered and loader not in self._measured:
+                self._measured.add(loader)
+                self._worst(iterator, loader)
+            return iterator
 
         @functools.wraps(draw)
         def drawn(batches: Any) -> Any:
@@ -171,6 +179,13 @@ class Phases:
             return batch
 
         loader.__iter__, iterator.__next__ = in_this_process, drawn
+
+    def _worst(self, iterator: Any, loader: Any) -> None:
+        """The memory of the job is that of its largest batch."""
+        if (found := largest_second(iterator, loader.dataset)) is not None:
+            number, measured = found
+            of = f"{measured:,} that were measured"
+            self.assume(f"batch {number + 1:,} is the largest of {of}: it comes second")
 
     def assume(self, what: str) -> None:
         """Something is otherwise than on the platform."""
