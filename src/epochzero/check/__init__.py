@@ -10,7 +10,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from epochzero import taxonomy
 from epochzero.check.budget import Stopped, at_most
 from epochzero.check.causes import told_once
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
-from epochzero.check.data import DataSet, compare_data
+from epochzero.check.data import DataSet, compare_data, told_as_made
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpus import pretended_gpus
 from epochzero.check.dryrun.memory.history import PastPeak
@@ -166,6 +166,8 @@ def _check(
         for program, platform in zip(programs, platforms, strict=True)
         for answer in _asked(program, platform, rules)
     ]
+    if runs and made:
+        answers = list(told_as_made(answers, made, programs, platforms[0], base))
     if DATA_DIFFERS in asked:
         answers += compare_data(data, programs, platforms[0], base)
     found = told_once(
@@ -283,12 +285,19 @@ def _run_dry(
 ) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
     # They know diagnose, whose patterns take long to load.
+    from epochzero.check.dryrun.handed import Handed
     from epochzero.check.dryrun.inverse import Option, option_of
     from epochzero.check.dryrun.run import dry_run
     from epochzero.check.dryrun.synthesize import over_made_data
 
-    def run(program: Program, platform: Target, made: Sequence[Made]) -> DryRun:
-        option = option_of(program, fit) if fit else None
+    def run(
+        handed: Handed | None,
+        program: Program,
+        platform: Target,
+        made: Sequence[Made],
+        regular: bool,
+    ) -> DryRun:
+        option = option_of(program, fit) if fit and regular else None
         found = dry_run(
             program.job,
             platform,
@@ -297,6 +306,7 @@ def _run_dry(
             gpus=pretended_gpus(program, platform),
             first=program.before is None,
             made=made,
+            handed=handed if regular else None,
             fit=option if isinstance(option, Option) else None,
             history=history,
             hear=hear,
@@ -304,11 +314,16 @@ def _run_dry(
         told = (option,) if isinstance(option, Unknown) else ()
         return replace(found, unknowns=(*found.unknowns, *told))
 
-    return tuple(
-        over_made_data(partial(run, program, platform), data, folder, limits.seconds)
+    runnable = [
+        (program, platform)
         for program, platform in zip(programs, platforms, strict=True)
         if program.job.is_program and not program.job.unsure and program.job.complete
-    )
+    ]
+    with Handed.on() if len(runnable) > 1 else nullcontext() as handed:
+        return tuple(
+            over_made_data(partial(run, handed, *each), data, folder, limits.seconds)
+            for each in runnable
+        )
 
 
 def _in_order(programs: Iterable[Program]) -> list[Program]:

@@ -97,3 +97,46 @@ def test_transformers_evaluates_and_saves(tmp_path: Path) -> None:
     (finding,) = found.findings
     assert "eval_accuracy" in finding.consequence
     assert (finding.category, finding.phase) == ("key_not_found", "training")
+
+
+LATE = """
+import time
+class Slow(Net):
+    def training_step(self, batch, _):
+        time.sleep(SECONDS)
+        return self.loss(batch)
+net, seen = Slow(), []
+class Epochs(lightning.Callback):
+    def on_train_epoch_end(self, trainer, module):
+        seen.append(1)
+lightning.Trainer(max_epochs=20, callbacks=[Epochs()], logger=False, limit_train_batches=2).fit(net, DataLoader(data))
+"""
+
+
+@pytest.mark.parametrize(("pause", "told"), [(0.001, []), (5, ["warning"])])
+def test_what_a_shortened_trainer_may_cause_is_no_error(
+    tmp_path: Path, pause: float, told: list[str]
+) -> None:
+    pytest.importorskip("lightning", reason="the script trains with Lightning")
+    script = LATE.replace("SECONDS", str(pause)) + "print(seen[19])\n"
+    found = dry(tmp_path, LIGHTNING + script.lstrip())
+    assert [one.severity for one in found.findings] == told
+
+
+def test_a_job_goes_on_from_the_state_that_accelerate_saved(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate", reason="the script trains with Accelerate")
+    script = """
+        import argparse, os, torch, accelerate
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--resume_from_checkpoint")
+        options = parser.parse_args()
+        accelerator = accelerate.Accelerator(cpu=True)
+        model = accelerator.prepare(torch.nn.Linear(8, 4))
+        if options.resume_from_checkpoint:
+            accelerator.load_state(options.resume_from_checkpoint)
+            print(torch.load(os.path.join(options.resume_from_checkpoint, "metrics.pt")))
+        accelerator.save_state("state")
+        """
+    (finding,) = dry(tmp_path, script).findings
+    assert (finding.severity, finding.category) == ("warning", "path_not_found")
+    assert "/state" in finding.message

@@ -218,3 +218,44 @@ def test_the_command_tells_and_draws_it(tmp_path: Path) -> None:
     assert "Held by" in told
     assert "train.py:8: parameter" in told
     ElementTree.fromstring(drawn.read_text())
+
+
+RAGGED = """\
+import time
+import torch
+from torch.utils.data import DataLoader
+
+class Words(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1200
+    def __getitem__(self, number):
+        return torch.ones(4096 if number == 250 else 8)
+
+def padded(samples):
+    return torch.nn.utils.rnn.pad_sequence(samples, batch_first=True)
+
+model = torch.nn.Linear(1, 256).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for batch in DataLoader(Words(), batch_size=4, collate_fn=padded):
+    loss = model(batch.cuda().unsqueeze(-1)).square().sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    time.sleep(0.05)
+"""
+
+
+def test_the_memory_is_that_of_the_largest_batch(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RAGGED)
+    found = check(
+        [sys.executable, "train.py"],
+        with_gpu(8192),
+        folder=tmp_path,
+        environment=dict(os.environ),
+        select=["dry-run-failed", "dry-run-memory"],
+        dry=Limits(seconds=60),
+    )
+    (dry,) = found.dry
+    assert dry.memory is not None
+    assert dry.memory.allocated.likely > 4 * 4096 * 256 * 4
+    assert any("batch 63 is the largest of 300" in one.what for one in dry.assumptions)

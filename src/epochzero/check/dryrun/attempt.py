@@ -120,7 +120,12 @@ _ENDS = (Finished, Raised, Resumed)
 
 
 def attempt(
-    job: Job, plan: Plan, limits: Limits, environment: Mapping[str, str], hear: Hear
+    job: Job,
+    plan: Plan,
+    limits: Limits,
+    environment: Mapping[str, str],
+    hear: Hear,
+    keep: Path | None = None,
 ) -> Attempt:
     """Run the child once.
 
@@ -130,6 +135,7 @@ def attempt(
         limits: what it may use.
         environment: variables that are set where the command would be given.
         hear: is told each record as it comes.
+        keep: an empty folder for copies of what the job writes; None to let go of it.
     """
     given = {**environment, **{name: v for name, v in job.environment.items() if v is not None}}
     fake = plan.mode == "fake"
@@ -152,7 +158,7 @@ def attempt(
         "often": plan.often,
         "batch": plan.batch,
         "resume": plan.resume,
-        "made": plan.made,
+        "made": [*(("", str(job.base / one.text)) for one in job.makes), *plan.made],
     }
     ended = run_contained(
         [_python(job, given), str(CHILD), str(SPEC_DESCRIPTOR), str(RECORDS_DESCRIPTOR)],
@@ -160,6 +166,7 @@ def attempt(
         environment=given | _launched(job, alone=size == 1),
         limits=limits,
         spec=json.dumps(spec).encode(),
+        keep=keep,
         hear=lambda line: list(map(hear, read([line]))),
     )
     return Attempt(plan, ended, tuple(read(ended.records)))

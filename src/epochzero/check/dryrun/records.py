@@ -19,6 +19,7 @@ __all__ = [
     "Reached",
     "Record",
     "Resumed",
+    "Saved",
     "Shortened",
     "Site",
     "Spawned",
@@ -87,6 +88,14 @@ class Assumed:
     path: str = ""
     line: int = 0
     count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file was written whose tensors have no values; ``bytes`` is what they would take in it."""
+
+    path: str = ""
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +195,7 @@ Record = (
     | Reached
     | Shortened
     | Assumed
+    | Saved
     | NaN
     | Network
     | Spawned
@@ -202,6 +212,7 @@ _KINDS: Mapping[str, type[Record]] = {
     "reached": Reached,
     "shortened": Shortened,
     "assumed": Assumed,
+    "saved": Saved,
     "nan": NaN,
     "network": Network,
     "spawned": Spawned,

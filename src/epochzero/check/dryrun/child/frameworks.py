@@ -1,7 +1,7 @@
 """Trainers whose loops are not the user's, shortened by their own settings.
 
 Unlike Lightning's ``fast_dev_run`` everything else stays on: loggers, checkpoints and callbacks are
-what fails on the platform.
+what fails on the platform. Where loops are to be run whole, so are theirs.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+import os
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from epochzero.check.dryrun.child.loops import Runtime
 from epochzero.check.dryrun.child.phases import Phases
 
 __all__ = ["adjusted"]
@@ -22,9 +24,9 @@ BATCHES = 2
 STEPS = 3
 
 
-def adjusted(phases: Phases) -> dict[str, Callable[[ModuleType], None]]:
+def adjusted(phases: Phases, runtime: Runtime) -> dict[str, Callable[[ModuleType], None]]:
     """What is done to each trainer's module once it is imported."""
-    frameworks = _Frameworks(phases)
+    frameworks = _Frameworks(phases, runtime)
     return {
         "lightning.pytorch.trainer.trainer": frameworks.lightning,
         "pytorch_lightning.trainer.trainer": frameworks.lightning,
@@ -64,40 +66,57 @@ def _as_of_torch(optimizer: Any) -> SimpleNamespace:
 
 
 class _Frameworks:
-    def __init__(self, phases: Phases) -> None:
+    def __init__(self, phases: Phases, runtime: Runtime) -> None:
         self._phases = phases
         self._deepspeed: dict[str, Any] = {}
+        self._runtime = runtime
+        self._batches, self._steps = BATCHES * runtime.often, STEPS * runtime.often
+
+    def _shortened(self, what: str) -> None:
+        """A trainer is about to leave iterations out, which may be the cause of what comes."""
+        self._runtime.skipped = True
+        self._runtime.taken += self._batches
+        self._phases.assume(what)
 
     def lightning(self, module: Any) -> None:
         """``Trainer(...)``: a few batches of each loader, few epochs, checkpoints in each, on the CPU."""
-        make = module.Trainer.__init__
+        make, keep = module.Trainer.__init__, module.Trainer.save_checkpoint
+
+        @functools.wraps(keep)
+        def kept(trainer: Any, filepath: Any, *arguments: Any, **options: Any) -> Any:
+            keep(trainer, filepath, *arguments, **options)
+            self._phases.saved.append(os.path.abspath(filepath))
 
         @functools.wraps(make)
         def made(trainer: Any, *arguments: Any, **options: Any) -> None:
-            if options.get("max_epochs") != 0:
-                options["max_epochs"] = min(options.get("max_epochs") or STEPS, STEPS)
-            if (options.get("max_steps") or -1) > STEPS:
-                options["max_steps"] = STEPS
-            for name in ("train", "val", "test", "predict"):
-                options.setdefault(f"limit_{name}_batches", BATCHES)
-            every = options.get("val_check_interval")
-            if isinstance(every, int) and every > BATCHES:
-                options["val_check_interval"] = BATCHES
-            if options.get("check_val_every_n_epoch"):
-                options["check_val_every_n_epoch"] = 1
-            options["log_every_n_steps"] = 1
+            if not self._runtime.whole:
+                self._few_of_lightning(options)
             if self._phases.real and options.get("accelerator") in ("gpu", "cuda"):
                 options.update(accelerator="cpu", strategy="auto", precision=None)
             if options.get("accelerator", "auto") in ("auto", "cpu"):
                 options["devices"] = options["num_nodes"] = 1
-            self._phases.assume(f"Trainer with {BATCHES} batches of each loader")
             make(trainer, *arguments, **options)
-            for keeper in trainer.checkpoint_callbacks:
+            for keeper in () if self._runtime.whole else trainer.checkpoint_callbacks:
                 for name, most in (("_every_n_epochs", 1), ("_every_n_train_steps", BATCHES)):
                     if hasattr(keeper, name):
                         setattr(keeper, name, min(getattr(keeper, name), most))
 
-        module.Trainer.__init__ = made
+        module.Trainer.__init__, module.Trainer.save_checkpoint = made, kept
+
+    def _few_of_lightning(self, options: dict[str, Any]) -> None:
+        if options.get("max_epochs") != 0:
+            options["max_epochs"] = min(options.get("max_epochs") or self._steps, self._steps)
+        if (options.get("max_steps") or -1) > self._steps:
+            options["max_steps"] = self._steps
+        for name in ("train", "val", "test", "predict"):
+            options.setdefault(f"limit_{name}_batches", self._batches)
+        every = options.get("val_check_interval")
+        if isinstance(every, int) and every > BATCHES:
+            options["val_check_interval"] = BATCHES
+        if options.get("check_val_every_n_epoch"):
+            options["check_val_every_n_epoch"] = 1
+        options["log_every_n_steps"] = 1
+        self._shortened(f"Trainer with {self._batches} batches of each loader")
 
     def transformers(self, module: Any) -> None:
         """``Trainer(...)``: a few steps, with evaluation and saving pulled into them."""
@@ -105,22 +124,32 @@ class _Frameworks:
 
         @functools.wraps(train)
         def trained(trainer: Any, *arguments: Any, **options: Any) -> Any:
-            given = trainer.args
+            given, most = trainer.args, self._steps
             if self._deepspeed:
                 self._phases.configured(_filled(self._deepspeed, trainer.model))
                 half = import_module("epochzero.check.dryrun.child.engine").half_of(self._deepspeed)
                 if half and not self._phases.real:
                     trainer.model.to(half)
-            given.max_steps = min(given.max_steps, STEPS) if given.max_steps > 0 else STEPS
+            if self._runtime.whole:
+                return train(trainer, *arguments, **options)
+            given.max_steps = min(given.max_steps, most) if given.max_steps > 0 else most
             for name in ("eval", "save", "logging"):
                 strategy = getattr(given, f"{name}_strategy", None)
                 if strategy is not None and strategy != "no":
                     setattr(given, f"{name}_strategy", type(strategy)("steps"))
                     setattr(given, f"{name}_steps", BATCHES)
-            self._phases.assume(f"Trainer with {STEPS} steps")
+            self._shortened(f"Trainer with {most} steps")
             return train(trainer, *arguments, **options)
 
-        module.Trainer.train = trained
+        keep = module.Trainer._save_checkpoint
+
+        @functools.wraps(keep)
+        def kept(trainer: Any, *arguments: Any, **options: Any) -> Any:
+            keep(trainer, *arguments, **options)
+            folder = f"checkpoint-{trainer.state.global_step}"
+            self._phases.saved.append(os.path.abspath(f"{trainer.args.output_dir}/{folder}"))
+
+        module.Trainer.train, module.Trainer._save_checkpoint = trained, kept
 
     def transformers_with_deepspeed(self, module: Any) -> None:
         """``TrainingArguments(deepspeed=...)``: trained without it, where it is not installed."""
@@ -147,12 +176,14 @@ class _Frameworks:
     def _few(self, method: Callable[..., Any], name: str) -> Callable[..., Any]:
         @functools.wraps(method)
         def few(model: Any, *arguments: Any, **options: Any) -> Any:
+            if self._runtime.whole:
+                return method(model, *arguments, **options)
             if name == "fit":
-                options["epochs"] = min(options.get("epochs", 1), BATCHES)
-                options.setdefault("steps_per_epoch", BATCHES)
+                options["epochs"] = min(options.get("epochs", 1), self._batches)
+                options.setdefault("steps_per_epoch", self._batches)
             else:
-                options.setdefault("steps", BATCHES)
-            self._phases.assume(f"{name} with {BATCHES} steps")
+                options.setdefault("steps", self._batches)
+            self._shortened(f"{name} with {self._batches} steps")
             return method(model, *arguments, **options)
 
         return few

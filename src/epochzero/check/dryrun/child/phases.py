@@ -11,6 +11,7 @@ import functools
 import math
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from types import FrameType
@@ -18,7 +19,15 @@ from typing import Any
 
 from epochzero.check.dryrun.child.emit import Records
 from epochzero.check.dryrun.child.frames import Roots
+from epochzero.check.dryrun.child.largest import largest_second
 from epochzero.check.dryrun.child.loops import Loop, Runtime
+from epochzero.check.dryrun.child.resume import (
+    Option,
+    noting_what_is_not_set,
+    options_of_argparse,
+    options_of_click,
+    path_of,
+)
 
 __all__ = ["Phases"]
 
@@ -37,8 +46,9 @@ class Phases:
 
     Attributes:
         real: as given.
-        parser: that read the command line; None where no `argparse` did.
-        saved: the files that were saved, in order.
+        options: of the parsers that read the command line, those of the last one first.
+        unset: environment variables that were asked for and are not set.
+        saved: the files and folders that were saved, in order.
     """
 
     def __init__(
@@ -49,9 +59,11 @@ class Phases:
         self._roots = roots
         self.real = real
         self._batch = batch
-        self.parser: argparse.ArgumentParser | None = None
+        self.options: list[Option] = []
+        self.unset: list[str] = []
         self.saved: list[str] = []
         self._reached: set[tuple[str, str, int]] = set()
+        self._measured: weakref.WeakSet[Any] = weakref.WeakSet()
         self._opened = self._called = False
 
     def reach(self, part: str) -> None:
@@ -78,17 +90,40 @@ class Phases:
     # -- What is watched -----------------------------------------------------------------------
 
     def arguments(self) -> None:
-        """The command line is read."""
+        """The command line is read, by `argparse`; variables of the environment are asked for."""
         kind: Any = argparse.ArgumentParser
-        parse = kind.parse_args
+        kind.parse_known_args = self._parsing(kind.parse_known_args, options_of_argparse)
+        noting_what_is_not_set(self.unset.append)
 
+    def click(self, module: Any) -> None:
+        """The command line is read by click."""
+        kind = module.Command
+        kind.parse_args = self._parsing(kind.parse_args, options_of_click)
+
+    def _parsing(
+        self, parse: Callable[..., Any], options_of: Callable[[Any], Iterable[Option]]
+    ) -> Callable[..., Any]:
         @functools.wraps(parse)
         def parsed(parser: Any, *arguments: Any, **options: Any) -> Any:
-            self.parser = parser
+            self.options[:0] = options_of(parser)
             self.reach("arguments")
             return parse(parser, *arguments, **options)
 
-        kind.parse_args = parsed
+        return parsed
+
+    def accelerate(self, module: Any) -> None:
+        """Accelerate saves all of a job's state in a folder."""
+        kind = module.Accelerator
+        save = kind.save_state
+
+        @functools.wraps(save)
+        def saving(accelerator: Any, *arguments: Any, **options: Any) -> Any:
+            self.reach("save")
+            folder = save(accelerator, *arguments, **options)
+            self.saved.append(os.path.abspath(os.fspath(folder)))
+            return folder
+
+        kind.save_state = saving
 
     def torch(self, torch: Any) -> None:
         """Everything of torch that a training job calls."""
@@ -128,7 +163,12 @@ class Phases:
             if self._batch and getattr(batches, "batch_size", 0) > self._batch:
                 self.assume(f"batches of {batches.batch_size} cut down to {self._batch}")
                 batches.batch_size = self._batch
-            return begin(loader)
+            iterator = begin(loader)
+            numbered = batches is not None and hasattr(loader.dataset, "__getitem__")
+            if not self.real and numbered and loader not in self._measured:
+                self._measured.add(loader)
+                self._worst(iterator, loader)
+            return iterator
 
         @functools.wraps(draw)
         def drawn(batches: Any) -> Any:
@@ -139,6 +179,13 @@ class Phases:
             return batch
 
         loader.__iter__, iterator.__next__ = in_this_process, drawn
+
+    def _worst(self, iterator: Any, loader: Any) -> None:
+        """The memory of the job is that of its largest batch."""
+        if (found := largest_second(iterator, loader.dataset)) is not None:
+            number, measured = found
+            of = f"{measured:,} that were measured"
+            self.assume(f"batch {number + 1:,} is the largest of {of}: it comes second")
 
     def assume(self, what: str) -> None:
         """Something is otherwise than on the platform."""
@@ -174,11 +221,11 @@ class Phases:
 
     def _saving(self, save: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(save)
-        def saving(content: Any, file: Any, *arguments: Any, **options: Any) -> Any:
+        def saving(obj: Any, f: Any, *arguments: Any, **options: Any) -> Any:
             self.reach("save")
-            answer = save(content, file, *arguments, **options)
-            if isinstance(file, (str, os.PathLike)):
-                self.saved.append(os.path.abspath(os.fspath(file)))
+            answer = save(obj, f, *arguments, **options)
+            if path := path_of(f):
+                self.saved.append(path)
             return answer
 
         return saving

@@ -44,11 +44,14 @@ class Faked:
         The allocations, in order.
     assumptions
         What was assumed, with the user's place (path, line) -> how often.
+    saved
+        Files that were saved -> bytes of the tensors in them.
     """
 
     def __init__(self) -> None:
         self.trace = Trace()
         self.assumptions: Counter[tuple[str, str, int]] = Counter()
+        self.saved: dict[str, int] = {}
 
     def assume(self, what: str) -> None:
         """Note what is assumed, at the line of the program that needs it."""
@@ -87,7 +90,7 @@ def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterat
         stack.enter_context(_tensors_read(faked))
         stack.enter_context(_torch_as_on_a_gpu(mode, capability, faked))
         stack.enter_context(imagined(world, faked.assume, faked.trace.exchanged))
-        stack.enter_context(by_shape())
+        stack.enter_context(by_shape(faked.saved.__setitem__))
         stack.enter_context(faked.trace.watched())
         # `torch.tensor(..., device="cuda")` is made on the CPU and moved by an operation that is seen.
         torch._C._set_only_lift_cpu_tensors(True)
