@@ -20,7 +20,7 @@ from epochzero.check.budget import Stopped, at_most
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data
 from epochzero.check.dryrun.contain.model import Limits
-from epochzero.check.dryrun.gpus import pretended_gpus
+from epochzero.check.dryrun.gpus import not_pretended, pretended_gpus
 from epochzero.check.dryrun.model import DryRun, Made
 from epochzero.check.dryrun.records import Record
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
@@ -268,14 +268,15 @@ def _run_dry(
             platform,
             limits,
             environment=environment,
-            gpus=pretended_gpus(program, platform),
+            gpus=pretended_gpus(program, platform, environment),
             first=program.before is None,
             made=made,
             fit=option if isinstance(option, Option) else None,
             hear=hear,
         )
         told = (option,) if isinstance(option, Unknown) else ()
-        return replace(found, unknowns=(*found.unknowns, *told))
+        beyond = not_pretended(program, platform, environment)
+        return replace(found, unknowns=(*found.unknowns, *told, *beyond))
 
     return tuple(
         over_made_data(partial(run, program, platform), data, folder, limits.seconds)

@@ -90,7 +90,11 @@ def dry_run(
         fit: an option of the job of which the largest value is wanted with which it fits.
         hear: is told what happens while it happens, from more than one thread.
     """
-    plans = [Plan("real", gpus, made=made), *([Plan("fake", gpus, made=made)] if gpus else [])]
+    devices = len(target.gpus or ()) or 1
+    plans = [
+        Plan("real", gpus, devices, made=made),
+        *([Plan("fake", gpus, made=made)] if gpus else []),
+    ]
     tried = together(
         lambda plan: _tried(job, plan, limits, environment, hear), plans, workers=len(plans)
     )

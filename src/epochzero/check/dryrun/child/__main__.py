@@ -44,7 +44,7 @@ def _find_ourselves() -> None:
 
 _find_ourselves()
 
-from epochzero.check.dryrun.child import frameworks, guard  # noqa: E402
+from epochzero.check.dryrun.child import frameworks, guard, traced  # noqa: E402
 from epochzero.check.dryrun.child.emit import Records  # noqa: E402
 from epochzero.check.dryrun.child.frames import Roots, behind, described, walked  # noqa: E402
 from epochzero.check.dryrun.child.imports import Finder, compiled  # noqa: E402
@@ -62,8 +62,8 @@ class DryRun:
     """One run of one job.
 
     Args:
-        spec: what to run: ``script`` or ``module``, ``argv``, ``roots``, ``mode``, ``gpus``, ``world``,
-            ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
+        spec: what to run: ``script`` or ``module``, ``argv``, ``roots``, ``mode``, ``gpus``, ``devices``
+            (that JAX sees), ``world``, ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
             shortened), ``often`` (how often a loop sees the same before it jumps ahead), ``resume`` (what was saved is given to the script once more) and ``made`` (data,
             and where to put them).
         records: where to write what happens.
@@ -104,7 +104,13 @@ class DryRun:
     def _install(self) -> None:
         setattr(builtins, RUNTIME, self._runtime)
         self._phases.arguments()
-        adjusted = {"torch": self._torch, **frameworks.adjusted(self._phases)}
+        self._phases.files()
+        adjusted = {
+            "numpy": self._phases.numpy,
+            "torch": self._torch,
+            **frameworks.adjusted(self._phases, self._runtime, self._roots),
+            **traced.watched(self._phases, self._runtime, self._spec["devices"]),
+        }
         sys.meta_path.insert(0, Finder(self._roots, self._seen, adjusted))
 
     def _torch(self, torch: ModuleType) -> None:
