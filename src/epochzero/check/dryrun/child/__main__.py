@@ -252,7 +252,7 @@ def _of_code(error: BaseException) -> bool:
 
 _OF_CODE = re.compile(
     r"^module '.*' has no attribute|unexpected keyword argument|required positional argument|positional arguments? but"
-    r"|object has no attribute|loading state_dict for"
+    r"|object has no attribute|loading state_dict for|objects could not be loaded"
     r"|at least two devices|scalar type|same dtype|can't convert cuda|not implemented for '"
 )
 _NOT_YET = re.compile(r"'(NoneType|int|float)' object")
