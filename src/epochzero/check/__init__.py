@@ -22,7 +22,7 @@ from epochzero.check.causes import told_once
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data, told_as_made
 from epochzero.check.dryrun.contain.model import Limits
-from epochzero.check.dryrun.gpus import pretended_gpus
+from epochzero.check.dryrun.gpus import not_pretended, pretended_gpus
 from epochzero.check.dryrun.memory.history import PastPeak
 from epochzero.check.dryrun.model import DryRun, Made
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
@@ -303,7 +303,7 @@ def _run_dry(
             platform,
             limits,
             environment=environment,
-            gpus=pretended_gpus(program, platform),
+            gpus=pretended_gpus(program, platform, environment),
             first=program.before is None,
             made=made,
             handed=handed if regular else None,
@@ -312,7 +312,8 @@ def _run_dry(
             hear=hear,
         )
         told = (option,) if isinstance(option, Unknown) else ()
-        return replace(found, unknowns=(*found.unknowns, *told))
+        beyond = not_pretended(program, platform, environment)
+        return replace(found, unknowns=(*found.unknowns, *told, *beyond))
 
     runnable = [
         (program, platform)

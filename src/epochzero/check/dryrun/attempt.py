@@ -50,6 +50,7 @@ class Plan:
     Attributes:
         mode: with true values on the CPU, or with the shapes that the GPUs would see.
         gpus: that the job sees; none where it asks for none.
+        devices: that it sees in JAX, all of them this machine's CPU.
         whole: loops are not shortened.
         often: how often a loop that is shortened sees the same before it jumps ahead.
         batch: samples of a batch at most; 0 for as many as the job asks for.
@@ -59,6 +60,7 @@ class Plan:
 
     mode: Mode
     gpus: Sequence[GPU] = ()
+    devices: int = 1
     whole: bool = False
     often: int = 1
     batch: int = 0
@@ -152,6 +154,7 @@ def attempt(
             {"model": g.model, "memory_bytes": g.memory_bytes, "capability": g.capability}
             for g in plan.gpus
         ],
+        "devices": plan.devices,
         "world": {"size": size, "rank": 0, "local_size": job.processes_per_node or 1},
         "seconds": _own_seconds(limits.seconds),
         "whole": plan.whole,

@@ -36,7 +36,8 @@ OUT_OF_TIME = "the time of the dry run was over; --dry-time gives it more"
 _LIBRARIES = ("site-packages", "dist-packages")
 _NO_GPU = re.compile(
     r"not compiled with CUDA|No CUDA GPUs|NVIDIA driver|not linked with support for cuda"
-    r"|torch\.cuda\.is_available\(\) is False|No supported gpu backend|not found.*accelerator",
+    r"|torch\.cuda\.is_available\(\) is False|No supported gpu backend|not found.*accelerator"
+    r"|Unknown backend: '(gpu|cuda)'|no platforms that are instances of",
     re.IGNORECASE,
 )
 _PRETENDED = re.compile(r"unknown parameter type|must be (torch\.)?(cuda\.)?(Stream|Event), not")
@@ -306,7 +307,7 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     if _NO_DISPLAY.search(shown) and "DISPLAY" in (target.environment or {}):
         return "it opens a window, and the dry run has no display"
     no_gpu = failed.plan.mode == "real" and (failed.plan.gpus or target.gpus != ())
-    if no_gpu and _NO_GPU.search(shown):
+    if no_gpu and (_NO_GPU.search(shown) or _counts_gpus(failed, job)):
         return "it needs a GPU, and the dry run has none"
     if failed.plan.gpus and _PRETENDED.search(shown):
         return (
@@ -330,6 +331,19 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
 
 _OF_PATHS = ("FileNotFoundError", "NotADirectoryError", "PermissionError")
 _NO_FOLDER = re.compile(r"non-existent directory|No such file or directory")
+
+
+def _counts_gpus(failed: Failure, job: Job) -> bool:
+    """Whether the job asks for a GPU in a library for which none is pretended, and there is none."""
+    raised = failed.raised
+    if raised is None or failed.plan.gpus or raised.type not in _OF_COUNTS:
+        return False
+    own = _own(raised.frames, job)
+    return bool(_GPU.search(f"{raised.message} {own[-1].code if own else ''}"))
+
+
+_OF_COUNTS = frozenset(["AssertionError", "IndexError", "RuntimeError", "SystemExit"])
+_GPU = re.compile(r"(\b|_)(gpu|cuda)s?(\b|_)", re.IGNORECASE)
 _NO_MEMORY = re.compile(r"MemoryError|can't allocate memory")
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV"})

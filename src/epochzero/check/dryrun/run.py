@@ -112,8 +112,10 @@ def dry_run(
         hear: is told what happens while it happens, from more than one thread.
     """
     modes: tuple[Mode, ...] = ("real", "fake") if gpus else ("real",)
+    devices = len(target.gpus or ()) or 1
     plans = [
-        Plan(mode, gpus, made=(*made, *(handed.so_far(mode) if handed else ()))) for mode in modes
+        Plan(mode, gpus, devices, made=(*made, *(handed.so_far(mode) if handed else ())))
+        for mode in modes
     ]
     tried = together(
         lambda plan: _tried(job, plan, limits, environment, handed, hear), plans, len(plans)

@@ -44,7 +44,7 @@ def _find_ourselves() -> None:
 
 _find_ourselves()
 
-from epochzero.check.dryrun.child import frameworks, guard  # noqa: E402
+from epochzero.check.dryrun.child import frameworks, guard, traced  # noqa: E402
 from epochzero.check.dryrun.child.deepspeed import StandIn  # noqa: E402
 from epochzero.check.dryrun.child.emit import Records  # noqa: E402
 from epochzero.check.dryrun.child.frames import Roots, behind, described, walked  # noqa: E402
@@ -63,8 +63,8 @@ class DryRun:
     """One run of one job.
 
     Args:
-        spec: what to run: ``script``, ``module`` or ``code`` (its path and text), ``argv``, ``roots``, ``mode``, ``gpus``, ``world``,
-            ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
+        spec: what to run: ``script``, ``module`` or ``code`` (its path and text), ``argv``, ``roots``, ``mode``, ``gpus``, ``devices``
+            (that JAX sees), ``world``, ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
             shortened), ``often`` (how often a loop sees the same before it jumps ahead), ``resume`` (what was saved is given to the script once more) and ``made`` (data,
             and where to put them).
         records: where to write what happens.
@@ -106,11 +106,14 @@ class DryRun:
     def _install(self) -> None:
         setattr(builtins, RUNTIME, self._runtime)
         self._phases.arguments()
+        self._phases.files()
         adjusted = {
+            "numpy": self._phases.numpy,
             "torch": self._torch,
             "click.core": self._phases.click,
             "accelerate.accelerator": self._phases.accelerate,
-            **frameworks.adjusted(self._phases, self._runtime),
+            **frameworks.adjusted(self._phases, self._runtime, self._roots),
+            **traced.watched(self._phases, self._runtime, self._spec["devices"]),
         }
         sys.meta_path.insert(0, Finder(self._roots, self._seen, adjusted))
         sys.meta_path.append(StandIn(self._roots, self._phases.assume, self._phases.configured))
@@ -257,7 +260,7 @@ def _of_code(error: BaseException) -> bool:
 
 _OF_CODE = re.compile(
     r"^module '.*' has no attribute|unexpected keyword argument|required positional argument|positional arguments? but"
-    r"|object has no attribute|loading state_dict for"
+    r"|object has no attribute|loading state_dict for|objects could not be loaded"
     r"|could not find the monitored key|is not found in the evaluation metrics"
     r"|at least two devices|scalar type|same dtype|can't convert cuda|not implemented for '"
 )

@@ -1,7 +1,8 @@
-"""Trainers whose loops are not the user's, shortened by their own settings.
+"""Trainers whose loops are not the user's, shortened.
 
 Unlike Lightning's ``fast_dev_run`` everything else stays on: loggers, checkpoints and callbacks are
-what fails on the platform. Where loops are to be run whole, so are theirs.
+what fails on the platform. Where loops are to be run whole, so are theirs. Keras has its loops in
+Python; they are limited as the user's own are.
 """
 
 from __future__ import annotations
@@ -10,30 +11,36 @@ import functools
 import importlib.util
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from epochzero.check.dryrun.child.loops import Runtime
+from epochzero.check.dryrun.child.frames import Roots
+from epochzero.check.dryrun.child.loops import Loop, Runtime
 from epochzero.check.dryrun.child.phases import Phases
 
 __all__ = ["adjusted"]
 
 BATCHES = 2
 STEPS = 3
+KERAS_BACKENDS = ("jax", "tensorflow", "torch")
 
 
-def adjusted(phases: Phases, runtime: Runtime) -> dict[str, Callable[[ModuleType], None]]:
+def adjusted(
+    phases: Phases, runtime: Runtime, roots: Roots
+) -> dict[str, Callable[[ModuleType], None]]:
     """What is done to each trainer's module once it is imported."""
-    frameworks = _Frameworks(phases, runtime)
+    frameworks = _Frameworks(phases, runtime, roots)
+    backends = {f"keras.src.backend.{name}.trainer": frameworks.keras for name in KERAS_BACKENDS}
     return {
         "lightning.pytorch.trainer.trainer": frameworks.lightning,
         "pytorch_lightning.trainer.trainer": frameworks.lightning,
         "transformers.trainer": frameworks.transformers,
         "transformers.training_args": frameworks.transformers_with_deepspeed,
-        "keras.src.backend.torch.trainer": frameworks.keras,
         "keras.src.optimizers.base_optimizer": _steps_as_of_torch,
+        "keras.src.trainers.epoch_iterator": frameworks.keras_batches,
+        **backends,
     }
 
 
@@ -66,10 +73,11 @@ def _as_of_torch(optimizer: Any) -> SimpleNamespace:
 
 
 class _Frameworks:
-    def __init__(self, phases: Phases, runtime: Runtime) -> None:
+    def __init__(self, phases: Phases, runtime: Runtime, roots: Roots) -> None:
         self._phases = phases
         self._deepspeed: dict[str, Any] = {}
         self._runtime = runtime
+        self._roots = roots
         self._batches, self._steps = BATCHES * runtime.often, STEPS * runtime.often
 
     def _shortened(self, what: str) -> None:
@@ -168,25 +176,55 @@ class _Frameworks:
         module.TrainingArguments.__post_init__ = checked
 
     def keras(self, module: Any) -> None:
-        """``fit`` and ``evaluate`` of Keras on torch: a few steps of each epoch."""
-        trainer = module.TorchTrainer
-        for name in ("fit", "evaluate", "predict"):
-            setattr(trainer, name, self._few(getattr(trainer, name), name))
+        """A backend's trainer: the epochs of ``fit``, and ``predict``."""
 
-    def _few(self, method: Callable[..., Any], name: str) -> Callable[..., Any]:
-        @functools.wraps(method)
-        def few(model: Any, *arguments: Any, **options: Any) -> Any:
-            if self._runtime.whole:
-                return method(model, *arguments, **options)
-            if name == "fit":
-                options["epochs"] = min(options.get("epochs", 1), self._batches)
-                options.setdefault("steps_per_epoch", self._batches)
-            else:
-                options.setdefault("steps", self._batches)
-            self._shortened(f"{name} with {self._batches} steps")
-            return method(model, *arguments, **options)
+        def epochs(*bounds: int) -> Any:
+            every = range(*bounds)
+            # Those of the epochs are the only two bounds in the module.
+            return self._loop().over(every) if len(bounds) == 2 else every
 
-        return few
+        module.range = epochs
+        for kind in vars(module).values():
+            if isinstance(kind, type) and "predict" in vars(kind):
+                trainer: Any = kind
+                trainer.predict = _answered(trainer.predict)
+
+    def keras_batches(self, module: Any) -> None:
+        """The batches of ``fit``, ``evaluate`` and ``predict``."""
+        every = module.EpochIterator._enumerate_iterator
+
+        @functools.wraps(every)
+        def few(batches: Any) -> Iterator[Any]:
+            steps = every(batches)
+            yield from self._loop().over(map(self._drawn, steps))
+            if steps.gi_frame is not None:
+                batches.data_adapter.on_epoch_end()
+
+        module.EpochIterator._enumerate_iterator = few
+
+    def _loop(self) -> Loop:
+        """The limiter of a loop of a library, at the user's line that comes to it."""
+        path, line = self._roots.place()
+        return self._runtime.loop(path, line, line, "whole", ())
+
+    def _drawn(self, step: Any) -> Any:
+        self._phases.draws()
+        return step
+
+
+def _answered(predict: Callable[..., Any]) -> Callable[..., Any]:
+    """``predict`` of Keras with an answer for each sample: those of few batches, repeated."""
+
+    @functools.wraps(predict)
+    def filled(model: Any, x: Any, *arguments: Any, **options: Any) -> Any:
+        answer = predict(model, x, *arguments, **options)
+        tree, numpy = import_module("keras.src.tree"), import_module("numpy")
+        samples = getattr(tree.flatten(x)[0], "shape", None)
+        if not samples or options.get("steps"):
+            return answer
+        return tree.map_structure(lambda a: numpy.resize(a, (samples[0], *a.shape[1:])), answer)
+
+    return filled
 
 
 def _configuration(given: Any) -> dict[str, Any]:

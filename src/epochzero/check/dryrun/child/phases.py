@@ -1,4 +1,4 @@
-"""Which parts of a job were run, told by what of torch and the standard library it calls.
+"""Which parts of a job were run, told by what of torch, numpy and the standard library it calls.
 
 The phase of the taxonomy that a part belongs to depends on where it runs: in a loop that trains,
 before it or after it.
@@ -10,9 +10,11 @@ import argparse
 import functools
 import math
 import os
+import pickle
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -125,6 +127,36 @@ class Phases:
 
         kind.save_state = saving
 
+    def files(self) -> None:
+        """``pickle.dump``, which saves checkpoints where no library does."""
+        library: Any = pickle
+        dump = library.dump
+
+        @functools.wraps(dump)
+        def dumped(content: Any, file: Any, *arguments: Any, **options: Any) -> None:
+            dump(content, file, *arguments, **options)
+            self._written(getattr(file, "name", None), sys._getframe(1))
+
+        library.dump = dumped
+
+    def numpy(self, numpy: Any) -> None:
+        """``numpy.savez``, the same with arrays."""
+        savez = numpy.savez
+
+        @functools.wraps(savez)
+        def saved(file: Any, *arguments: Any, **options: Any) -> None:
+            savez(file, *arguments, **options)
+            self._written(file, sys._getframe(1))
+
+        numpy.savez = saved
+
+    def _written(self, file: Any, caller: FrameType) -> None:
+        """A file of anything is a checkpoint where the user's own training writes it."""
+        own = self._roots.holds(caller.f_code.co_filename)
+        if own and isinstance(file, (str, os.PathLike)) and self.of(_stack(caller)) == "training":
+            self.reach("save")
+            self.saved.append(os.path.abspath(os.fspath(file)))
+
     def torch(self, torch: Any) -> None:
         """Everything of torch that a training job calls."""
         modules = torch.nn.modules.module
@@ -139,8 +171,8 @@ class Phases:
             (torch.jit, "trace", "export"),
             (torch.jit, "script", "export"),
         ):
-            setattr(owner, name, self._telling(getattr(owner, name), part))
-        torch.save = self._saving(torch.save)
+            setattr(owner, name, self.telling(getattr(owner, name), part))
+        torch.save = self.saving(torch.save)
         for scheduler in vars(torch.optim.lr_scheduler).values():
             self._schedulers(scheduler)
         self._loaders(torch.utils.data)
@@ -172,11 +204,8 @@ class Phases:
 
         @functools.wraps(draw)
         def drawn(batches: Any) -> Any:
-            self._opened = True
-            self.reach("data")
-            batch = draw(batches)
-            self._runtime.work += 1
-            return batch
+            self.draws()
+            return draw(batches)
 
         loader.__iter__, iterator.__next__ = in_this_process, drawn
 
@@ -196,6 +225,25 @@ class Phases:
         """DeepSpeed is asked for, with this configuration."""
         self._records.emit("configured", config=config)
 
+    def draws(self) -> None:
+        """A batch is drawn."""
+        self._opened = True
+        self.reach("data")
+        self._runtime.work += 1
+
+    @contextmanager
+    def calling(self, part: str = "") -> Iterator[None]:
+        """A model, or what is compiled, is called: the loops in it are its own."""
+        if part:
+            self._called |= part == "forward"
+            self.reach(part)
+        self._runtime.depth += 1
+        self._runtime.work += 1
+        try:
+            yield
+        finally:
+            self._runtime.depth -= 1
+
     def _enter(self, module: Any, _inputs: Any) -> None:
         if not self._runtime.depth:
             self._called |= module.training
@@ -207,11 +255,17 @@ class Phases:
         self._runtime.depth -= 1
 
     def _stepped(self, _optimizer: Any, _inputs: Any, _options: Any) -> None:
+        self.stepped()
+
+    def stepped(self) -> None:
+        """An optimizer steps."""
         self._runtime.steps += 1
         self._runtime.work += 1
         self.reach("optimizer step")
 
-    def _telling(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
+    def telling(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
+        """A function that is a part of the job."""
+
         @functools.wraps(function)
         def telling(*arguments: Any, **options: Any) -> Any:
             self.reach(part)
@@ -219,7 +273,9 @@ class Phases:
 
         return telling
 
-    def _saving(self, save: Callable[..., Any]) -> Callable[..., Any]:
+    def saving(self, save: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that saves its first argument to its second."""
+
         @functools.wraps(save)
         def saving(obj: Any, f: Any, *arguments: Any, **options: Any) -> Any:
             self.reach("save")
@@ -263,9 +319,10 @@ def _stack(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def _is_trainer(frame: FrameType) -> bool:
-    """Whether a library's trainer is at work: Lightning's, that of Transformers, that of Keras."""
+    """Whether a library's trainer is at work: of Lightning, Transformers, Keras, scikit-learn."""
     code = frame.f_code
-    return code.co_name in ("fit", "train") and code.co_filename.endswith("trainer.py")
+    trainer = code.co_filename.endswith("trainer.py") or "sklearn" in code.co_filename
+    return code.co_name in ("fit", "train") and trainer
 
 
 def _is_nan(tensor: Any) -> bool:
