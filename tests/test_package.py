@@ -41,3 +41,11 @@ def test_starting_loads_no_room() -> None:
     code = "import epochzero, sys; print([n for n in sys.modules if n.startswith('epochzero.')])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "['epochzero.errors']"
+
+
+def test_a_check_that_only_reads_loads_nothing_of_the_dry_runs_memory() -> None:
+    code = "import epochzero.cli.check, sys; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(ran.stdout.split())
+    assert "epochzero.check.dryrun.model" in loaded
+    assert not {"epochzero.check.dryrun.memory.trace", "epochzero.check.dryrun.records"} & loaded

@@ -130,7 +130,7 @@ class Code:
         """Names, and the scope in which they are bound."""
         found: list[tuple[str, ast.AST]] = []
         for node in self.of(ast.Name):
-            if not isinstance(node.ctx, ast.Load):
+            if type(node.ctx) is not ast.Load:
                 found.append((node.id, self.scope(node)))
         for arg in self.of(ast.arg):
             found.append((arg.arg, self.scope(arg)))

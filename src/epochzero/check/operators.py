@@ -7,17 +7,23 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["ARITHMETIC", "COMPARE"]
+__all__ = ["ARITHMETIC", "BINARY", "COMPARE", "EQUALITY", "ORDER"]
 
-COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
+ORDER: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
+}
+EQUALITY: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
+    **EQUALITY,
+    **ORDER,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
     ast.In: lambda item, items: item in items,
     ast.NotIn: lambda item, items: item not in items,
 }
@@ -30,3 +36,12 @@ ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Mod: operator.mod,
 }
 """Those whose results stay of the size of what goes in; powers and shifts do not."""
+BINARY: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
+    **ARITHMETIC,
+    ast.Pow: operator.pow,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}

@@ -14,6 +14,7 @@ import sys
 import click
 
 from epochzero import __version__
+from epochzero.cli.group import Group
 from epochzero.errors import EpochZeroError
 
 __all__ = ["main"]
@@ -34,7 +35,7 @@ _COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
@@ -123,9 +125,13 @@ def _take_in_some(database: Database, journal: Path) -> int:
         rank = rank or _begin(session, identity, records)
         if rank.taken > start:
             return 0  # Another process began with the same journal at the same moment.
+        added: dict[type[schema.Base], list[dict[str, Any]]] = defaultdict(list)
         for sequence, record in new:
             _apply(session, rank, record)
-            session.add_all(rows_of(record, rank.id, sequence))
+            for table, values in rows_of(record, rank.id, sequence):
+                added[table].append(values)
+        for table, rows in added.items():
+            session.execute(insert(table), rows)
         rank.taken = new[-1][0]
         rank.heartbeat = max(rank.heartbeat, *(record.time for record in records))
         if any(isinstance(record, Started | Ended | Concluded) for record in records):

@@ -20,12 +20,15 @@ from epochzero.store.schema import (
     Sample,
 )
 
-__all__ = ["rows_of"]
+__all__ = ["Row", "rows_of"]
+
+Row = tuple[type[Base], dict[str, Any]]
+"""A table, and the values of its columns."""
 
 
 @singledispatch
-def rows_of(record: model.Record, rank_id: int, sequence: int) -> Iterator[Base]:
-    """The rows that a record adds; those that only change the rank's own row add none.
+def rows_of(record: model.Record, rank_id: int, sequence: int) -> Iterator[Row]:
+    """The rows that a record adds; one that only changes the rank's own row adds none.
 
     Args:
         record: of a journal.
@@ -36,87 +39,76 @@ def rows_of(record: model.Record, rank_id: int, sequence: int) -> Iterator[Base]
 
 
 @rows_of.register
-def _(record: model.Sample, rank_id: int, sequence: int) -> Iterator[Base]:
+def _(record: model.Sample, rank_id: int, sequence: int) -> Iterator[Row]:
     values = asdict(record)
     gpus = record.gpus
     values["gpus"] = {"gpus": values["gpus"]} if gpus else None
-    yield Sample(
-        rank_id=rank_id,
-        sequence=sequence,
-        gpu_percent=sum(gpu.utilization for gpu in gpus) / len(gpus) if gpus else None,
-        gpu_memory_bytes=max(gpu.memory_bytes for gpu in gpus) if gpus else None,
-        **values,
-    )
+    values["gpu_percent"] = sum(gpu.utilization for gpu in gpus) / len(gpus) if gpus else None
+    values["gpu_memory_bytes"] = max(gpu.memory_bytes for gpu in gpus) if gpus else None
+    yield _sequenced(Sample, values, rank_id, sequence)
 
 
 @rows_of.register
-def _(record: model.Progress, rank_id: int, sequence: int) -> Iterator[Base]:
-    yield Progress(rank_id=rank_id, sequence=sequence, **asdict(record))
+def _(record: model.Progress, rank_id: int, sequence: int) -> Iterator[Row]:
+    yield _sequenced(Progress, asdict(record), rank_id, sequence)
 
 
 @rows_of.register
-def _(record: model.Event, rank_id: int, sequence: int) -> Iterator[Base]:
-    yield Event(rank_id=rank_id, sequence=sequence, **asdict(record))
+def _(record: model.Event, rank_id: int, sequence: int) -> Iterator[Row]:
+    yield _sequenced(Event, asdict(record), rank_id, sequence)
 
 
 @rows_of.register
-def _(record: model.Decision, rank_id: int, sequence: int) -> Iterator[Base]:
-    values = asdict(record)
+def _(record: model.Decision, rank_id: int, sequence: int) -> Iterator[Row]:
+    values = asdict(record) | {"avoid": list(record.avoid)}
     del values["elapsed"]
-    yield Decision(rank_id=rank_id, sequence=sequence, **values | {"avoid": list(record.avoid)})
+    yield _sequenced(Decision, values, rank_id, sequence)
 
 
 @rows_of.register
-def _(record: model.Note, rank_id: int, sequence: int) -> Iterator[Base]:
-    yield Note(
-        rank_id=rank_id,
-        sequence=sequence,
-        time=record.time,
-        author=record.author,
-        text=record.text,
-    )
+def _(record: model.Note, rank_id: int, sequence: int) -> Iterator[Row]:
+    values = {"time": record.time, "author": record.author, "text": record.text}
+    yield _sequenced(Note, values, rank_id, sequence)
 
 
 @rows_of.register
-def _(record: model.Concluded, rank_id: int, sequence: int) -> Iterator[Base]:
+def _(record: model.Concluded, rank_id: int, sequence: int) -> Iterator[Row]:
     if record.diagnosis:
-        yield _failure(record, record.diagnosis, rank_id)
+        yield Failure, {"rank_id": rank_id, **_failure(record, record.diagnosis)}
     for finding in (record.checked or {}).get("findings", ()):
-        yield _finding(finding, rank_id)
+        yield Finding, {"rank_id": rank_id, **_finding(finding)}
     for position, item in enumerate((record.ranking or {}).get("items", ()), 1):
-        yield RankedPlace(
-            rank_id=rank_id,
-            position=position,
-            path=str(item.get("path", "")),
-            score=float(item.get("score", 0.0)),
-            item=dict(item),
+        values = {"path": str(item.get("path", "")), "score": float(item.get("score", 0.0))}
+        yield (
+            RankedPlace,
+            {"rank_id": rank_id, "position": position, "item": dict(item), **values},
         )
 
 
-def _failure(record: model.Concluded, diagnosis: Mapping[str, Any], rank_id: int) -> Failure:
+def _sequenced(table: type[Base], values: dict[str, Any], rank_id: int, sequence: int) -> Row:
+    return table, {"rank_id": rank_id, "sequence": sequence, **values}
+
+
+def _failure(record: model.Concluded, diagnosis: Mapping[str, Any]) -> dict[str, Any]:
     root = diagnosis.get("root") or {}
     words = ("fingerprint", "category", "dimension", "root_cause", "phase", "retry", "title")
-    return Failure(
-        rank_id=rank_id,
-        time=record.time,
-        confidence=float(diagnosis.get("confidence", 0.0)),
-        gpu_hours=record.gpu_hours,
-        root_text=str(root.get("text", "")),
-        root_rank=root.get("rank"),
-        diagnosis=dict(diagnosis),
+    return {
+        "time": record.time,
+        "confidence": float(diagnosis.get("confidence", 0.0)),
+        "gpu_hours": record.gpu_hours,
+        "root_text": str(root.get("text", "")),
+        "root_rank": root.get("rank"),
+        "diagnosis": dict(diagnosis),
         **{word: str(diagnosis.get(word, "")) for word in words},
-    )
+    }
 
 
-def _finding(finding: Mapping[str, Any], rank_id: int) -> Finding:
+def _finding(finding: Mapping[str, Any]) -> dict[str, Any]:
     place = finding.get("place") or {}
-    return Finding(
-        rank_id=rank_id,
-        rule=str(finding.get("rule", "")),
-        severity=str(finding.get("severity", "")),
-        category=str(finding.get("category", "")),
-        path=str(place.get("path", "")),
-        line=place.get("line"),
-        message=str(finding.get("message", "")),
-        finding=dict(finding),
-    )
+    words = ("rule", "severity", "category", "message")
+    return {
+        "path": str(place.get("path", "")),
+        "line": place.get("line"),
+        "finding": dict(finding),
+        **{word: str(finding.get(word, "")) for word in words},
+    }

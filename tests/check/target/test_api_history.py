@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from epochzero.check.api import Change, changes, reached, version
 from epochzero.check.target.history import History, api_of, history_of, libraries, written
 from epochzero.check.target.model import Signature
+from epochzero.check.target.signature import Signatures, signature_of
 
 NAMES = st.sampled_from(["Linear", "Linear.fit", "load", "*", "save"])
 SIGNATURES = st.none() | st.builds(
@@ -30,6 +31,15 @@ def test_what_is_written_is_read_again(apis: list[dict[str, dict[str, Signature 
     for index, api in enumerate(apis):
         assert history.index(versions[index]) == index
         assert {name: history.names(name, index) for name in history.modules(index)} == api
+
+
+def test_a_signature_is_read_when_it_is_asked_for() -> None:
+    names = Signatures({"Linear": None, "load": "path, mode=...", "save": "path=..., mode"})
+    assert list(names) == ["Linear", "load", "save"]
+    assert names["Linear"] is None
+    assert names["load"] == signature_of("path, mode=...")
+    with pytest.raises(ValueError, match="mode"):
+        names["save"]
 
 
 def test_a_patch_release_has_the_api_of_its_minor_release() -> None:

@@ -7,52 +7,29 @@ what happens there is not certain, and what differs after them is not known.
 from __future__ import annotations
 
 import fnmatch
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from enum import Enum
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tree_sitter_bash
 from tree_sitter import Language, Parser
 
-from epochzero.check.job.environments import activate
-from epochzero.check.job.expand import arithmetic, between, one, text_of, words_of
+from epochzero.check.job.builtins import BUILTINS, COMMANDS, Builtins, Follow, write
+from epochzero.check.job.condition import Outcome, opposite, tested
+from epochzero.check.job.expand import between, one, text_of, words_of
 from epochzero.check.job.model import Source, Word
 from epochzero.check.job.scripts import fault_of, note_line_ends
-from epochzero.check.job.setting import MOST_DEPTH, MOST_ITEMS, Function, Script, Setting, read_text
-from epochzero.errors import InputError
+from epochzero.check.job.setting import MOST_DEPTH, MOST_ITEMS, Function, Script, Setting
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["BUILTINS", "readable", "run_script", "switch"]
-
-Outcome = Enum("Outcome", ["TRUE", "FALSE", "MAYBE", "DONE"])
-"""Of a command: known, not known, or that of a command that is taken to succeed."""
-Follow = Callable[[Sequence[Word], Setting], None]
-"""What is done with a command that is not the shell's own."""
+__all__ = ["run_script"]
 
 MOST_ROUNDS = 1000
-_LETTERS = {"e": "errexit", "u": "nounset"}
-_NAME = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}")
 _WRITING = frozenset({">", ">>", "&>", "&>>", ">|"})
-
-BUILTINS = frozenset(
-    {
-        ":", ".", "[", "[[", "alias", "bg", "bind", "break", "builtin", "caller", "case",
-        "cd", "command", "compgen", "complete", "continue", "declare", "dirs", "disown",
-        "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts",
-        "hash", "help", "history", "jobs", "kill", "let", "local", "logout", "mapfile",
-        "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return", "set",
-        "shift", "shopt", "source", "suspend", "test", "time", "times", "trap", "true",
-        "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait"
-    }
-)  # fmt: skip
-"""Commands of the shell itself, which are there wherever it is."""
 
 
 @cache
@@ -103,12 +80,11 @@ def _first_error(node: Node) -> int:
         node = wrong
 
 
-class _Walk:
+class _Walk(Builtins):
     """The walk through the nodes of one script."""
 
-    def __init__(self, setting: Setting, follow: Follow) -> None:
-        self.setting = setting
-        self.follow = follow
+    def run_script(self, script: Script) -> None:
+        run_script(script, self.setting, self.follow)
 
     def all(self, nodes: Sequence[Node]) -> Outcome:
         """Nodes in their order; the outcome of the last."""
@@ -132,12 +108,6 @@ class _Walk:
             place = self.setting.script.place(*node.start_point)
             record.background.append((Source(place, text_of(node)), record.started()))
 
-    def wait(self, words: Sequence[Word]) -> Outcome:
-        """``wait``."""
-        self.setting.record.background.clear()
-        self.setting.record.waits += 1
-        return Outcome.DONE
-
     def program(self, nodes: Sequence[Node]) -> None:
         """A whole script; from what is not understood on, nothing is certain."""
         wrong = next((at for at, node in enumerate(nodes) if node.has_error), len(nodes))
@@ -158,12 +128,12 @@ class _Walk:
     def group(self, node: Node) -> Outcome:
         """``{ ...; }``, a part of a conditional, or what is not understood."""
         if text_of(node)[:2] == "((":
-            return self.test(node)
+            return tested(node, self.setting)
         return self.all(node.children)
 
     def negated(self, node: Node) -> Outcome:
         """``! command``."""
-        return _opposite(self.all(node.children))
+        return opposite(self.all(node.children))
 
     def both(self, node: Node) -> Outcome:
         """``a && b``, ``a || b``."""
@@ -261,13 +231,7 @@ class _Walk:
             return
         word = one(target, self.setting, self.setting.script.place(*node.start_point))
         if word.known and word.text and not word.text.startswith(("/dev/", "/proc/", "&")):
-            self.writes(word)
-
-    def writes(self, word: Word) -> None:
-        """Notes a file that is written; a program among them is not there yet."""
-        _note(self.setting, self.setting.record.writes, word)
-        if word.text.endswith((".py", ".sh")):
-            self.setting.fetched = f"> {word.text}"
+            write(self.setting, word)
 
     def assignment(self, node: Node) -> Outcome:
         """``A=1``, and several of them."""
@@ -435,7 +399,7 @@ class _Walk:
         until = node.children[0].type == "until"
         for _ in range(MOST_ROUNDS):
             known = self.one(condition)
-            known = _opposite(known) if until else known
+            known = opposite(known) if until else known
             if known == Outcome.FALSE or self.setting.left:
                 return Outcome.DONE
             if known != Outcome.TRUE:
@@ -451,58 +415,6 @@ class _Walk:
         start = node.child_by_field_name("initializer")
         name = start.child_by_field_name("name") if start else None
         return self.some_rounds(body, text_of(name) if name else "") if body else Outcome.DONE
-
-    def test(self, node: Node) -> Outcome:
-        """``[ ... ]``, ``[[ ... ]]`` and ``(( ... ))``."""
-        inner = [child for child in node.named_children if child.type != "comment"]
-        if len(inner) != 1:
-            return Outcome.MAYBE
-        if text_of(node).startswith("(("):
-            number = arithmetic(inner[0], self.setting)
-            return Outcome.MAYBE if number is None else _of(number != 0)
-        return self.holds(inner[0])
-
-    def holds(self, node: Node) -> Outcome:
-        """A condition of a test."""
-        inner = node.named_children
-        if node.type == "parenthesized_expression" and len(inner) == 1:
-            return self.holds(inner[0])
-        if node.type == "negation_expression" and inner:
-            return _opposite(self.holds(inner[-1]))
-        if node.type == "unary_expression":
-            return self.unary(node)
-        if node.type == "binary_expression":
-            return self.binary(node)
-        word = one(node, self.setting, self.setting.script.place(0))
-        return _of(bool(word.text)) if word.known else Outcome.MAYBE
-
-    def unary(self, node: Node) -> Outcome:
-        """``-z x``, ``-n x``, ``! ...``; what asks for files is not known: they are the target's."""
-        if node.children[0].type == "!":
-            return _opposite(self.holds(node.children[-1]))
-        word = one(node.children[-1], self.setting, self.setting.script.place(0))
-        sign = text_of(node.children[0])
-        if not word.known or sign not in ("-z", "-n"):
-            return Outcome.MAYBE
-        return _of((sign == "-n") == bool(word.text))
-
-    def binary(self, node: Node) -> Outcome:
-        """Two conditions, texts or numbers compared."""
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        operator = node.child_by_field_name("operator")
-        if left is None or right is None or operator is None:
-            return Outcome.MAYBE
-        sign = text_of(operator)
-        if sign in ("&&", "-a", "||", "-o"):
-            return _both(self.holds(left), self.holds(right), either=sign in ("||", "-o"))
-        place = self.setting.script.place(*node.start_point)
-        a, b = one(left, self.setting, place), one(right, self.setting, place)
-        if sign in ("=", "==", "!=") and a.known:
-            pattern = text_of(right) if "*" in text_of(right) and not b.known else b.text
-            if not b.known and not ("*" in pattern and "$" not in pattern):
-                return Outcome.MAYBE
-            return _of(fnmatch.fnmatchcase(a.text, pattern) == (sign != "!="))
-        return _compared(sign, a, b)
 
     def command(self, node: Node) -> Outcome:
         """A command: its assignments, its words."""
@@ -530,7 +442,7 @@ class _Walk:
         function = self.setting.functions.get(name)
         if function is not None and words[0].known:
             return self.call(function, words[1:])
-        own = _COMMANDS.get(name) if words[0].known else None
+        own = COMMANDS.get(name) if words[0].known else None
         if own is not None:
             return own(self, words)
         if words[0].known and name in BUILTINS - {"exec", "command", "builtin", "time"}:
@@ -560,150 +472,6 @@ class _Walk:
             setting.left = ""
         return outcome
 
-    def bracket(self, words: Sequence[Word]) -> Outcome:
-        """``test ...``, where it is an ordinary command."""
-        texts = [word.text for word in words[1:] if word.text != "]"]
-        if len(texts) == 2 and texts[0] in ("-z", "-n") and words[2].known:
-            return _of((texts[0] == "-n") == bool(texts[1]))
-        if len(texts) != 3 or not all(word.known for word in words):
-            return Outcome.MAYBE
-        if texts[1] in ("=", "==", "!="):
-            return _of((texts[0] == texts[2]) == (texts[1] != "!="))
-        return _compared(texts[1], words[1], words[3])
-
-    def leave(self, words: Sequence[Word]) -> Outcome:
-        """``exit``, ``return``, ``break``, ``continue``."""
-        self.setting.left = words[0].text
-        return Outcome.DONE
-
-    def change_folder(self, words: Sequence[Word]) -> Outcome:
-        """``cd`` and ``pushd``."""
-        operands = [word for word in words[1:] if word.text not in ("--", "-P", "-L")]
-        home = Word("~", words[0].place, known=False)
-        self.setting.enter(operands[0] if operands else home)
-        return Outcome.DONE
-
-    def back(self, words: Sequence[Word]) -> Outcome:
-        """``popd``."""
-        self.setting.lost = "`popd` is not followed"
-        return Outcome.DONE
-
-    def source(self, words: Sequence[Word]) -> Outcome:
-        """``source file``: read here when it lies in the folder; an environment is noted."""
-        if len(words) < 2:
-            return Outcome.DONE
-        setting, word = self.setting, words[1]
-        if os.path.basename(word.text) in ("activate", "conda.sh", "mamba.sh"):
-            return self.activate(words)
-        path = Path(os.path.abspath(setting.draft.folder / word.text))
-        try:
-            if not word.known or not path.is_relative_to(setting.record.root):
-                raise InputError("it is not in the folder of the job")
-            script = Script(setting.label(path), read_text(path), 1, word.text)
-        except InputError as error:
-            reason = str(error).removeprefix(f"{path}: ")
-            setting.record.unknown(f"`source {word.text}`", reason, word.place)
-            setting.blind = True
-            return Outcome.DONE
-        before = setting.arguments
-        setting.arguments = tuple(words[2:]) or before
-        run_script(script, setting, self.follow)
-        setting.arguments = before
-        return Outcome.DONE
-
-    def activate(self, words: Sequence[Word]) -> Outcome:
-        """``module load``, ``conda activate``, ``source venv/bin/activate``."""
-        draft = self.setting.draft
-        found = Source(words[0].place, " ".join(word.text for word in words))
-        self.setting.draft = replace(draft, activated=(*draft.activated, found))
-        activate(words, self.setting)
-        self.setting.blind = True
-        return Outcome.DONE
-
-    def conda(self, words: Sequence[Word]) -> Outcome:
-        """``conda activate``, or the program."""
-        if len(words) > 1 and words[1].text in ("activate", "load", "deactivate", "use", "purge"):
-            return self.activate(words)
-        self.follow(words, self.setting)
-        return Outcome.DONE
-
-    def set(self, words: Sequence[Word]) -> Outcome:
-        """``set -e``, ``set -- a b``."""
-        texts = [word.text for word in words]
-        if "--" in texts:
-            self.setting.arguments = tuple(words[texts.index("--") + 1 :])
-        switch(texts[1:], self.setting)
-        return Outcome.DONE
-
-    def shift(self, words: Sequence[Word]) -> Outcome:
-        """``shift``, ``shift 2``."""
-        count = words[1].text if len(words) > 1 else "1"
-        arguments = self.setting.arguments
-        skipped = arguments[: int(count)] if count.isascii() and count.isdigit() else arguments
-        if any(word.many for word in skipped):
-            place = words[0].place
-            self.setting.arguments = (Word("$@", place, known=False, many=True),)
-        else:
-            self.setting.arguments = arguments[len(skipped) :]
-        return Outcome.DONE
-
-    def read(self, words: Sequence[Word]) -> Outcome:
-        """``read x``, ``mapfile x``, ``getopts o x``: from outside."""
-        for word in words[1:]:
-            if word.text.isidentifier():
-                value = Word("$" + word.text, word.place, known=False, many=True)
-                self.setting.assign(word.text, value)
-        return Outcome.MAYBE
-
-    def evaluate(self, words: Sequence[Word]) -> Outcome:
-        """``eval "..."``."""
-        texts = [readable(word) for word in words[1:]]
-        if not any(texts):
-            what = "`eval` of what is not known"
-            self.setting.record.unknown(what, "its text depends on the run", words[0].place)
-            self.setting.blind = True
-            return Outcome.MAYBE
-        text = " ".join(told or "$unknown" for told in texts)
-        script = Script(words[0].place.path, text, words[0].place.line, self.setting.script.path)
-        run_script(script, self.setting, self.follow)
-        return Outcome.DONE
-
-    def make(self, words: Sequence[Word]) -> Outcome:
-        """``mkdir -p a b``."""
-        self.follow(words, self.setting)
-        for word in words[1:]:
-            if word.known and not word.text.startswith("-"):
-                _note(self.setting, self.setting.record.makes, word)
-        return Outcome.DONE
-
-    def tee(self, words: Sequence[Word]) -> Outcome:
-        """``tee log``."""
-        self.follow(words, self.setting)
-        for word in words[1:]:
-            if word.known and word.text and not word.text.startswith(("-", "/dev/")):
-                self.writes(word)
-        return Outcome.DONE
-
-    def known(self, words: Sequence[Word]) -> Outcome:
-        """``true``, ``:``, ``false``."""
-        return _of(words[0].text != "false")
-
-
-def switch(texts: Sequence[str], setting: Setting) -> None:
-    """Switches options of the shell on and off: ``-euo pipefail``, ``+e``."""
-    remaining = iter(texts)
-    for text in remaining:
-        if text == "--" or text[:1] not in ("-", "+"):
-            return
-        for letter in text[1:] if text[:2] != "--" else "":
-            name = next(remaining, "") if letter == "o" else _LETTERS.get(letter, "")
-            if name == "errexit":
-                setting.draft = replace(setting.draft, stops_at_error=text[0] == "-")
-            elif text[0] == "-":
-                setting.options |= {name}
-            else:
-                setting.options -= {name}
-
 
 class _Unsure:
     """Within it, commands are not surely run."""
@@ -718,11 +486,6 @@ class _Unsure:
         self.setting.sure = self.before
 
 
-def _note(setting: Setting, into: list[Source], word: Word) -> None:
-    if setting.sure and not setting.lost:
-        into.append(setting.written(word))
-
-
 def _appended(old: Word, new: Word) -> Word:
     """``A+=new``."""
     text = old.text + new.text
@@ -730,51 +493,6 @@ def _appended(old: Word, new: Word) -> Word:
         return Word(text, new.place)
     parts = [part for word in (old, new) for part in word.parts or ((word.text, word.known),)]
     return Word(text, new.place, known=False, parts=tuple(parts))
-
-
-def readable(word: Word) -> str:
-    """A text to be read as a script, of which parts may not be known: a variable stands in it as
-    written, what is not one as a variable that is never set; empty when nothing is known.
-    """
-    if word.known:
-        return word.text
-    kept = (text if known or _NAME.fullmatch(text) else "$unknown" for text, known in word.parts)
-    return "".join(kept) if any(known for _, known in word.parts) else ""
-
-
-def _of(value: bool) -> Outcome:
-    return Outcome.TRUE if value else Outcome.FALSE
-
-
-def _opposite(outcome: Outcome) -> Outcome:
-    opposites = {Outcome.TRUE: Outcome.FALSE, Outcome.FALSE: Outcome.TRUE}
-    return opposites.get(outcome, Outcome.MAYBE)
-
-
-def _both(a: Outcome, b: Outcome, *, either: bool) -> Outcome:
-    strong, weak = (Outcome.TRUE, Outcome.FALSE) if either else (Outcome.FALSE, Outcome.TRUE)
-    if strong in (a, b):
-        return strong
-    return weak if a == b == weak else Outcome.MAYBE
-
-
-def _compared(sign: str, a: Word, b: Word) -> Outcome:
-    """Numbers of a test."""
-    try:
-        x, y = int(a.text[:20]), int(b.text[:20])
-    except ValueError:
-        return Outcome.MAYBE
-    if not a.known or not b.known:
-        return Outcome.MAYBE
-    answers = {
-        "-eq": x == y,
-        "-ne": x != y,
-        "-lt": x < y,
-        "-le": x <= y,
-        "-gt": x > y,
-        "-ge": x >= y,
-    }
-    return _of(answers[sign]) if sign in answers else Outcome.MAYBE
 
 
 def _ways(node: Node) -> list[tuple[list[Node], list[Node]]]:
@@ -838,39 +556,5 @@ _WALKERS: dict[str, Callable[[_Walk, Node], Outcome]] = {
     "for_statement": _Walk.for_each,
     "while_statement": _Walk.loop,
     "c_style_for_statement": _Walk.counted,
-    "test_command": _Walk.test,
-}
-_COMMANDS: dict[str, Callable[[_Walk, Sequence[Word]], Outcome]] = {
-    "[": _Walk.bracket,
-    "test": _Walk.bracket,
-    "exit": _Walk.leave,
-    "return": _Walk.leave,
-    "break": _Walk.leave,
-    "continue": _Walk.leave,
-    "cd": _Walk.change_folder,
-    "pushd": _Walk.change_folder,
-    "popd": _Walk.back,
-    "source": _Walk.source,
-    ".": _Walk.source,
-    "module": _Walk.activate,
-    "ml": _Walk.activate,
-    "spack": _Walk.conda,
-    "conda": _Walk.conda,
-    "mamba": _Walk.conda,
-    "micromamba": _Walk.conda,
-    "pyenv": _Walk.activate,
-    "deactivate": _Walk.activate,
-    "set": _Walk.set,
-    "shift": _Walk.shift,
-    "wait": _Walk.wait,
-    "read": _Walk.read,
-    "mapfile": _Walk.read,
-    "readarray": _Walk.read,
-    "getopts": _Walk.read,
-    "eval": _Walk.evaluate,
-    "mkdir": _Walk.make,
-    "tee": _Walk.tee,
-    "true": _Walk.known,
-    ":": _Walk.known,
-    "false": _Walk.known,
+    "test_command": lambda walk, node: tested(node, walk.setting),
 }

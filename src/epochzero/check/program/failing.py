@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import collections
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import GeneratorType
-from typing import Any
 
+from epochzero.check.operators import ARITHMETIC, ORDER
 from epochzero.check.program.heap import Box, Class, Function, Object, Opened, V
 from epochzero.check.program.values import Constant, Items, Text
 
@@ -20,21 +20,7 @@ __all__ = ["has_attribute", "is_none", "joined", "refused", "subscripted", "type
 
 _UNKNOWN = object()
 _SAMPLES: Mapping[str, object] = {"list": [], "tuple": (), "dict": {}, "set": set()}
-_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-}
-_ORDER: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
+_BINARY = {**ARITHMETIC, ast.Pow: operator.pow}
 _ITERATED: tuple[type, ...] = (
     range,
     type(iter([])),
@@ -104,7 +90,7 @@ def joined(items: V) -> str:
 
 def refused(op: ast.operator | ast.cmpop, left: V, right: V) -> str:
     """What Python says of an operator between two values; empty when it may do it."""
-    function = _BINARY.get(type(op)) if isinstance(op, ast.operator) else _ORDER.get(type(op))
+    function = _BINARY.get(type(op)) if isinstance(op, ast.operator) else ORDER.get(type(op))
     one, other = _sample(left), _sample(right)
     if function is None or one is _UNKNOWN or other is _UNKNOWN:
         return ""

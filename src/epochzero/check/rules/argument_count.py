@@ -44,15 +44,14 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                     consequence=f"TypeError: {name}() {wrong}",
                     fix=_fix(name, signature),
                 )
-    for failed in failures(program, "arguments"):
-        if (failed.at.place.path, failed.at.place.line) not in told:
-            yield failure(
-                failed,
-                RULE.id,
-                RULE.category,
-                message=f"{failed.message}.",
-                fix="Give the call what the function takes.",
-            )
+    for failed in failures(program, "arguments", told=told):
+        yield failure(
+            failed,
+            RULE.id,
+            RULE.category,
+            message=f"{failed.message}.",
+            fix="Give the call what the function takes.",
+        )
 
 
 def _fix(name: str, signature: Signature) -> str:

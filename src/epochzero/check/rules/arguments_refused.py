@@ -155,11 +155,12 @@ _ATTENTION = "import torch\n\ntorch.nn.MultiheadAttention({})\n"
 
 RULE = Rule(
     id="arguments-refused",
-    title="A library refuses these arguments together",
+    title="A library refuses these arguments",
     category="illegal_argument",
-    why="Libraries check some of their arguments when they are called, and a configuration of another "
-    "machine, with no workers or another width, is refused when the call is reached.",
-    fix="Give arguments that go together.",
+    why="Libraries check some of their arguments when they are called. Values that are computed from "
+    "options, or that depend on one another, are wrong only for some options: a batch size that was "
+    "halved to zero, heads that do not divide the width, no workers on another machine.",
+    fix="Give arguments that go together; change the option, or how the value is computed.",
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument; the libraries' own checks, named "
     "in arguments_refused.toml",
     check=_check,
@@ -170,12 +171,20 @@ RULE = Rule(
         Case({"train.py": "import json, torch\n\nc = json.load(open('c.json'))\n"
               "torch.nn.MultiheadAttention(c['width'], c['heads'])\n",
               "c.json": '{"width": 500, "heads": 8}'}, line=4),
+        Case({"train.py": f"size = 3\n{_LOADER.format('batch_size=size // 4')}"}, line=4),
+        Case({"train.py": _LOADER.format("persistent_workers=True")}, line=3),
+        Case({"train.py": "from torch import nn\n\nlayer = nn.Conv2d(6, 8, 3, groups=4)\n"}, line=3),
+        Case({"train.py": "from torch import nn\n\nlayer = nn.Dropout(20)\n"}, line=3),
     ),
     leaves=(
         Case({"train.py": _LOADER.format("num_workers=2, prefetch_factor=4")}),
         Case({"train.py": _LOADER.format("**__import__('json').load(open('a')), prefetch_factor=4")}),
         Case({"train.py": _LOADER.format("shuffle=False, sampler=[0]")}),
         Case({"train.py": _ATTENTION.format("512, 8")}),
+        Case({"train.py": f"size = 8\n{_LOADER.format('batch_size=size // 4')}"}),
+        Case({"train.py": f"import sys\n{_LOADER.format('batch_size=len(sys.argv)')}"}),
+        Case({"train.py": "from torch import nn\n\nlayer = nn.Conv2d(8, 8, 3, groups=4)\n"}),
+        Case({"train.py": "from torch import nn\n\nlayer = nn.Dropout(0.2)\n"}),
         Case({"train.py": "import os, torch\n\ntorch.nn.MultiheadAttention(500, os.cpu_count())\n"}),
         Case({"train.py": f"try:\n    {_ATTENTION.format('500, 8').splitlines()[0]}\n"
               "    torch.nn.MultiheadAttention(500, 8)\nexcept AssertionError:\n    pass\n"}),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.check.findings import Finding, Place
+from epochzero.check.findings import Finding
 from epochzero.check.program.configuration import get
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Items
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.deepspeed import configurations
+from epochzero.check.rules.megatron import PARSER, at_option
+from epochzero.check.rules.situation import finding_at_start
 from epochzero.check.rules.world import number, option, world_size
 from epochzero.check.target.model import Target
 
@@ -18,15 +20,6 @@ __all__ = ["RULE"]
 _MODEL_PARALLEL = (
     "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
 )  # fmt: skip
-
-_PARSER = (
-    "import argparse\n\np = argparse.ArgumentParser()\n"
-    "p.add_argument('--tensor-model-parallel-size', type=int, default=1)\n"
-    "p.add_argument('--pipeline-model-parallel-size', type=int, default=1)\n"
-    "p.add_argument('--micro-batch-size', type=int)\n"
-    "p.add_argument('--global-batch-size', type=int)\n"
-    "args = p.parse_args()\n"
-)
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
@@ -48,17 +41,15 @@ def _megatron(program: Program) -> Iterable[Finding]:
     replicas = world // split
     if micro[0] < 1 or replicas < 1 or world % split or whole[0] % (micro[0] * replicas) == 0:
         return
-    yield Finding(
-        "batch-divisible",
-        "error",
+    yield finding_at_start(
+        at_option(whole[1]),
+        RULE.id,
         "illegal_argument",
-        "initialization",
-        whole[1] if whole[1].path else Place("<command>"),
-        f"The global batch of {whole[0]} is no multiple of micro batch {micro[0]} x {replicas} "
+        message=f"The global batch of {whole[0]} is no multiple of micro batch {micro[0]} x {replicas} "
         "data-parallel replicas.",
-        f"AssertionError: global batch size ({whole[0]}) is not divisible by micro batch size "
+        consequence=f"AssertionError: global batch size ({whole[0]}) is not divisible by micro batch size "
         f"({micro[0]}) times data parallel size ({replicas})",
-        f"Choose a multiple of {micro[0] * replicas} as the global batch.",
+        fix=f"Choose a multiple of {micro[0] * replicas} as the global batch.",
     )
 
 
@@ -87,18 +78,16 @@ def _deepspeed(program: Program) -> Iterable[Finding]:
             continue
         where = get(config, "train_batch_size")
         place = where.origin if isinstance(where, Constant) else None
-        yield Finding(
-            "batch-divisible",
-            "error",
-            "illegal_argument",
-            "initialization",
+        yield finding_at_start(
             place or call.at.place,
-            f"train_batch_size {whole} is not micro batch {micro} x accumulation {steps} x "
+            RULE.id,
+            "illegal_argument",
+            message=f"train_batch_size {whole} is not micro batch {micro} x accumulation {steps} x "
             f"{processes} processes{'' if world else ' of a node'} = {product}.",
-            "AssertionError: Check batch related parameters. train_batch_size is not equal to "
+            consequence="AssertionError: Check batch related parameters. train_batch_size is not equal to "
             "micro_batch_per_gpu * gradient_acc_step * world_size",
-            "Leave train_batch_size out, or make it the product.",
-            call.at.via,
+            fix="Leave train_batch_size out, or make it the product.",
+            via=call.at.via,
         )
 
 
@@ -129,7 +118,7 @@ RULE = Rule(
             line=4,
         ),
         Case(
-            {"train.py": _PARSER},
+            {"train.py": PARSER},
             ("--micro-batch-size", "4", "--global-batch-size", "36"),
             command=("torchrun", "--nproc_per_node=8", "train.py"),
             path="<command>",
@@ -144,7 +133,7 @@ RULE = Rule(
     leaves=(
         Case({"train.py": _ZERO}, command=("deepspeed", "--num_gpus", "2", "train.py")),
         Case(
-            {"train.py": _PARSER},
+            {"train.py": PARSER},
             ("--micro-batch-size", "4", "--global-batch-size", "64"),
             command=("torchrun", "--nproc_per_node=8", "train.py"),
         ),
@@ -152,6 +141,6 @@ RULE = Rule(
             {"train.py": _ZERO},
             command=("torchrun", "--nproc_per_node=4", "train.py"),
         ),
-        Case({"train.py": _PARSER}, ("--micro-batch-size", "4", "--global-batch-size", "3")),
+        Case({"train.py": PARSER}, ("--micro-batch-size", "4", "--global-batch-size", "3")),
     ),
 )

@@ -9,6 +9,7 @@ from epochzero.check.paths.downloads import cache_folder, downloads_of
 from epochzero.check.paths.world import World, caught, world_of
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -35,16 +36,13 @@ def _check(program: Program, target: Target) -> Iterator[Finding]:
         if reason:
             told.add(place[0])
             variable = _SAID_BY.get(one.fetch.cache, "its cache variable")
-            yield Finding(
-                "cache-not-writable",
-                "error" if one.call.at.certain else "warning",
+            yield finding_at(
+                one.call.at,
+                RULE.id,
                 _CATEGORY,
-                one.call.at.phase,
-                one.call.at.place,
-                f"{one.call.name} keeps what it fetches in {place[0]}, and {reason}.",
-                f"PermissionError: [Errno 13] Permission denied: '{place[0]}'",
-                f"Set {variable} to a folder that is writable on the target.",
-                one.call.at.via,
+                message=f"{one.call.name} keeps what it fetches in {place[0]}, and {reason}.",
+                consequence=f"PermissionError: [Errno 13] Permission denied: '{place[0]}'",
+                fix=f"Set {variable} to a folder that is writable on the target.",
             )
 
 

@@ -11,6 +11,7 @@ from epochzero.check.paths.accesses import accesses_of
 from epochzero.check.paths.sizes import enclosing_loops
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -36,17 +37,15 @@ def _check(program: Program, target: Target) -> Iterator[Finding]:
         ]
         if not loops or any(conditions for _, conditions in loops) or not _is_step(loops[-1][0]):
             continue
-        yield Finding(
-            "checkpoint-every-step",
-            "warning",
+        yield finding_at(
+            call.at,
+            RULE.id,
             _CATEGORY,
-            call.at.phase,
-            call.at.place,
-            f"{saves[0].function} saves a checkpoint in every step of the loop over "
+            severity="warning",
+            message=f"{saves[0].function} saves a checkpoint in every step of the loop over "
             f"{ast.unparse(loops[-1][0].iter)}.",
-            "Most of the time would go into saving, and a new name each time fills the storage.",
-            "Save once an epoch, or every few hundred steps: if step % 500 == 0.",
-            call.at.via,
+            consequence="Most of the time would go into saving, and a new name each time fills the storage.",
+            fix="Save once an epoch, or every few hundred steps: if step % 500 == 0.",
         )
 
 

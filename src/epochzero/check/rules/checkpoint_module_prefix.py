@@ -22,7 +22,7 @@ __all__ = ["RULE"]
 _WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
              "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
 _LOADED = re.compile(r"torch\.load\(\)(?:\['([^']*)'\])?")
-_HAS_MODULE = re.compile(r"\bself\.module\s*=")
+_HAS_MODULE = re.compile(r"self\.module\s*=")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from epochzero.check.program.given import stands
 from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import ArgumentProblem
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at_start
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -38,15 +39,13 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     for path, place, error in _named(program):
         world = world_of(program, target)
         if _is_file(path) and world.there(world.platform.absolute(path)) is False:
-            yield Finding(
-                RULE.id,
-                "error",
-                RULE.category,
-                "initialization",
+            yield finding_at_start(
                 place,
-                f"The configuration {path} is not there.",
-                error.format(path=path),
-                f"Correct the name, or bring {path} along.",
+                RULE.id,
+                RULE.category,
+                message=f"The configuration {path} is not there.",
+                consequence=error.format(path=path),
+                fix=f"Correct the name, or bring {path} along.",
             )
 
 
@@ -61,17 +60,15 @@ def _of_hydra(program: Program) -> Iterator[Finding]:
 def _finding(job: Job, problem: ArgumentProblem) -> Finding:
     absent = problem.kind == "absent"
     near = f"Write {problem.near}, if that is meant, or bring" if problem.near else "Bring"
-    return Finding(
-        RULE.id,
-        "error",
-        "path_not_found" if absent else "corrupt_data",
-        "initialization",
+    return finding_at_start(
         stands(job, problem) if _is_given(job, problem) else problem.place,
-        problem.message,
-        f"hydra.errors.MissingConfigException: {problem.message}"
+        RULE.id,
+        "path_not_found" if absent else "corrupt_data",
+        message=problem.message,
+        consequence=f"hydra.errors.MissingConfigException: {problem.message}"
         if absent
         else "yaml.scanner.ScannerError, when Hydra composes the configuration",
-        f"{near} the file." if absent else "Correct the line.",
+        fix=f"{near} the file." if absent else "Correct the line.",
     )
 
 

@@ -16,6 +16,7 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -135,18 +136,15 @@ def _finding(opened: Opened, header: list[str], name: str, at: Situation) -> Fin
     shown = opened.access.text.known or opened.path
     has = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
     reading = at is opened.access.call.at
-    return Finding(
-        "data-column-missing",
-        "error" if at.certain else "warning",
+    return finding_at(
+        at,
+        RULE.id,
         _CATEGORY,
-        at.phase,
-        at.place,
-        f"the column {name!r} is not in {shown}; it has {has}.",
-        f"ValueError: columns expected but not found: [{name!r}]"
+        message=f"the column {name!r} is not in {shown}; it has {has}.",
+        consequence=f"ValueError: columns expected but not found: [{name!r}]"
         if reading
         else f"KeyError: {name!r}",
-        f"Write {near[0]!r}." if near else f"Use a column of {shown}, or add {name!r} to it.",
-        at.via,
+        fix=f"Write {near[0]!r}." if near else f"Use a column of {shown}, or add {name!r} to it.",
     )
 
 

@@ -43,15 +43,14 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                     consequence="ZeroDivisionError: division by zero",
                     fix=f"Divide by max(1, {ast.unparse(node.right)}), or say that there is nothing.",
                 )
-    for failed in failures(program, "zero"):
-        if (failed.at.place.path, failed.at.place.line) not in told:
-            yield failure(
-                failed,
-                RULE.id,
-                RULE.category,
-                message=f"The divisor is 0: {failed.at.place.code}",
-                fix="Divide by max(1, count), or leave the division out when there is nothing.",
-            )
+    for failed in failures(program, "zero", told=told):
+        yield failure(
+            failed,
+            RULE.id,
+            RULE.category,
+            message=f"The divisor is 0: {failed.at.place.code}",
+            fix="Divide by max(1, count), or leave the division out when there is nothing.",
+        )
 
 
 def _of_option(program: Program, divisor: ast.expr) -> str:

@@ -10,6 +10,7 @@ from epochzero.check.findings import Finding
 from epochzero.check.job.model import COMMAND, Job, Source
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at_start
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -24,12 +25,11 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     if job.container or job.working_folder or program.before is not None:
         return
     for source in _missing(job):
-        yield Finding(
-            rule=RULE.id,
+        yield finding_at_start(
+            source.place,
+            RULE.id,
+            RULE.category,
             severity="error" if job.stops_at_error and job.certain else "warning",
-            category=RULE.category,
-            phase="initialization",
-            place=source.place,
             message=f"The script changes to {source.text}, which is not there.",
             consequence=f"cd: {source.text}: No such file or directory; what follows is not run, or "
             "run in another folder",

@@ -8,6 +8,7 @@ from epochzero.check.findings import Finding
 from epochzero.check.job.model import Job
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at_start
 from epochzero.check.rules.world import said_at, said_text
 from epochzero.check.target.model import Target
 
@@ -30,40 +31,36 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     job = program.job
     told, asked = said_text(job, *_NNODES), said_text(job, *_NODES)
     if _count(told) and _count(asked) and _count(told) > _count(asked):
-        yield Finding(
-            "launcher-nodes",
-            "error",
-            "communication_failure",
-            "initialization",
+        yield finding_at_start(
             said_at(job, *_NNODES),
-            f"The launcher waits for {told} nodes, and the batch system is asked for {asked}.",
-            "The launcher waits for nodes that never come, until it gives up (a rendezvous timeout)",
-            f"Ask for {told} nodes, or tell the launcher {asked}.",
+            RULE.id,
+            "communication_failure",
+            message=f"The launcher waits for {told} nodes, and the batch system is asked for {asked}.",
+            consequence="The launcher waits for nodes that never come, until it gives up (a rendezvous timeout)",
+            fix=f"Ask for {told} nodes, or tell the launcher {asked}.",
         )
     # Told nothing, torchrun runs on one node. What is told may also stand for the right number.
     alone = _count(told) if told is not None else 1
     if "torchrun" in job.launchers and 0 < alone < _count(asked) and not _told_otherwise(job):
-        yield Finding(
-            "launcher-nodes",
-            "warning",
-            "communication_failure",
-            "initialization",
+        yield finding_at_start(
             said_at(job, *_NODES),
-            f"{asked} nodes are asked for, and torchrun is told of {alone}.",
-            "No error: the nodes train by themselves, each as if it were alone, or stand idle",
-            f"Give torchrun --nnodes={asked} and where to meet (--rdzv_endpoint), under srun.",
+            RULE.id,
+            "communication_failure",
+            severity="warning",
+            message=f"{asked} nodes are asked for, and torchrun is told of {alone}.",
+            consequence="No error: the nodes train by themselves, each as if it were alone, or stand idle",
+            fix=f"Give torchrun --nnodes={asked} and where to meet (--rdzv_endpoint), under srun.",
         )
     each, gpus = _count(said_text(job, *_PROCESSES)), job.gpus_per_node
     if each and gpus and said_text(job, *_GPUS) and each < gpus and job.processes_per_node == each:
-        yield Finding(
-            "launcher-nodes",
-            "warning",
-            "gpu_fault",
-            "initialization",
+        yield finding_at_start(
             said_at(job, *_PROCESSES),
-            f"{each} processes are started on each node, and {gpus} GPUs are asked for.",
-            f"No error: {gpus - each} GPUs of each node would stand idle",
-            f"Start {gpus} processes on a node, or ask for {each} GPUs.",
+            RULE.id,
+            "gpu_fault",
+            severity="warning",
+            message=f"{each} processes are started on each node, and {gpus} GPUs are asked for.",
+            consequence=f"No error: {gpus - each} GPUs of each node would stand idle",
+            fix=f"Start {gpus} processes on a node, or ask for {each} GPUs.",
         )
 
 

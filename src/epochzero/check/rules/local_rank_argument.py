@@ -11,6 +11,7 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import OptionSpec, ParserSpec
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at_start
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -74,15 +75,14 @@ def _not_given(program: Program, option: OptionSpec) -> Iterable[Finding]:
 
 
 def _finding(place: Place, severity: str, message: str, consequence: str, fix: str) -> Finding:
-    return Finding(
-        RULE.id,
-        "error" if severity == "error" else "warning",
-        RULE.category,
-        "initialization",
+    return finding_at_start(
         place,
-        message,
-        consequence,
-        fix,
+        RULE.id,
+        RULE.category,
+        severity="error" if severity == "error" else "warning",
+        message=message,
+        consequence=consequence,
+        fix=fix,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from epochzero.check.findings import Finding
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at_start
 from epochzero.check.rules.world import said_at, said_text
 from epochzero.check.target.model import Target
 
@@ -24,27 +25,23 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     said = said_text(job, *_ENDPOINT, *_ADDRESS)
     host = _host(said or "")
     if said is not None and host in _HERE:
-        yield Finding(
-            "master-address",
-            "error",
-            "communication_failure",
-            "initialization",
+        yield finding_at_start(
             said_at(job, *_ENDPOINT, *_ADDRESS),
-            f"{job.nodes} nodes are to meet at {said}, which is another place on each of them.",
-            "Each node waits for the others at itself, until the rendezvous times out",
-            "Give the address of the first node, such as that of "
+            RULE.id,
+            "communication_failure",
+            message=f"{job.nodes} nodes are to meet at {said}, which is another place on each of them.",
+            consequence="Each node waits for the others at itself, until the rendezvous times out",
+            fix="Give the address of the first node, such as that of "
             "$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1).",
         )
     elif said is None and "torchrun" in job.launchers and _can_tell(program):
-        yield Finding(
-            "master-address",
-            "error",
-            "communication_failure",
-            "initialization",
+        yield finding_at_start(
             said_at(job, "--nnodes"),
-            f"{job.nodes} nodes are to meet, and torchrun is not told where.",
-            "torchrun takes 127.0.0.1: each node waits at itself, until the rendezvous times out",
-            "Give --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT with the first node's address.",
+            RULE.id,
+            "communication_failure",
+            message=f"{job.nodes} nodes are to meet, and torchrun is not told where.",
+            consequence="torchrun takes 127.0.0.1: each node waits at itself, until the rendezvous times out",
+            fix="Give --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT with the first node's address.",
         )
 
 

@@ -37,15 +37,14 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                     consequence=error,
                     fix=f"Let {function.name} return what is wanted, or do not use its result.",
                 )
-    for failed in failures(program, "none"):
-        if (failed.at.place.path, failed.at.place.line) not in told:
-            yield failure(
-                failed,
-                RULE.id,
-                RULE.category,
-                message=f"A value is None when the job comes here: {failed.at.place.code}",
-                fix="Give it a value before, or ask whether it has one.",
-            )
+    for failed in failures(program, "none", told=told):
+        yield failure(
+            failed,
+            RULE.id,
+            RULE.category,
+            message=f"A value is None when the job comes here: {failed.at.place.code}",
+            fix="Give it a value before, or ask whether it has one.",
+        )
 
 
 def _uses(module: Module, code: Code) -> Iterator[tuple[ast.AST, ast.Call, str]]:
@@ -53,8 +52,9 @@ def _uses(module: Module, code: Code) -> Iterator[tuple[ast.AST, ast.Call, str]]
     for node, value, error in _wanted(code):
         if isinstance(value, ast.Name):
             given = only_value(module, value)
-            same_function = given is not None and code.scope(given) is code.scope(value)
-            if isinstance(given, ast.Call) and same_function and value.id not in code.asked:
+            if not isinstance(given, ast.Call) or value.id in code.asked:
+                continue
+            if code.scope(given) is code.scope(value):
                 yield node, given, error
         elif isinstance(value, ast.Call):
             yield node, value, error

@@ -11,6 +11,7 @@ from epochzero.check.job.model import Job, Source
 from epochzero.check.paths.platform import Platform, beneath
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at_start
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -84,15 +85,14 @@ def _told(
         return
     # What git ignores may lie on the target alone.
     perhaps = quiet or (platform.ignored(path) and not platform.target.here)
-    yield Finding(
-        RULE.id,
-        "warning" if perhaps else "error",
-        RULE.category,
-        "initialization",
+    yield finding_at_start(
         source.place,
-        f"The output goes to {source.text}, and the folder {folder} is not there.",
-        consequence,
-        fix.format(folder=folder),
+        RULE.id,
+        RULE.category,
+        severity="warning" if perhaps else "error",
+        message=f"The output goes to {source.text}, and the folder {folder} is not there.",
+        consequence=consequence,
+        fix=fix.format(folder=folder),
     )
 
 

@@ -8,7 +8,7 @@ from epochzero.check.findings import Finding, Severity, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.commands import started, words_of
-from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.situation import finding_at, finding_at_start
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -24,12 +24,11 @@ FIX = (
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     for source in program.job.installs:
         severity, message, consequence, category = _judged(words_of(source.text), target, pip=True)
-        yield Finding(
-            rule=RULE.id,
+        yield finding_at_start(
+            source.place,
+            RULE.id,
+            category,
             severity=severity,
-            category=category,
-            phase="initialization",
-            place=source.place,
             message=message,
             consequence=consequence,
             fix=FIX,

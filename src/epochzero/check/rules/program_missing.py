@@ -10,7 +10,7 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.commands import started, words_of
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.situation import finding_at, finding_at_start, guarded
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -65,12 +65,11 @@ def _of_script(job: Job, programs: frozenset[str]) -> Iterator[Finding]:
     for source in job.programs:
         name = next(iter(words_of(source.text)), "")
         if name not in _SUBMITTERS and _is_missing(name, programs, shell=True):
-            yield Finding(
-                rule=RULE.id,
+            yield finding_at_start(
+                source.place,
+                RULE.id,
+                RULE.category,
                 severity="error" if job.stops_at_error or name in job.launchers else "warning",
-                category=RULE.category,
-                phase="initialization",
-                place=source.place,
                 message=f"{name} is called, and the target has no such program on its path.",
                 consequence=f"{name}: command not found (exit status 127)",
                 fix=f"Install {name} in the image, or do without it.",

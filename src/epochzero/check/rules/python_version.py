@@ -10,7 +10,7 @@ from epochzero.check.program.events import Imported, Situation
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import External
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.situation import finding_at, finding_at_start, guarded
 from epochzero.check.rules.standard import Version, instead_of, lacks_module, lacks_name
 from epochzero.check.rules.syntax_error import NEWER_PYTHON
 from epochzero.check.target.model import Target
@@ -36,12 +36,10 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
 def _syntax(program: Program, module: Module, needed: str, python: Version) -> Finding:
     error = module.error
     assert error is not None
-    return Finding(
-        rule=RULE.id,
-        severity="error",
-        category="syntax_error",
-        phase="initialization",
-        place=module.place(_line(module, error)),
+    return finding_at_start(
+        module.place(_line(module, error)),
+        RULE.id,
+        "syntax_error",
         message=f"This syntax needs Python {needed}; the target has {_shown(python)}.",
         consequence=f"SyntaxError: {error.msg}",
         fix=f"Run the job with Python {needed} or newer, or write it in the older way.",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at_start
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -16,12 +17,11 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     job = program.job
     if job.fault:
         name = job.script or job.module
-        yield Finding(
-            rule=RULE.id,
+        yield finding_at_start(
+            job.at,
+            RULE.id,
+            RULE.category,
             severity="error" if job.certain else "warning",
-            category=RULE.category,
-            phase="initialization",
-            place=job.at,
             message=f"The job runs {job.fault}{'' if job.fault.endswith('?') else '.'}",
             consequence=f"{job.program}: can't open file '{name}'"
             if job.script

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from epochzero.check.findings import Finding
 from epochzero.check.job.model import ScriptProblem
 from epochzero.check.program.model import Program
+from epochzero.check.rules.situation import finding_at_start
 
 __all__ = ["finding_of", "problems_of"]
 
@@ -20,12 +21,11 @@ def finding_of(
     problem: ScriptProblem, rule: str, category: str, *, message: str, consequence: str, fix: str
 ) -> Finding:
     """A finding about a script: an error where it is surely reached and fails."""
-    return Finding(
-        rule=rule,
+    return finding_at_start(
+        problem.place,
+        rule,
+        category,
         severity="error" if problem.certain else "warning",
-        category=category,
-        phase="initialization",
-        place=problem.place,
         message=message,
         consequence=consequence,
         fix=fix,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding, Severity
+from epochzero.check.findings import Finding, Place, Severity
 from epochzero.check.program.events import Failed, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.reach import Reach
 
-__all__ = ["at_keyword", "failure", "failures", "finding_at", "guarded"]
+__all__ = ["at_keyword", "failure", "failures", "finding_at", "finding_at_start", "guarded"]
 
 
 def finding_at(
@@ -42,6 +42,31 @@ def finding_at(
     )
 
 
+def finding_at_start(
+    place: Place,
+    rule: str,
+    category: str,
+    *,
+    message: str,
+    consequence: str,
+    fix: str,
+    severity: Severity = "error",
+    via: tuple[Place, ...] = (),
+) -> Finding:
+    """A finding about how the job is started, or about what keeps it from starting."""
+    return Finding(
+        rule=rule,
+        severity=severity,
+        category=category,
+        phase="initialization",
+        place=place,
+        message=message,
+        consequence=consequence,
+        fix=fix,
+        via=via,
+    )
+
+
 def guarded(at: Situation, *exceptions: type[BaseException]) -> bool:
     """Whether one of the exceptions, or a class above it, is caught around the event."""
     above = {parent.__name__ for one in exceptions for parent in one.__mro__}
@@ -50,20 +75,29 @@ def guarded(at: Situation, *exceptions: type[BaseException]) -> bool:
     return any(name.rpartition(".")[2] in above for name in at.handled)
 
 
-def failures(program: Program, *kinds: str) -> Iterator[Failed]:
-    """What surely fails in one of these ways, each place once.
+def failures(
+    program: Program, *kinds: str, told: Container[tuple[str, int]] = ()
+) -> Iterator[Failed]:
+    """What surely fails in one of these ways, each line once.
 
     What stands under a condition that is not known is left out: the condition may be there to keep
     the job from it.
+
+    Args:
+        program: that may fail.
+        kinds: of `Failed`.
+        told: paths and lines of which the rule has told already.
     """
     if any(problem.fatal for parsed in program.parsed for problem in parsed.problems):
         return  # The parser of the command line has ended the job before.
     reach = Reach.of(program)
-    told: set[tuple[str, int]] = set()
+    seen: set[tuple[str, int]] = set()
     for one in program.failures:
         where = one.at.place.path, one.at.place.line
-        if one.kind in kinds and where not in told and reach.severity(one.at) == "error":
-            told.add(where)
+        if one.kind not in kinds or where in seen or reach.severity(one.at) != "error":
+            continue
+        seen.add(where)
+        if where not in told:
             yield one
 
 

@@ -12,6 +12,7 @@ from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.program.model import Module, Program
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.flakes import flakes, reading
+from epochzero.check.rules.situation import finding_at_start
 from epochzero.check.target.model import Target
 
 __all__ = ["NEWER_PYTHON", "RULE"]
@@ -74,12 +75,10 @@ def _of_module(program: Program, module: Module, target: Target) -> Finding | Un
 
 def _finding(program: Program, module: Module, place: Place, message: str, kind: str) -> Finding:
     old = bool(_PYTHON_2.search(message))
-    return Finding(
-        rule=RULE.id,
-        severity="error",
-        category=RULE.category,
-        phase="initialization",
-        place=place,
+    return finding_at_start(
+        place,
+        RULE.id,
+        RULE.category,
         message=f"{module.path} does not parse: {message}.",
         consequence=f"{kind}: {message}",
         fix="This is Python 2: port it, with 2to3 for a start." if old else RULE.fix,

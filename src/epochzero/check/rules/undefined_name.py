@@ -20,7 +20,7 @@ from epochzero.check.target.model import Target
 __all__ = ["RULE"]
 
 # Whoever puts names where no assignment does.
-_EVERYWHERE = re.compile(r"\b(?:builtins|__builtins__|__builtin__)\b")
+_EVERYWHERE = ("builtins", "__builtin__")
 _IN_MODULE = re.compile(r"\bglobals\(\)|\bexec\s*\(|\bvars\(\)|\binject")
 _BUILTIN = frozenset(dir(builtins))
 _OF_LAUNCHER = {
@@ -32,7 +32,7 @@ ANNOTATIONS_ARE_LAZY = (3, 14)
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
-    if any(_EVERYWHERE.search(module.text) for module in program.modules.values()):
+    if any(word in module.text for module in program.modules.values() for word in _EVERYWHERE):
         return
     given = {name for one in program.job.launchers for name in _OF_LAUNCHER.get(one, ())}
     told: set[tuple[str, int]] = set()
@@ -47,16 +47,15 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         else:
             yield _unbound(flake, name)
         told.add((flake.place.path, flake.place.line))
-    for failed in failures(program, "name"):
-        if (failed.at.place.path, failed.at.place.line) not in told:
-            name = failed.message.split("'")[1]
-            yield failure(
-                failed,
-                RULE.id,
-                RULE.category,
-                message=f"Nothing has given {name} a value when the job comes here.",
-                fix=f"Give {name} a value on every way that leads here.",
-            )
+    for failed in failures(program, "name", told=told):
+        name = failed.message.split("'")[1]
+        yield failure(
+            failed,
+            RULE.id,
+            RULE.category,
+            message=f"Nothing has given {name} a value when the job comes here.",
+            fix=f"Give {name} a value on every way that leads here.",
+        )
 
 
 def _is_bound_in_loop(flake: Flake, name: str) -> bool:

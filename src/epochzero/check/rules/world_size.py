@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from epochzero.check.findings import Finding
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.situation import finding_at, finding_at_start
 from epochzero.check.rules.world import constant, gpus_of_a_node, number, said_at, uses_gpus
 from epochzero.check.target.model import Target
 
@@ -31,30 +31,32 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     each, seen = job.processes_per_node, gpus_of_a_node(job, target)
     if each is not None and seen is not None and each > seen[0] and uses_gpus(program):
         gpus = f"{seen[0]} GPU{'s' * (seen[0] != 1)}"
-        yield Finding(
-            "world-size",
-            "error",
-            "gpu_fault",
-            "initialization",
+        yield finding_at_start(
             said_at(job, *_PROCESSES),
-            f"{each} processes are started on each node, and {seen[1]} {gpus}.",
-            "CUDA error: invalid device ordinal, in each process without a GPU",
-            f"Start at most {seen[0]} processes on a node, or ask for {each} GPUs."
-            if seen[0]
-            else f"Ask for {each} GPUs on each node, or choose a platform that has them.",
+            RULE.id,
+            "gpu_fault",
+            message=f"{each} processes are started on each node, and {seen[1]} {gpus}.",
+            consequence="CUDA error: invalid device ordinal, in each process without a GPU",
+            fix=_fix(each, seen[0], job.gpus_per_node or 0),
         )
     yield from _trainers(program, target)
     if job.nodes is not None and target.nodes is not None and job.nodes > target.nodes:
-        yield Finding(
-            "world-size",
-            "error",
-            "timeout",
-            "initialization",
+        yield finding_at_start(
             said_at(job, *_NODES),
-            f"The job asks for {job.nodes} nodes, and may use {target.nodes} on the target.",
-            "The job would wait in the queue, or for nodes that never join",
-            f"Ask for at most {target.nodes} nodes.",
+            RULE.id,
+            "timeout",
+            message=f"The job asks for {job.nodes} nodes, and may use {target.nodes} on the target.",
+            consequence="The job would wait in the queue, or for nodes that never join",
+            fix=f"Ask for at most {target.nodes} nodes.",
         )
+
+
+def _fix(each: int, seen: int, asked: int) -> str:
+    """What to do, with the numbers of processes, and of GPUs that are seen and asked for."""
+    fewer = f"Start at most {seen} process{'es' * (seen != 1)} on a node, or " if seen else ""
+    other = f"choose a platform that has {each} GPUs on each node."
+    fix = f"{fewer}{other}" if asked >= each else f"{fewer}ask for {each} GPUs on each node."
+    return fix[0].upper() + fix[1:]
 
 
 def _trainers(program: Program, target: Target) -> Iterable[Finding]:

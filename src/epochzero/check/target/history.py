@@ -24,7 +24,7 @@ import zstandard
 
 from epochzero.check.target.model import Signature
 from epochzero.check.target.packages import well_known
-from epochzero.check.target.signature import signature_of, text_of
+from epochzero.check.target.signature import Signatures, text_of
 
 __all__ = ["Api", "History", "api_of", "history_of", "libraries", "written"]
 
@@ -80,13 +80,13 @@ class History:
         spans, lines = self._blocks.get(module, ("", ""))
         if module not in self._blocks or not _within(spans, index):
             return None
-        found: dict[str, Signature | None] = {}
+        found: dict[str, str | None] = {}
         for line in lines.splitlines():
             said, at, where = line.partition("@")
             if not at or _within(where, index):
                 name, tab, parameters = said.partition("\t")
-                found[name] = signature_of(parameters) if tab else None
-        return found
+                found[name] = parameters if tab else None
+        return Signatures(found)
 
 
 class _Version(Mapping[str, Mapping[str, Signature | None]]):

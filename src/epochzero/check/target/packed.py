@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 import zstandard
 
 from epochzero.check.target.model import Signature
-from epochzero.check.target.signature import signature_of, text_of
+from epochzero.check.target.signature import Signatures, text_of
 
 __all__ = ["Api", "packed", "unpacked"]
 
@@ -50,12 +50,12 @@ class _Lazy(Mapping[str, Mapping[str, Signature | None]]):
         return f"<API of {len(self)} modules>"
 
 
-def _names(text: str) -> dict[str, Signature | None]:
-    names: dict[str, Signature | None] = {}
+def _names(text: str) -> Signatures:
+    names: dict[str, str | None] = {}
     for line in text.splitlines()[1:]:
         name, tab, parameters = line.partition("\t")
-        names[name] = signature_of(parameters) if tab else None
-    return names
+        names[name] = parameters if tab else None
+    return Signatures(names)
 
 
 def _line(name: str, signature: Signature | None) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from epochzero.check.target.model import Signature
 
-__all__ = ["merged", "of_definition", "signature_of", "text_of"]
+__all__ = ["Signatures", "merged", "of_definition", "signature_of", "text_of"]
 
 _PARAMETER = re.compile(r"(?P<stars>\*{0,2})(?P<name>[^\W\d]\w*)(?P<default>=\.\.\.)?|\*|/")
 _MOST_TEXTS = 1 << 15
@@ -54,6 +54,30 @@ def signature_of(text: str) -> Signature:
         if found is None or not reading.add(part.strip(), found):
             raise ValueError(f"{part.strip()!r} does not fit in the parameters {text!r}")
     return reading.signature()
+
+
+class Signatures(Mapping[str, Signature | None]):
+    """Names with their signatures, each read from its text when it is asked for.
+
+    Args:
+        texts: by name; None for a name without a signature that is known.
+    """
+
+    def __init__(self, texts: Mapping[str, str | None]) -> None:
+        self._texts = texts
+
+    def __getitem__(self, name: str) -> Signature | None:
+        text = self._texts[name]
+        return None if text is None else signature_of(text)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 class _Reading:

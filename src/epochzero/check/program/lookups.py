@@ -1,0 +1,333 @@
+"""What stands behind a dot or in brackets: attributes, items, and variables of the environment."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections import namedtuple
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from epochzero.check.program import failing, methods
+from epochzero.check.program.core import Arguments, Core
+from epochzero.check.program.heap import (
+    Bound,
+    Box,
+    Class,
+    Function,
+    Made,
+    Member,
+    Object,
+    Opened,
+    Super,
+    V,
+    is_enumeration,
+    published,
+)
+from epochzero.check.program.tensors import results
+from epochzero.check.program.texts import as_text
+from epochzero.check.program.values import (
+    Anything,
+    Constant,
+    External,
+    Items,
+    Raises,
+    Text,
+    Variable,
+)
+
+__all__ = ["Lookups"]
+
+_KNOWN_NAMES: dict[str, Constant] = {
+    "os.sep": Constant("/"),
+    "os.path.sep": Constant("/"),
+    "os.pathsep": Constant(":"),
+    "os.linesep": Constant("\n"),
+    "os.name": Constant("posix"),
+    "sys.platform": Constant("linux"),
+    "typing.TYPE_CHECKING": Constant(False),
+    "typing_extensions.TYPE_CHECKING": Constant(False),
+}
+_NAMED_TUPLE = namedtuple("_NAMED_TUPLE", ())
+_PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix": "suffix"}
+
+
+class Lookups(Core):
+    """Looks up attributes and items."""
+
+    # -- Attributes ---------------------------------------------------------------------------
+
+    def external_attribute(self, owner: External, name: str) -> V:
+        """A name of a library; of a few of the standard library the value."""
+        dotted = f"{owner.name}.{name}"
+        if dotted == "sys.argv":
+            return self.arguments
+        if dotted == "sys.version_info" and self.target.python is not None:
+            return Box.of("tuple", (Constant(one) for one in self.target.python))
+        if owner.name == "absl.flags.FLAGS":
+            return self.flag(name) or Anything(f"the flag {name}")
+        return _KNOWN_NAMES.get(dotted) or External(dotted)
+
+    def attribute(self, owner: V, name: str, node: ast.AST, called: bool = False) -> V:
+        """An attribute of a value.
+
+        Args:
+            owner: the value.
+            name: of the attribute.
+            node: where.
+            called: whether it is about to be called, which is an event of its own.
+        """
+        if not called and (known := results.attribute_of(owner, name)) is not None:
+            return known
+        match owner:
+            case External():
+                self.looked(owner, name, node, item=False, found=None)
+                return self.external_attribute(owner, name)
+            case Opened():
+                return self._of_module(owner, name, node)
+            case Object():
+                return self._of_object(owner, name, node, called)
+            case Class():
+                return self._of_class(owner, name, node)
+            case Super():
+                return self._of_super(owner, name)
+            case Made():
+                return self._of_made(owner, name, node, called)
+            case Member():
+                return Member(owner, name)
+            case Function(node=ast.FunctionDef(name=written)) if name == "__name__":
+                return Constant(written)
+            case Function() if name == "remote":
+                return owner  # a task of Ray, called with the function's own arguments
+            case Constant() | Text() | Box() if failing.has_attribute(owner, name) is False:
+                kind = "none" if failing.is_none(owner) else "attribute"
+                said = f"'{failing.type_name(owner)}' object has no attribute '{name}'"
+                return self.fails(kind, AttributeError, said, node)
+            case Constant() | Text() | Box() | Items() if called:
+                return Bound(owner, name)
+            case Anything() if called:
+                return Member(owner, name)
+        return Anything(f"attribute {name} of what is not known")
+
+    def _of_module(self, owner: Opened, name: str, node: ast.AST) -> V:
+        if name in owner.names:
+            return owner.names[name]
+        if name.startswith("__") or "__getattr__" in owner.names:
+            return Anything(f"{owner.name}.{name}")
+        self.looked(published(owner), name, node, item=False, found=None)
+        if owner.is_closed and self._is_surely_missing(owner, name):
+            state = "partially initialized module" if owner.name in self.importing else "module"
+            said = f"{state} '{owner.name}' has no attribute '{name}'"
+            return self.fails("attribute", AttributeError, said, node)
+        return Anything(f"{owner.name} has no {name} that is known")
+
+    def _is_surely_missing(self, owner: Opened, name: str) -> bool:
+        """Whether a name is none of a package's modules, or one that nobody has imported.
+
+        What is compiled does not lie with the source.
+        """
+        assert owner.module is not None
+        is_package = owner.module.file.name == "__init__.py"
+        return not is_package or self.modules.find(f"{owner.name}.{name}") is not None
+
+    def _of_object(self, owner: Object, name: str, node: ast.AST, called: bool) -> V:
+        if name in owner.attributes:
+            return owner.attributes[name]
+        if name == "__class__":
+            return owner.cls
+        if name == "__dict__":
+            # Whatever is done to it changes the object.
+            owner.cls.opaque = True
+        if (found := self.in_class(owner.cls.line(), name)) is not None:
+            return self._bound(found, owner, owner.cls, node)
+        if owner.cls.externals() == ("typing.NamedTuple",) and not hasattr(_NAMED_TUPLE, name):
+            said = f"'{failing.type_name(owner)}' object has no attribute '{name}'"
+            return self.fails("attribute", AttributeError, said, node)
+        if owner.cls.externals():
+            member = Member(owner, name)
+            return member if called else Anything(f"{name} of {owner.cls.name}")
+        if name.startswith("__") or self._answers_any(owner.cls):
+            return Anything(f"{name} of {owner.cls.name}")
+        self.looked(owner, name, node, item=False, found=False)
+        return Anything(f"{owner.cls.name} has no {name} that is known")
+
+    def _answers_any(self, cls: Class) -> bool:
+        """Whether objects of a class may have attributes that are not seen."""
+        names = ("__getattr__", "__getattribute__", "__slots__")
+        return any(one.opaque for one in cls.line()) or any(
+            self.in_class(cls.line(), name) is not None for name in names
+        )
+
+    def in_class(self, line: Iterable[Class], name: str) -> V | None:
+        """A name of the first of several classes that has it."""
+        return next((one.names[name] for one in line if name in one.names), None)
+
+    def _bound(self, found: V, receiver: V, cls: Class, node: ast.AST) -> V:
+        if not isinstance(found, Function):
+            return found
+        if found.kind == "property":
+            where = node if isinstance(node, ast.expr) else ast.Constant(None)
+            return self.apply(Bound(receiver, found), Arguments(), where)
+        if found.kind == "staticmethod":
+            return found
+        return Bound(cls if found.kind == "classmethod" else receiver, found)
+
+    def _of_class(self, owner: Class, name: str, node: ast.AST) -> V:
+        found = self.in_class(owner.line(), name)
+        if is_enumeration(owner):
+            return self._of_enumeration(owner, name, found, node)
+        if found is None:
+            if name == "__name__":
+                return Constant(owner.name.rpartition(".")[2])
+            bases = owner.externals()
+            if bases and bases[0] != "?":
+                return External(f"{bases[0]}.{name}")
+            return Anything(f"{owner.name}.{name}")
+        if isinstance(found, Function) and found.kind == "classmethod":
+            return Bound(owner, found)
+        return found
+
+    def _of_enumeration(self, owner: Class, name: str, found: V | None, node: ast.AST) -> V:
+        """A member of an enumeration: an object with a name and a value."""
+        if isinstance(found, Function):
+            return Bound(owner, found) if found.kind == "classmethod" else found
+        if found is not None and not name.startswith("_"):
+            if name not in owner.members:
+                attributes = {"name": Constant(name), "value": found}
+                owner.members[name] = Object(owner, (), {}, self.place(node), attributes)
+            return owner.members[name]
+        if found is None and not owner.opaque and not hasattr(enum.Enum, name):
+            said = f"type object '{owner.name.rpartition('.')[2]}' has no attribute '{name}'"
+            return self.fails("attribute", AttributeError, said, node)
+        return Anything(f"{owner.name}.{name}")
+
+    def _of_super(self, owner: Super, name: str) -> V:
+        receiver = owner.receiver
+        cls = receiver.cls if isinstance(receiver, Object) else receiver
+        line = cls.line() if isinstance(cls, Class) else [owner.owner]
+        after = line[line.index(owner.owner) + 1 :] if owner.owner in line else []
+        if (found := self.in_class(after, name)) is not None:
+            return self._bound(found, receiver, owner.owner, ast.Constant(None))
+        return Member(receiver, name)
+
+    def _of_made(self, owner: Made, name: str, node: ast.AST, called: bool) -> V:
+        if name in owner.attributes:
+            return self._read(owner.attributes[name], node)
+        if name == "__dict__":
+            owner.closed = False
+        text = as_text(owner)
+        if text is not None and (name in _PARTS_OF_PATHS or name == "parents"):
+            return methods.path_attribute(text, name)
+        if not called:
+            there = False if owner.closed and not name.startswith("_") else None
+            self.looked(owner, name, node, item=False, found=there)
+        return Member(owner, name)
+
+    # -- Items and variables ------------------------------------------------------------------
+
+    def item(self, owner: V, key: V, node: ast.AST) -> V:
+        """What ``owner[key]`` gives."""
+        if isinstance(owner, Object):
+            getter = self.in_class(owner.cls.line(), "__getitem__")
+            if isinstance(getter, Function) and isinstance(node, ast.expr):
+                return self.apply(Bound(owner, getter), Arguments([key]), node)
+            return Anything(f"an item of {owner.cls.name}")
+        if owner == External("os.environ"):
+            return self._variable(key, node)
+        if isinstance(owner, (Box, Items)):
+            return self._item_of_container(owner, key, node)
+        if (modules := results.modules_of(owner)) is not None:
+            return self._item_of_container(modules, key, node)
+        if (part := results.item_of(owner, key)) is not None:
+            return part
+        if said := failing.subscripted(owner):
+            kind = "none" if failing.is_none(owner) else "type"
+            return self.fails(kind, TypeError, said, node)
+        if isinstance(owner, Constant) and isinstance(key, Constant):
+            try:
+                return Constant(owner.value[key.value])  # type: ignore[index]
+            except IndexError as error:
+                return self.fails("index", IndexError, str(error), node)
+            except TypeError as error:
+                return self.fails("type", TypeError, str(error), node)
+        if isinstance(owner, Made) and isinstance(key, Constant) and owner.attributes:
+            found = key.value in owner.attributes
+            there = True if found else False if owner.closed else None
+            self.looked(owner, str(key.value), node, item=True, found=there)
+            if isinstance(key.value, str) and found:
+                return self._read(owner.attributes[key.value], node)
+        elif isinstance(owner, Made) and isinstance(key, Constant):
+            self.looked(owner, str(key.value), node, item=True, found=None)
+        if isinstance(owner, (Made, Member)):
+            return Member(owner, f"[{_key_text(key)}]")
+        if isinstance(owner, (External, Class)):
+            return owner  # a generic type: ``Dataset[int]``
+        return Anything("an item of what is not known")
+
+    def _read(self, value: V, node: ast.AST) -> V:
+        """A value of a configuration, which may fail where it is read."""
+        match value:
+            case Raises(error=error, message=message):
+                return self.fails("configuration", error, message, node)
+            case Variable(name=name, whole=whole):
+                found = self._variable(Constant(name), node)
+                return found if whole else Anything(f"a text with the variable {name}")
+        return value
+
+    def _variable(self, key: V, node: ast.AST) -> V:
+        """A variable of the environment, which fails when it is not set."""
+        if not isinstance(key, Constant) or not isinstance(key.value, str):
+            return Anything("a variable of the environment")
+        value, found = self.variable(key.value)
+        self.looked(External("os.environ"), key.value, node, item=True, found=found)
+        return value
+
+    def variable(self, name: str) -> tuple[V, bool | None]:
+        """The value of a variable of the environment, and whether it is set (None: not known)."""
+        if name in self.environment:
+            return self.environment[name], True
+        if name in self.job.environment:
+            given = self.job.environment[name]
+            return (Anything(f"the variable {name}") if given is None else Constant(given)), True
+        known = self.target.environment
+        if known is not None and name in known:
+            return Constant(known[name]), True
+        return Anything(f"the variable {name}"), None if known is None else False
+
+    def _item_of_container(self, owner: Box | Items, key: V, node: ast.AST) -> V:
+        content = owner.content if isinstance(owner, Box) else owner
+        if owner.kind == "dict":
+            found, value = _in_dictionary(content.keys, content.values, key, content.complete)
+            if isinstance(key, Constant) and isinstance(key.value, str):
+                self.looked(owner, key.value, node, item=True, found=found)
+            return value
+        if isinstance(key, Constant) and isinstance(key.value, int):
+            values, at = content.values, int(key.value)
+            if 0 <= at < len(values) or (content.complete and -len(values) <= at < 0):
+                return values[at]
+            if content.complete and (owner.kind == "tuple" or not self.rounds):
+                said = f"{owner.kind} index out of range"
+                return self.fails("index", IndexError, said, node)
+        if isinstance(key, Made) and key.name == "builtins.slice" and content.complete:
+            bounds: list[Any] = [part.value for part in key.arguments if isinstance(part, Constant)]
+            if len(bounds) == 3 and all(b is None or isinstance(b, int) for b in bounds):
+                if bounds[2] == 0:
+                    return Anything("a slice with a step of 0")
+                return Box.of(owner.kind, content.values[slice(*bounds)])
+        return Anything("an item that is not known")
+
+
+def _key_text(key: V) -> str:
+    return repr(key.value)[:40] if isinstance(key, Constant) else ""
+
+
+def _in_dictionary(
+    keys: Sequence[V], values: Sequence[V], key: V, complete: bool
+) -> tuple[bool | None, V]:
+    if not isinstance(key, Constant):
+        return None, Anything("an item whose key is not known")
+    for one, value in zip(keys, values, strict=True):
+        if isinstance(one, Constant) and one.value == key.value:
+            return True, value
+    sure = complete and all(isinstance(one, Constant) for one in keys)
+    return False if sure else None, Anything(f"an item with the key {_key_text(key)}")

@@ -1,0 +1,210 @@
+"""What loops do: round by round where the rounds are known, else one round that stands for all."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from epochzero.check.program import failing, library
+from epochzero.check.program.core import Arguments, Core, Flow
+from epochzero.check.program.counted import Counted, counted
+from epochzero.check.program.expressions import MOST_UNROLLED
+from epochzero.check.program.heap import Box, Content, Made, Member, Object, Ref, V, held, maker
+from epochzero.check.program.tensors.results import modules_of
+from epochzero.check.program.tensors.values import Tensor
+from epochzero.check.program.values import Anything, Constant, Items, Text
+
+__all__ = ["Loops"]
+
+_CHANGED = Anything("changed in a loop")
+_ROUND = Anything("an item of what is not known")
+_BARS = frozenset(
+    ["tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track"]
+)
+_MOST_ROUNDS = 64
+"""Rounds of loops in loops that are walked one by one."""
+
+
+class Loops(Core):
+    """Walks loops."""
+
+    _walked_rounds = 1
+
+    def walk_for(self, node: ast.For | ast.AsyncFor) -> int:
+        """``for``: its known rounds one by one, or one that stands for all."""
+        over = _walked(self.evaluate(node.iter))
+        with self.loop():
+            items, complete, some = self.iterated(over, node.iter)
+            if complete and len(items) * self._walked_rounds <= self._most(node):
+                return self._unrolled(node, items)
+            first = items[0] if items else _ROUND
+            numbers = over.numbers if isinstance(over, Box) else None
+            if numbers is not None or _is_range(node.iter):
+                first = counted(node, numbers)
+            # A number or text is only the first of many; what is done with an object is alike.
+            item = first if isinstance(first, Ref | Counted) else _ROUND
+            return self._abstract(node, some, lambda: self.assign(node.target, item))
+
+    def _most(self, node: ast.For | ast.AsyncFor) -> int:
+        """How many rounds are worth walking: those over numbers are alike."""
+        if _is_range(node.iter):
+            return 2
+        return MOST_UNROLLED if self._walked_rounds == 1 else _MOST_ROUNDS
+
+    def _unrolled(self, node: ast.For | ast.AsyncFor, items: Sequence[V]) -> int:
+        before, sure = self._walked_rounds, self.certain
+        self._walked_rounds = before * max(1, len(items))
+        ended = 0
+        try:
+            for item in items:
+                self.assign(node.target, item)
+                flow = self.execute(node.body)
+                ended |= flow
+                if not flow & (Flow.NEXT | Flow.CONTINUE):
+                    return self._after(node, ended, broke=True)
+                if flow & (Flow.BREAK | Flow.RETURN):
+                    self.certain = False
+        finally:
+            self._walked_rounds, self.certain = before, sure
+        return self._after(node, ended | Flow.NEXT, broke=False)
+
+    def walk_while(self, node: ast.While) -> int:
+        """``while``: one round that stands for all."""
+        with self.loop():
+            self._widen(node)
+            known = self.truth(self.evaluate(node.test))
+            if known is False:
+                return self.execute(node.orelse)
+            endless = known is True and isinstance(node.test, ast.Constant)
+            flow = self._abstract(node, known is True, lambda: None)
+            if endless and not flow & Flow.BREAK:
+                flow &= ~Flow.NEXT
+            return flow & ~Flow.BREAK
+
+    def _abstract(
+        self, node: ast.For | ast.AsyncFor | ast.While, some: bool, begin: Callable[[], None]
+    ) -> int:
+        """One round that stands for all."""
+        self._widen(node)
+        mark = self.journal.mark()
+        broke = 0
+
+        def walk() -> int:
+            nonlocal broke
+            begin()
+            self.rounds += 1
+            try:
+                flow = self.execute(node.body)
+            finally:
+                self.rounds -= 1
+            broke = flow & Flow.BREAK
+            self._blur(mark)
+            goes_on = flow & (Flow.NEXT | Flow.BREAK | Flow.CONTINUE)
+            return (flow & ~(Flow.BREAK | Flow.CONTINUE)) | (Flow.NEXT if goes_on else 0)
+
+        flow = walk() if some else self.either(walk, lambda: Flow.NEXT)
+        if isinstance(node, ast.While):
+            return flow | broke | (Flow.NEXT if not flow else 0)
+        return self._after(node, flow | broke, broke=False)
+
+    def _widen(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
+        """What the loop changes is not known when a round begins that stands for all."""
+        scope = self.frame.scope
+        for target in _targets(node.body):
+            where, key = scope.elsewhere.get(getattr(target, "id", ""), scope).names, ""
+            if isinstance(target, ast.Name):
+                key = target.id
+            elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                owner = scope.names.get(target.value.id)
+                if isinstance(owner, (Object, Made)):
+                    where, key = owner.attributes, target.attr
+            before = where.get(key)
+            if isinstance(before, (Constant, Text, Items)):
+                self.journal.set(where, key, _CHANGED)
+            elif isinstance(held(before), Tensor):
+                self.journal.set(where, key, _of_any_size(before))
+
+    def _blur(self, mark: int) -> None:
+        """Containers that a round has changed hold more than this one round has put there."""
+        for where, key in _set_of(self.journal.changed(mark)):
+            now = where.get(key)
+            if isinstance(now, Content):
+                self.journal.set(where, key, Content(now.values, now.keys, False))
+            elif isinstance(now, Made | Tensor) and isinstance(held(now), Tensor):
+                # A later round may have made it from what this one has left.
+                self.journal.set(where, key, _of_any_size(now))
+
+    def _after(self, node: ast.For | ast.AsyncFor, flow: int, broke: bool) -> int:
+        """What follows a loop: its ``else`` when it was not broken off."""
+        ended = flow & (Flow.RETURN | Flow.RAISE)
+        if broke:
+            return ended | (Flow.NEXT if flow & Flow.BREAK else 0)
+        if not flow & Flow.NEXT:
+            return ended
+        if flow & Flow.BREAK and node.orelse:
+            return ended | self.either(lambda: self.execute(node.orelse), lambda: Flow.NEXT)
+        return ended | self.execute(node.orelse)
+
+    def iterated(self, value: V, node: ast.AST) -> tuple[list[V], bool, bool]:
+        """The items that a loop over a value sees, whether these are all, and whether there are some."""
+        items, complete, some = self.iterated_known(modules_of(value) or value)
+        if items is not None:
+            return items, complete, some
+        where = node if isinstance(node, ast.expr) else ast.Constant(None)
+        if isinstance(value, Constant) and not isinstance(value.value, (str, bytes)):
+            kind = "none" if failing.is_none(value) else "type"
+            self.fails(
+                kind, TypeError, f"'{failing.type_name(value)}' object is not iterable", node
+            )
+        library.consume(self, value, where, certain=True)
+        if isinstance(value, Object):
+            return self._iterated_object(value)
+        if isinstance(value, (Made, Member)) and (name := maker(value)):
+            item = Member(value, "[]")
+            self.called(f"{name}.__iter__", Arguments([]), value, item, where)
+            return [item], False, False
+        return [_ROUND], False, False
+
+    def _iterated_object(self, value: Object) -> tuple[list[V], bool, bool]:
+        for name in ("__iter__", "__getitem__"):
+            given = Arguments([Anything("an index")] if name == "__getitem__" else [])
+            result = self.own_method(value, name, given)
+            if isinstance(result, Box):
+                return list(result.content.values) or [_ROUND], False, False
+            if result is not None:
+                break
+        return [_ROUND], False, False
+
+
+def _walked(value: V) -> V:
+    """What a loop goes over, without the bar that shows how far it is."""
+    if isinstance(value, Made) and value.name in _BARS and value.arguments:
+        return value.arguments[0]
+    return value
+
+
+def _of_any_size(value: V | None) -> V:
+    """A tensor of which a loop may have changed the shape."""
+    return replace(value, holds=None) if isinstance(value, Made) else _CHANGED
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "range"
+
+
+def _targets(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """What the statements of a loop assign, those of inner functions left out."""
+    todo: list[ast.AST] = list(body)
+    while todo:
+        one = todo.pop()
+        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        if isinstance(one, (ast.Name, ast.Attribute)) and isinstance(one.ctx, ast.Store):
+            yield one
+        todo += ast.iter_child_nodes(one)
+
+
+def _set_of(changed: list[tuple[dict[str, object], str]]) -> list[tuple[dict[str, object], str]]:
+    """Changed entries, each once."""
+    return list({(id(where), key): (where, key) for where, key in changed}.values())

@@ -1,0 +1,304 @@
+"""What operators, comparisons and conditions give."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from epochzero.check.operators import ARITHMETIC, BINARY, EQUALITY, ORDER
+from epochzero.check.program import failing
+from epochzero.check.program.core import Flow, PathEnds
+from epochzero.check.program.counted import FIRST_RANK, Counted, chosen, computed
+from epochzero.check.program.heap import (
+    DIFFERS,
+    Bound,
+    Box,
+    Class,
+    Function,
+    Made,
+    Object,
+    Opened,
+    V,
+    is_enumeration,
+    join,
+)
+from epochzero.check.program.ranks import is_first_rank
+from epochzero.check.program.tensors.machine import Tensors
+from epochzero.check.program.texts import as_text, concat, join_paths, percent
+from epochzero.check.program.values import Anything, Constant, External, Items, Text, Value
+
+__all__ = ["Operations"]
+
+_LARGEST_NUMBER = 1 << 64
+_LONGEST_REPEAT = 1000
+_DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
+_UNARY: dict[type[ast.unaryop], Callable[[Any], object]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+_COMPARE = {**EQUALITY, **ORDER}
+
+
+class Operations(Tensors):
+    """Applies operators."""
+
+    def binary(self, node: ast.BinOp) -> V:
+        """An operator between two expressions."""
+        # A long chain of + is walked in a loop, not by recursion.
+        chain: list[ast.BinOp] = []
+        left: ast.expr = node
+        while isinstance(left, ast.BinOp):
+            chain.append(left)
+            left = left.left
+        value = self.evaluate(left)
+        for one in reversed(chain):
+            value = self.operate(one.op, value, self.evaluate(one.right), one)
+        return value
+
+    def operate(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V:
+        """What an operator gives."""
+        if said := failing.refused(op, left, right):
+            is_none = failing.is_none(left) or failing.is_none(right)
+            return self.fails("none" if is_none else "type", TypeError, said, node)
+        if isinstance(op, _DIVISIONS) and _is_number(left) and _is_zero(right):
+            return self.fails("zero", ZeroDivisionError, "division by zero", node)
+        if isinstance(left, Constant) and isinstance(op, ast.Mod) and isinstance(left.value, str):
+            return percent(left, right)
+        if isinstance(left, Constant) and isinstance(right, Constant):
+            return _computed(BINARY.get(type(op)), left, right)
+        if (by_round := computed(ARITHMETIC.get(type(op)), left, right)) is not None:
+            return by_round
+        if (tensor := self.operated(op, left, right, node)) is not None:
+            return tensor
+        if isinstance(op, ast.Div) and isinstance(left, Made) and as_text(left) is not None:
+            return Made(left.name, (join_paths([left, right]),), {}, left.place)
+        if isinstance(op, ast.Div) and isinstance(right, Made) and as_text(right) is not None:
+            return Made(right.name, (join_paths([left, right]),), {}, right.place)
+        if isinstance(op, ast.Add):
+            if isinstance(left, (Box, Items)) and isinstance(right, (Box, Items)):
+                return _extended(left, right)
+            if (as_text(left) or as_text(right)) and not isinstance(left, (Box, Made)):
+                return concat([left, right])
+        if isinstance(op, ast.BitOr) and isinstance(left, (External, Class)):
+            return left  # a type annotation that is evaluated
+        return Anything("computed from what is not known")
+
+    def unary(self, node: ast.UnaryOp) -> V:
+        """A sign, ``~`` or ``not``."""
+        value = self.evaluate(node.operand)
+        if isinstance(node.op, ast.Not):
+            known = self.truth(value)
+            if known is not None:
+                return Constant(not known)
+            return computed(operator.not_, value) or Anything("a condition that is not known")
+        if isinstance(value, Constant):
+            try:
+                return Constant(_UNARY[type(node.op)](value.value), value.origin)  # type: ignore[arg-type]
+            except TypeError:
+                return Anything("computed from what does not fit")
+        return Anything("computed from what is not known")
+
+    def all_or_any(self, node: ast.BoolOp) -> V:
+        """``and`` and ``or``, which may leave their last operands out."""
+        stops = isinstance(node.op, ast.Or)
+        values: list[V] = []
+        with self.under():
+            for one in node.values:
+                value = self.evaluate(one)
+                known = self.truth(value)
+                values.append(FIRST_RANK if known is None and is_first_rank(one) else value)
+                if known is stops or one is node.values[-1]:
+                    break
+                if known is None:
+                    # What stands behind is evaluated only perhaps.
+                    self.certain, self.is_doubtful = False, True
+                else:
+                    values.pop()
+        if len(values) == 1:
+            return values[0]
+        if (by_round := chosen(stops, values)) is not None:
+            return by_round
+        last = self.truth(values[-1])
+        if (
+            last is stops
+            and isinstance(values[-1], Constant)
+            and isinstance(values[-1].value, bool)
+        ):
+            return values[-1]
+        return DIFFERS
+
+    def compare(self, node: ast.Compare) -> V:
+        """A chain of comparisons."""
+        left = self.evaluate(node.left)
+        result: bool | None = True
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.evaluate(right_node)
+            if said := failing.refused(op, left, right):
+                is_none = failing.is_none(left) or failing.is_none(right)
+                return self.fails("none" if is_none else "type", TypeError, said, node)
+            by_round = computed(_COMPARE.get(type(op)), left, right)
+            if by_round is not None and len(node.ops) == 1:
+                return by_round
+            one = self.compared(op, left, right)
+            if one is False:
+                return Constant(False)
+            result = None if one is None else result
+            left = right
+        return Anything("a comparison with what is not known") if result is None else Constant(True)
+
+    def compared(self, op: ast.cmpop, left: V, right: V) -> bool | None:
+        """Whether a comparison holds; None when it is not known."""
+        negated = isinstance(op, (ast.IsNot, ast.NotIn))
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            same = _identical(left, right)
+            return None if same is None else same is not negated
+        if isinstance(op, (ast.In, ast.NotIn)):
+            there = self._contained(left, right)
+            return None if there is None else there is not negated
+        if isinstance(left, Constant) and isinstance(right, Constant):
+            try:
+                return bool(_COMPARE[type(op)](left.value, right.value))
+            except TypeError:
+                return None
+        if isinstance(left, Box) and isinstance(right, Box) and type(op) in _COMPARE:
+            mine, other = _plain_tuple(left), _plain_tuple(right)
+            if mine is not None and other is not None:
+                return bool(_COMPARE[type(op)](mine, other))
+            return None
+        if isinstance(op, (ast.Eq, ast.NotEq)) and _identical(left, right) is False:
+            return isinstance(op, ast.NotEq)
+        return None
+
+    def _contained(self, one: V, container: V) -> bool | None:
+        if isinstance(container, Constant) and isinstance(one, Constant):
+            try:
+                return one.value in container.value  # type: ignore[operator]
+            except TypeError:
+                return None
+        if container == External("os.environ") and isinstance(one, Constant):
+            return self.variable(str(one.value))[1]
+        if isinstance(container, (Box, Items)) and isinstance(one, Constant):
+            content = container.content if isinstance(container, Box) else container
+            known = content.keys if container.kind == "dict" else content.values
+            if any(isinstance(key, Constant) and key.value == one.value for key in known):
+                return True
+            if content.complete and all(isinstance(key, Constant) for key in known):
+                return False
+        return None
+
+    def truth(self, value: V) -> bool | None:
+        """Whether a value counts as true; None when it is not known."""
+        if isinstance(value, Constant):
+            return bool(value.value)
+        if isinstance(value, (Box, Items)):
+            content = value.content if isinstance(value, Box) else value
+            return True if content.values else False if content.complete else None
+        if isinstance(value, Text):
+            return True if any(isinstance(part, str) and part for part in value.parts) else None
+        if isinstance(value, Counted):
+            return value.truth
+        if isinstance(value, (Function, Class, Opened, Bound)):
+            return True
+        if isinstance(value, Object) and not value.cls.externals():
+            line = value.cls.line()
+            if self.in_class(line, "__bool__") is None and self.in_class(line, "__len__") is None:
+                return True
+        return None
+
+    def choice(self, node: ast.IfExp) -> V:
+        """``a if condition else b``: one of the two, or what both may be."""
+        known = self.truth(self.evaluate(node.test))
+        if known is not None:
+            return self.evaluate(node.body if known else node.orelse)
+        values: list[V] = []
+
+        def way(one: ast.expr) -> Callable[[], int]:
+            def walk() -> int:
+                values.append(self.evaluate(one))
+                return Flow.NEXT
+
+            return walk
+
+        self.either(way(node.body), way(node.orelse))
+        if not values:
+            raise PathEnds
+        return values[0] if len(values) == 1 else join(*values)
+
+
+def _computed(
+    function: Callable[[Any, Any], object] | None, left: Constant, right: Constant
+) -> Value:
+    """An operator on constants, within bounds: no number or text grows without limit."""
+    if function is None or any(_is_large(one.value) for one in (left, right)):
+        return Anything("computed from large values")
+    if function in (operator.pow, operator.lshift) and not _is_small(right.value):
+        return Anything("computed from large values")
+    if function is operator.mul and isinstance(left.value, (str, bytes)) != isinstance(
+        right.value, (str, bytes)
+    ):
+        number = right.value if isinstance(left.value, (str, bytes)) else left.value
+        if not isinstance(number, int) or number > _LONGEST_REPEAT:
+            return Anything("a text that is too long")
+    try:
+        result = function(left.value, right.value)
+    except (TypeError, ValueError, ArithmeticError):
+        return Anything("computed from what does not fit")
+    if isinstance(result, (str, bytes, int, float, complex)):
+        return Constant(result, left.origin or right.origin)
+    return Anything("computed from what does not fit")
+
+
+def _is_number(value: V) -> bool:
+    return isinstance(value, Counted) or (
+        isinstance(value, Constant) and isinstance(value.value, (int, float))
+    )
+
+
+def _is_zero(value: V) -> bool:
+    return _is_number(value) and isinstance(value, Constant) and not value.value
+
+
+def _is_large(value: object) -> bool:
+    if isinstance(value, int):
+        return abs(value) > _LARGEST_NUMBER
+    return isinstance(value, (str, bytes)) and len(value) > 100_000
+
+
+def _is_small(value: object) -> bool:
+    return isinstance(value, (int, float)) and -64 <= value <= 64
+
+
+def _identical(left: V, right: V) -> bool | None:
+    """Whether two values are one; None when it is not known."""
+    if left is right and not isinstance(left, Anything):
+        return True
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return type(left.value) is type(right.value) and left.value == right.value
+    if isinstance(left, Object) and isinstance(right, Object) and is_enumeration(left.cls):
+        return False if left.cls is right.cls and left.cls.members else None
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Constant) and one.value is None:
+            # What exists is not None; what a library gave may be.
+            made = isinstance(other, (Box, Items, Text, Function, Class, Object, Opened, Bound))
+            return False if made else None
+    return None
+
+
+def _plain_tuple(box: Box) -> tuple[int, ...] | None:
+    """The numbers of a tuple, such as a version."""
+    numbers = [
+        one.value
+        for one in box.content.values
+        if isinstance(one, Constant) and isinstance(one.value, int)
+    ]
+    known = box.kind == "tuple" and box.content.complete
+    return tuple(numbers) if known and len(numbers) == len(box.content.values) else None
+
+
+def _extended(left: Box | Items, right: Box | Items) -> V:
+    one = left.content if isinstance(left, Box) else left
+    other = right.content if isinstance(right, Box) else right
+    return Box.of(left.kind, (*one.values, *other.values), complete=one.complete and other.complete)

@@ -1,0 +1,177 @@
+"""What assignments, and statements like them, change."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from epochzero.check.program import failing
+from epochzero.check.program.core import Arguments, Core, Flow
+from epochzero.check.program.heap import (
+    Bound,
+    Box,
+    Class,
+    Content,
+    Function,
+    Made,
+    Member,
+    Object,
+    Opened,
+    V,
+    maker,
+)
+from epochzero.check.program.methods import store_item
+from epochzero.check.program.tensors.results import modules_of
+from epochzero.check.program.values import Anything, Constant, External
+
+__all__ = ["Storing"]
+
+
+class Storing(Core):
+    """Gives names, attributes and items their values."""
+
+    def assignment(self, node: ast.Assign) -> int:
+        """``target = value``, for one target or several."""
+        value = self.evaluate(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+        return Flow.NEXT
+
+    def annotated(self, node: ast.AnnAssign) -> int:
+        """``target: annotation = value``."""
+        if node.value is not None:
+            self.assign(node.target, self.evaluate(node.value))
+        return Flow.NEXT
+
+    def augmented(self, node: ast.AugAssign) -> int:
+        """``target += value`` and the like."""
+        load: ast.expr = node.target
+        before = self.evaluate(load)
+        value = self.evaluate(node.value)
+        if isinstance(before, Box) and isinstance(node.op, ast.Add) and before.kind == "list":
+            # The same list grows, also under its other names.
+            other = value.content if isinstance(value, Box) else Content((), (), False)
+            complete = before.content.complete and other.complete
+            joined = Content((*before.content.values, *other.values), (), complete)
+            self.journal.set(before.state, "content", joined)
+            return Flow.NEXT
+        self.assign(node.target, self.operate(node.op, before, value, node))
+        return Flow.NEXT
+
+    def assign(self, target: ast.expr, value: V) -> None:
+        """Gives a target of an assignment its value."""
+        match target:
+            case ast.Name():
+                self.store_name(target.id, value)
+            case ast.Attribute():
+                self._store_attribute(self.evaluate(target.value), target.attr, value, target)
+            case ast.Subscript():
+                self._store_item(self.evaluate(target.value), target, value)
+            case ast.Tuple() | ast.List():
+                self._unpack(target.elts, value, target)
+            case ast.Starred():
+                self.assign(target.value, value)
+
+    def store_name(self, name: str, value: V) -> None:
+        """Binds a name, in the scope that ``global`` or ``nonlocal`` says."""
+        scope = self.frame.scope
+        self.journal.set(scope.elsewhere.get(name, scope).names, name, value)
+
+    def _store_attribute(self, owner: V, name: str, value: V, node: ast.AST) -> None:
+        match owner:
+            case Object() if isinstance(
+                setter := self.in_class(owner.cls.line(), f"{name}.setter"), Function
+            ):
+                where = node if isinstance(node, ast.expr) else ast.Constant(None)
+                self.apply(Bound(owner, setter), Arguments([value]), where)
+            case Object() | Made():
+                self.journal.set(owner.attributes, name, value)
+            case Constant(value=None):
+                said = f"'NoneType' object has no attribute '{name}'"
+                self.fails("none", AttributeError, said, node)
+            case Class() | Opened():
+                self.journal.set(owner.names, name, value)
+        if isinstance(owner, (External, Made)):
+            self.looked(owner, name, node, item=False, found=None, stored=value)
+
+    def _store_item(self, owner: V, target: ast.Subscript, value: V) -> None:
+        key = self.evaluate(target.slice)
+        if isinstance(owner, Constant) or (isinstance(owner, Box) and owner.kind == "tuple"):
+            kind = "none" if failing.is_none(owner) else "type"
+            said = f"'{failing.type_name(owner)}' object does not support item assignment"
+            self.fails(kind, TypeError, said, target)
+        elif isinstance(box := modules_of(owner) or owner, Box):
+            store_item(self.journal, box, key, value)
+        if isinstance(key, Constant) and isinstance(key.value, str):
+            if owner == External("os.environ"):
+                self.journal.set(self.environment, key.value, value)
+            if isinstance(owner, (External, Made, Box)):
+                self.looked(owner, key.value, target, item=True, found=None, stored=value)
+
+    def _unpack(self, targets: Sequence[ast.expr], value: V, node: ast.AST) -> None:
+        if isinstance(value, (Made, Member, Anything)):
+            for at, target in enumerate(targets):
+                one: V = Anything("unpacked from what is not known")
+                if maker(value) and not isinstance(target, ast.Starred):
+                    one = Member(value, f"[{at}]")
+                self.assign(target, one)
+            return
+        if isinstance(value, Constant) and not isinstance(value.value, (str, bytes)):
+            kind = "none" if failing.is_none(value) else "type"
+            said = f"cannot unpack non-iterable {failing.type_name(value)} object"
+            value = self.fails(kind, TypeError, said, node)
+        items, complete, _ = self.iterated(value, node)
+        if complete and (not self.rounds or getattr(value, "kind", "") == "tuple"):
+            self._count(targets, len(items), node)
+        stars = [at for at, target in enumerate(targets) if isinstance(target, ast.Starred)]
+        if stars and complete:
+            behind = len(targets) - stars[0] - 1
+            end = len(items) - behind
+            items = [*items[: stars[0]], Box.of("list", items[stars[0] : end]), *items[end:]]
+        for at, target in enumerate(targets):
+            known = at < len(items) and (complete or not stars or at < stars[0])
+            self.assign(target, items[at] if known else Anything("unpacked from what is not known"))
+
+    def _count(self, targets: Sequence[ast.expr], given: int, node: ast.AST) -> None:
+        """Whether there are as many values as targets."""
+        has_star = any(isinstance(one, ast.Starred) for one in targets)
+        wanted = len(targets) - has_star
+        if given < wanted:
+            least = "at least " if has_star else ""
+            said = f"not enough values to unpack (expected {least}{wanted}, got {given})"
+            self.fails("unpack", ValueError, said, node)
+        elif given > wanted and not has_star:
+            said = f"too many values to unpack (expected {wanted})"
+            self.fails("unpack", ValueError, said, node)
+
+    def delete(self, node: ast.Delete) -> int:
+        """``del target``; a container of which an item is deleted is no longer known."""
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                scope = self.frame.scope
+                self.journal.remove(scope.elsewhere.get(target.id, scope).names, target.id)
+            elif isinstance(target, ast.Subscript):
+                owner = self.evaluate(target.value)
+                if isinstance(owner, Box):
+                    self.journal.set(owner.state, "content", Content((), (), False))
+        return Flow.NEXT
+
+    def declare_global(self, node: ast.Global) -> int:
+        """``global name``."""
+        scope = self.frame.scope
+        top = scope
+        while top.parent is not None:
+            top = top.parent
+        scope.elsewhere = {**scope.elsewhere, **dict.fromkeys(node.names, top)}
+        return Flow.NEXT
+
+    def declare_nonlocal(self, node: ast.Nonlocal) -> int:
+        """``nonlocal name``."""
+        for name in node.names:
+            scope = self.frame.scope
+            outer = scope.parent
+            while outer is not None and name not in outer.names:
+                outer = outer.parent
+            if outer is not None:
+                scope.elsewhere = {**scope.elsewhere, name: outer}
+        return Flow.NEXT

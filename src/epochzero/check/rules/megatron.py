@@ -1,0 +1,22 @@
+"""What the rules about the options of Megatron-LM share."""
+
+from __future__ import annotations
+
+from epochzero.check.findings import Place
+
+__all__ = ["PARSER", "at_option"]
+
+PARSER = (
+    "import argparse\n\np = argparse.ArgumentParser()\n"
+    "p.add_argument('--tensor-model-parallel-size', type=int, default=1)\n"
+    "p.add_argument('--pipeline-model-parallel-size', type=int, default=1)\n"
+    "p.add_argument('--micro-batch-size', type=int)\n"
+    "p.add_argument('--global-batch-size', type=int)\n"
+    "args = p.parse_args()\n"
+)
+"""The script of their cases."""
+
+
+def at_option(place: Place) -> Place:
+    """Where the value of an option comes from; the command where that is not known."""
+    return place if place.path else Place("<command>")
