@@ -335,13 +335,11 @@ def test_the_job_ends_with_a_killed_guard(start: Start, kept: Kept) -> None:
 
 
 def test_ranks_of_torchrun_have_logs_of_their_own(run: Run, kept: Kept) -> None:
-    script = (
-        "printf '[default0]:a\\nboth\\n[default1]:b\\n[default0]:c\\n'; printf '[rank1]: d' >&2"
-    )
+    script = "printf '[default0]:a\\nboth\\n[default1]:b\\n[default0]:c\\n'; printf '[rank1]: d'"
     run("sh", "-c", script)
     assert kept.log("rank0") == b"[default0]:a\n[default0]:c\n"
-    assert kept.log("rank1") == b"[default1]:b\n"
-    assert kept.output.startswith(b"[default0]:a\nboth\n")
+    assert kept.log("rank1") == b"[default1]:b\n[rank1]: d"
+    assert kept.output == b"[default0]:a\nboth\n[default1]:b\n[default0]:c\n[rank1]: d"
 
 
 def test_attempts_of_one_job_lie_side_by_side(run: Run, kept: Kept) -> None:
