@@ -30,6 +30,7 @@ BENCHMARKS = {
     "check_speed": ("rivals",),
     "memory": ("rivals",),
     "memory_gpu": (),
+    "retry_policies": ("openpai",),
 }
 """Each with the folders it can use."""
 FOLDERS = {

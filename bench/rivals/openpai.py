@@ -9,7 +9,7 @@ each pattern.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from rivals.sources import commit, read
 
 __all__ = ["OpenPai"]
 
+# Of its exit code 255: a failure that no rule recognizes.
+_REACTION_TO_UNKNOWN = "RETRY_TO_MAX"
 _SPECIFICATION = "src/k8s-job-exit-spec/config/k8s-job-exit-spec.yaml"
 
 # Exit code -> category, or one category for each of its patterns, in their order.
@@ -82,6 +84,7 @@ class _Rule:
     """One pattern: an exit code, a regular expression over the log, or both."""
 
     category: str
+    reaction: str
     exit_code: int | None
     expression: re.Pattern[str] | None
 
@@ -108,16 +111,29 @@ class OpenPai:
 
     def answer(self, logs: Sequence[Log], exit_code: int | None = None) -> Answer:
         """What the tool says of the job that wrote ``logs``."""
+        return next(
+            (answer for _, answer in self._fitting(logs, exit_code)),
+            Answer(failed=False, category="not_a_failure"),
+        )
+
+    def reaction(self, logs: Sequence[Log], exit_code: int | None = None) -> str:
+        """What its scheduler does after this failure, such as NEVER_RETRY or RETRY_TO_MAX."""
+        rules = (rule.reaction for rule, _ in self._fitting(logs, exit_code))
+        return next(rules, _REACTION_TO_UNKNOWN)
+
+    def _fitting(
+        self, logs: Sequence[Log], exit_code: int | None
+    ) -> Iterator[tuple[_Rule, Answer]]:
         texts = [(log, text_of(log)) for log in logs]
         for rule in self._rules:
             if not rule.fits(exit_code):
                 continue
             if rule.expression is None:
-                return Answer(True, rule.category)
+                yield rule, Answer(True, rule.category)
+                continue
             for log, text in texts:
                 if found := rule.expression.search(text):
-                    return _answer(rule, log, text, found.start())
-        return Answer(failed=False, category="not_a_failure")
+                    yield rule, _answer(rule, log, text, found.start())
 
 
 def _answer(rule: _Rule, log: Log, text: str, at: int) -> Answer:
@@ -138,6 +154,7 @@ def _rules(entry: dict[str, Any]) -> list[_Rule]:
         rules.append(
             _Rule(
                 category=mapped if isinstance(mapped, str) else mapped[number],
+                reaction=entry.get("reaction", _REACTION_TO_UNKNOWN),
                 exit_code=pattern.get("exitCode"),
                 expression=re.compile(expression) if expression else None,
             )

@@ -1,0 +1,212 @@
+"""What retries cost and save under several policies, simulated over failures whose truth is known.
+
+Each case is a real failure with its label: it fails again, or it may succeed. A case that fails again
+does so at every attempt; one that may succeed does so at each retry with a probability p, which no
+log tells: 0.7 is assumed, 0.33 (the share of automatic retry chains that succeeded on 504 GPUs, arXiv
+2605.09370) and 0.9 stand beside it. What a policy sees is our diagnosis of the log (OpenPAI: its own
+rules), the same after every attempt. A failed retry costs the same time as the attempt before.
+
+Time is weighted in two ways: every attempt the same; and by the phase of the failure, as GPU time is
+spread over failures in Zhang et al., ICSE 2020, Figure 10. Wasted is the time of retries that
+failed. Given up is a recoverable job that always retrying three times would have saved. The policies
+were written with the half of the projects in view that is not held out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from common import data_file, lab_jobs, rate, save
+from rivals.openpai import OpenPai
+from split import held
+
+from epochzero.diagnose import Diagnoser, find_facts
+from epochzero.logs.source import Log, find_logs
+from epochzero.run.retry import Attempt, decide, load_policy
+
+POLICIES = ("always-3", "nvrx", "never", "auto")
+# Share of GPU time over share of failures, Figure 10.
+PHASE_WEIGHTS = {
+    "initialization": 0.9 / 30.8,
+    "preprocessing": 1.4 / 30.0,
+    "training": 12.9 / 15.0,
+    "evaluation": 84.8 / 24.3,
+}
+PROBABILITIES = (0.7, 0.33, 0.9)
+MOST_ATTEMPTS = 50
+
+Retries = Callable[["Case"], int]
+"""How often a policy starts a case again if it always fails the same way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A failure with its truth.
+
+    Attributes:
+        name: identity; its project decides whether it is held out.
+        recoverable: whether the same job may succeed.
+        phase: the true one.
+        attempt: what a policy sees of it.
+        reaction: of OpenPAI; empty when it was not run.
+    """
+
+    name: str
+    recoverable: bool
+    phase: str
+    attempt: Attempt
+    reaction: str = ""
+
+
+def main() -> None:
+    """Simulates, prints, and keeps the result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--openpai", type=Path, metavar="DIR", help="clone of microsoft/pai")
+    parser.add_argument("--misses", action="store_true", help="print what is decided wrongly")
+    options = parser.parse_args()
+    openpai = OpenPai(options.openpai) if options.openpai else None
+    labelled = data_file("failures/labelled.jsonl.gz")
+    sets = {
+        "labelled": list(_labelled(labelled.records, openpai)),
+        "lab": list(_lab(openpai)),
+    }
+    numbers: dict[str, Any] = {"probability": PROBABILITIES[0]}
+    for part, cases in _parts(sets):
+        numbers[part] = _measured(cases, with_openpai=openpai is not None)
+        _print(part, numbers[part])
+    if options.misses:
+        _print_misses(case for cases in sets.values() for case in cases)
+    save(
+        "retry_policies",
+        numbers,
+        data=[labelled.described(), {"name": "lab/logs", "jobs": len(sets["lab"])}],
+        rivals={"openpai": openpai.version if openpai else "not run"},
+    )
+
+
+def _parts(sets: Mapping[str, Sequence[Case]]) -> Iterable[tuple[str, Sequence[Case]]]:
+    everything = [case for cases in sets.values() for case in cases]
+    for name, cases in (*sets.items(), ("all", everything)):
+        yield name, cases
+        yield f"{name}/held_out", [case for case in cases if held(case.name)]
+
+
+def _labelled(records: Sequence[Mapping[str, Any]], openpai: OpenPai | None) -> Iterable[Case]:
+    diagnoser = Diagnoser()
+    for record in records:
+        label = record["label"]
+        if label["retry"] == "unknown":
+            continue
+        logs = [Log("log", text=record["log"].encode())]
+        attempt = Attempt.of(diagnoser.diagnose(logs))
+        reaction = openpai.reaction(logs) if openpai else ""
+        yield Case(record["id"], label["retry"] == "may_succeed", label["phase"], attempt, reaction)
+
+
+def _lab(openpai: OpenPai | None) -> Iterable[Case]:
+    diagnoser = Diagnoser()
+    for job in lab_jobs():
+        retry = job.expect.get("retry", "unknown")
+        if job.good or retry == "unknown":
+            continue
+        logs, facts = find_logs([job.folder]), find_facts([job.folder])
+        attempt = Attempt.of(diagnoser.diagnose(logs, facts))
+        reaction = openpai.reaction(logs, facts.exit_status) if openpai else ""
+        phase = job.expect.get("phase", "unknown")
+        yield Case(job.name, retry == "may_succeed", phase, attempt, reaction)
+
+
+def _retries(policy_name: str) -> Retries:
+    policy = load_policy(policy_name)
+
+    def count(case: Case) -> int:
+        history = [replace(case.attempt, seconds=3600, gpus=1)]
+        while len(history) < MOST_ATTEMPTS and decide(policy, history).action != "stop":
+            history.append(history[0])
+        return len(history) - 1
+
+    return count
+
+
+def _openpai_retries(case: Case) -> int:
+    """Its retries to a maximum, which each job sets, are taken as three, as are those for ever."""
+    return 0 if case.reaction == "NEVER_RETRY" else 3
+
+
+def _measured(cases: Sequence[Case], *, with_openpai: bool) -> dict[str, Any]:
+    policies: dict[str, Retries] = {name: _retries(name) for name in POLICIES}
+    if with_openpai:
+        policies["openpai"] = _openpai_retries
+    recoverable = [case for case in cases if case.recoverable]
+    always = {case.name: policies["always-3"](case) for case in cases}
+    return {
+        "cases": len(cases),
+        "recoverable": len(recoverable),
+        "policies": {
+            name: _of_policy(cases, {case.name: retries(case) for case in cases}, always)
+            for name, retries in policies.items()
+        },
+    }
+
+
+def _of_policy(
+    cases: Sequence[Case], retries: Mapping[str, int], always: Mapping[str, int]
+) -> dict[str, Any]:
+    numbers: dict[str, Any] = {}
+    for p in PROBABILITIES:
+        for weighting, weight in (("same", _same), ("by_phase", _by_phase)):
+            wasted = sum(weight(case) * _failed_retries(case, retries, p) for case in cases)
+            most = sum(weight(case) * _failed_retries(case, always, p) for case in cases)
+            numbers[f"saved/{weighting}/p{p}"] = rate(most - wasted, most)
+        kept = sum(_success(case, retries, p) for case in cases if case.recoverable)
+        could = sum(_success(case, always, p) for case in cases if case.recoverable)
+        numbers[f"given_up/p{p}"] = rate(could - kept, could)
+    never_tried = sum(retries[case.name] == 0 for case in cases if case.recoverable)
+    return numbers | {"recoverable_never_retried": never_tried}
+
+
+def _failed_retries(case: Case, retries: Mapping[str, int], p: float) -> float:
+    """Expected number of retries that fail."""
+    if not case.recoverable:
+        return retries[case.name]
+    return sum((1 - p) ** n for n in range(1, retries[case.name] + 1))
+
+
+def _success(case: Case, retries: Mapping[str, int], p: float) -> float:
+    return 1 - (1 - p) ** retries[case.name]
+
+
+def _same(_: Case) -> float:
+    return 1.0
+
+
+def _by_phase(case: Case) -> float:
+    """A case of unknown phase has the mean weight, which is 1."""
+    return PHASE_WEIGHTS.get(case.phase, 1.0)
+
+
+def _print(part: str, numbers: Mapping[str, Any]) -> None:
+    print(f"{part}: {numbers['cases']} cases, {numbers['recoverable']} recoverable")
+    for name, found in numbers["policies"].items():
+        p = f"p{PROBABILITIES[0]}"
+        saved = [f"{found[f'saved/{how}/{p}'] or 0:.3f}" for how in ("same", "by_phase")]
+        given_up = found[f"given_up/{p}"]
+        print(f"  {name:10} saved {saved[0]}, by phase {saved[1]}; given up {given_up}")
+
+
+def _print_misses(cases: Iterable[Case]) -> None:
+    """Of the half that is open."""
+    count = _retries("auto")
+    for case in cases:
+        if not held(case.name) and case.recoverable is (count(case) == 0):
+            a = case.attempt
+            truth = "may succeed" if case.recoverable else "fails again"
+            print(f"  {case.name}: {truth}; read as {a.retry}, {a.category}, {a.basis}")
+
+
+if __name__ == "__main__":
+    main()

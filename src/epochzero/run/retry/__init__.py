@@ -1,0 +1,6 @@
+"""Whether a failed job is started again: policies as data, budgets, advice for schedulers."""
+
+from epochzero.run.retry.decide import Attempt, decide
+from epochzero.run.retry.policy import Policy, load_policy
+
+__all__ = ["Attempt", "Policy", "decide", "load_policy"]

@@ -1,0 +1,68 @@
+"""What a scheduler is told of a decision: an exit code, and a file that it can read.
+
+Exit codes are those of sysexits.h where one fits; a scheduler that restarts by exit code needs no
+more than these.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from epochzero.errors import InputError
+from epochzero.run.model import Action, Decision
+
+__all__ = ["EXIT_CODES", "SCHEMA", "advice", "write_advice"]
+
+SCHEMA = "epochzero.advice/1"
+EXIT_CODES: Mapping[Action, int] = {"retry": 75, "retry_elsewhere": 76, "stop": 78}
+"""EX_TEMPFAIL: try again. 76: try again on another node. EX_CONFIG: nothing changes by itself."""
+
+
+def advice(decision: Decision, *, job: str, attempt: int, exit_code: int) -> Mapping[str, Any]:
+    """The JSON form of a decision for schedulers.
+
+    Args:
+        decision: what was decided.
+        job, attempt: whose failure it is about.
+        exit_code: of the job's own process.
+    """
+    return {
+        "schema": SCHEMA,
+        "job": job,
+        "attempt": attempt,
+        "exit_code": exit_code,
+        "action": decision.action,
+        "after_seconds": decision.after,
+        "exclude_nodes": list(decision.avoid),
+        "reason": decision.reason,
+        "policy": decision.policy,
+    }
+
+
+def write_advice(path: Path, values: Mapping[str, Any]) -> None:
+    """Writes the file at once: who reads it finds the old one or the new one, whole.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    text = json.dumps(values, indent=1) + "\n"
+    name = ""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=path.name, delete=False
+        ) as file:
+            name = file.name
+            file.write(text)
+            os.fchmod(file.fileno(), 0o644)
+        os.replace(name, path)
+    except OSError as error:
+        if name:
+            with suppress(OSError):
+                os.unlink(name)
+        raise InputError(f"{path}: the advice cannot be written: {error.strerror}") from error

@@ -1,0 +1,189 @@
+"""One decision: the attempts of a job so far and a policy, and what to do next."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from epochzero.diagnose import Diagnosis
+from epochzero.run.model import Action, Decision
+from epochzero.run.retry.policy import Policy, Rule, When
+
+__all__ = ["BLIND_RETRIES", "Attempt", "decide"]
+
+BLIND_RETRIES = 3
+"""What a platform does that does not look: the baseline for what a decision saves."""
+
+_JITTER = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A failed attempt, as far as a policy looks at it.
+
+    Attributes:
+        fingerprint: identity of its failure.
+        retry, category, dimension, phase, basis, confidence: as in its diagnosis.
+        ended_by: who ended it, where not the job itself: user, scheduler, stall, ...
+        progressed: whether it got further than all attempts before it.
+        checkpoint: whether it left a checkpoint.
+        seconds: how long it ran.
+        gpus: how many GPUs it held.
+        host: where it ran, or where its first failure was.
+    """
+
+    fingerprint: str
+    retry: str = "unknown"
+    category: str = ""
+    dimension: str = ""
+    phase: str = "unknown"
+    basis: str = "nothing"
+    confidence: float = 0.0
+    ended_by: str = ""
+    progressed: bool = False
+    checkpoint: bool = False
+    seconds: float = 0.0
+    gpus: int = 0
+    host: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        diagnosis: Diagnosis,
+        *,
+        ended_by: str = "",
+        progressed: bool = False,
+        checkpoint: bool = False,
+        seconds: float = 0.0,
+        gpus: int = 0,
+        host: str = "",
+    ) -> Attempt:
+        """The attempt that a diagnosis is of."""
+        return cls(
+            fingerprint=diagnosis.fingerprint,
+            retry=diagnosis.retry,
+            category=diagnosis.category,
+            dimension=diagnosis.dimension,
+            phase=diagnosis.phase,
+            basis=diagnosis.basis,
+            confidence=diagnosis.confidence,
+            ended_by=ended_by,
+            progressed=progressed,
+            checkpoint=checkpoint,
+            seconds=seconds,
+            gpus=gpus,
+            host=(diagnosis.root and diagnosis.root.host) or host,
+        )
+
+    @property
+    def gpu_hours(self) -> float:
+        return self.gpus * self.seconds / 3600
+
+
+def decide(
+    policy: Policy, attempts: Sequence[Attempt], *, time: float = 0.0, elapsed: float = 0.0
+) -> Decision:
+    """Whether a job is started again after the last of its attempts failed.
+
+    The first rule that fits the last attempt decides. Its retries are counted back from the last
+    attempt: those of the same failure, or all, as the policy's budget says, up to the last one that
+    made progress if that resets it.
+
+    Args:
+        policy: see `load_policy`.
+        attempts: all failed attempts of the job, in order; at least one.
+        time, elapsed: when the decision is made (`epochzero.run.model`).
+    """
+    last = attempts[-1]
+    rule = next(rule for rule in policy.rules if _fits(rule.when, attempts))
+    used = _used(policy, attempts)
+    made = len(attempts) - 1
+    if rule.retries == 0:
+        action, reason = _stop(rule.reason)
+    elif used >= rule.retries:
+        of_this = "of this failure" if policy.budget == "failure" else "of the job"
+        action, reason = _stop(f"{rule.reason} {_times(used)} {of_this} did not help.")
+    elif made >= policy.most:
+        action, reason = _stop(f"The job was started again {made} times, the most allowed.")
+    else:
+        action = "retry_elsewhere" if rule.elsewhere else "retry"
+        reason = f"{rule.reason} Retry {used + 1} of {rule.retries}."
+    stops = action == "stop"
+    return Decision(
+        time=time,
+        elapsed=elapsed,
+        action=action,
+        after=0.0 if stops else _wait(rule, used, last.fingerprint),
+        reason=reason,
+        policy=policy.name,
+        avoid=_avoid(attempts) if action == "retry_elsewhere" else (),
+        saved_gpu_hours=max(0, BLIND_RETRIES - made) * last.gpu_hours if stops else 0.0,
+    )
+
+
+def _stop(reason: str) -> tuple[Action, str]:
+    return "stop", reason
+
+
+def _times(count: int) -> str:
+    return "One retry" if count == 1 else f"{count} retries"
+
+
+def _fits(when: When, attempts: Sequence[Attempt]) -> bool:
+    last = attempts[-1]
+    if last.confidence < when.confidence_at_least:
+        return False
+    if _same_in_a_row(attempts) < when.same_in_a_row_at_least:
+        return False
+    for f in fields(Attempt):
+        wanted = getattr(when, f.name, None)
+        value = getattr(last, f.name)
+        if isinstance(wanted, tuple) and wanted and value not in wanted:
+            return False
+        if isinstance(wanted, bool) and value is not wanted:
+            return False
+    return True
+
+
+def _same_in_a_row(attempts: Sequence[Attempt]) -> int:
+    count = 0
+    for attempt in reversed(attempts):
+        if attempt.fingerprint != attempts[-1].fingerprint:
+            break
+        count += 1
+    return count
+
+
+def _used(policy: Policy, attempts: Sequence[Attempt]) -> int:
+    """Retries that count against the budget: attempts after which the same was tried before."""
+    used = 0
+    *earlier, last = attempts
+    if policy.reset_by_progress and last.progressed:
+        return 0
+    for attempt in reversed(earlier):
+        if policy.budget == "job" or attempt.fingerprint == last.fingerprint:
+            used += 1
+        if policy.reset_by_progress and attempt.progressed:
+            break
+    return used
+
+
+def _wait(rule: Rule, used: int, fingerprint: str) -> float:
+    """Seconds, with a spread so that many jobs of one outage do not come back at once.
+
+    The spread is the failure's own and not drawn: the same history gives the same decision.
+    """
+    spread = 1 + _JITTER * (zlib.crc32(fingerprint.encode()) / 0xFFFFFFFF - 0.5)
+    return round(min(rule.wait * rule.factor ** min(used, 64), rule.longest) * spread, 1)
+
+
+def _avoid(attempts: Sequence[Attempt]) -> tuple[str, ...]:
+    """Where this failure was seen."""
+    return tuple(
+        dict.fromkeys(
+            attempt.host
+            for attempt in attempts
+            if attempt.host and attempt.fingerprint == attempts[-1].fingerprint
+        )
+    )

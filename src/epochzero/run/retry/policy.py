@@ -1,0 +1,204 @@
+"""Retry policies: TOML files with ordered rules; the first that fits a failure decides.
+
+A rule says which failures it is for (``when``), how often such a failure may be retried, where,
+after what time, and why. ``docs/retry.md`` describes the fields.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from epochzero import taxonomy
+from epochzero.errors import CatalogError
+
+__all__ = ["Policy", "Rule", "When", "built_in", "load_policy"]
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """Which failures a rule is for: all that is given must hold; nothing given, all failures.
+
+    Attributes:
+        retry, category, dimension, phase: words of the taxonomy, one of which the failure has.
+        basis: what the diagnosis rests on: signature, reading, classifier, exit, nothing.
+        ended_by: who ended the attempt: user, scheduler, stall, ...
+        progressed: whether the attempt got further than all before it.
+        checkpoint: whether the attempt left a checkpoint.
+        confidence_at_least: of the diagnosis, 0 to 1.
+        same_in_a_row_at_least: attempts in a row that ended with this failure, this one included.
+    """
+
+    retry: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    dimension: tuple[str, ...] = ()
+    phase: tuple[str, ...] = ()
+    basis: tuple[str, ...] = ()
+    ended_by: tuple[str, ...] = ()
+    progressed: bool | None = None
+    checkpoint: bool | None = None
+    confidence_at_least: float = 0.0
+    same_in_a_row_at_least: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is done about the failures that ``when`` is for.
+
+    Attributes:
+        title: what they are, in a few words.
+        when: which they are.
+        retries: how often one is retried; 0 stops at once.
+        elsewhere: whether the retry should be on another node.
+        wait: seconds before the first retry; each further one waits ``factor`` times as long.
+        factor: see ``wait``.
+        longest: most seconds that a retry waits.
+        reason: why, in a sentence.
+    """
+
+    title: str
+    when: When
+    retries: int
+    reason: str
+    elsewhere: bool = False
+    wait: float = 0.0
+    factor: float = 2.0
+    longest: float = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When to start a failed job again.
+
+    Attributes:
+        name: of its file.
+        title: what it does, in a sentence.
+        source: where it comes from.
+        budget: what a rule's retries are counted for: ``failure``, one fingerprint; or ``job``.
+        reset_by_progress: whether retries that got further than all before cost nothing.
+        most: retries of a job in all, whatever the rules say.
+        rules: in order; the last is for all failures.
+    """
+
+    name: str
+    title: str
+    source: str
+    budget: str
+    reset_by_progress: bool
+    most: int
+    rules: tuple[Rule, ...] = field(repr=False)
+
+
+def built_in() -> tuple[str, ...]:
+    """Names of the policies that come with EpochZero."""
+    return tuple(sorted(_shipped()))
+
+
+def load_policy(name: str | Path) -> Policy:
+    """A policy that comes with EpochZero, by name, or one's own, by the path of its file.
+
+    Raises:
+        CatalogError: there is none of this name, or the file is wrong: says where and how.
+    """
+    if isinstance(name, str) and name in _shipped():
+        return _policy(name, f"policy {name}", _shipped()[name])
+    path = Path(name)
+    if isinstance(name, str) and not path.suffix:
+        raise CatalogError(
+            f"no retry policy is called {name!r}: there are {', '.join(built_in())}, "
+            "and your own file NAME.toml"
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CatalogError(f"{path}: cannot be read: {error}") from error
+    return _policy(path.stem, str(path), text)
+
+
+@cache
+def _shipped() -> Mapping[str, str]:
+    folder = files("epochzero.run.retry") / "policies"
+    return {
+        entry.name.removesuffix(".toml"): entry.read_text(encoding="utf-8")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    }
+
+
+def _policy(name: str, where: str, text: str) -> Policy:
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogError(f"{where}: is no TOML: {error}") from error
+    rules = values.pop("rules", [])
+    if not isinstance(rules, list) or not rules:
+        raise CatalogError(f"{where}: has no [[rules]]")
+    head = {"source": "", "budget": "failure", "reset_by_progress": True, "most": 20} | values
+    policy: Policy = _made(
+        Policy,
+        where,
+        head | {"name": name, "rules": tuple(_rule(where, n, r) for n, r in enumerate(rules, 1))},
+    )
+    if policy.budget not in ("failure", "job"):
+        raise CatalogError(f"{where}: budget is {policy.budget!r}, and must be failure or job")
+    if policy.rules[-1].when != When():
+        raise CatalogError(f"{where}: the last rule has a `when`; it must be for all failures")
+    return policy
+
+
+def _rule(where: str, number: int, values: Any) -> Rule:
+    where = f"{where}: rule {number}"
+    if not isinstance(values, Mapping):
+        raise CatalogError(f"{where}: is no table")
+    when = values.get("when", {})
+    if not isinstance(when, Mapping):
+        raise CatalogError(f"{where}: when is no table")
+    lists = {key: tuple(v) if isinstance(v, list) else v for key, v in when.items()}
+    rule: Rule = _made(Rule, where, dict(values) | {"when": _made(When, f"{where}: when", lists)})
+    _check_words(where, rule.when)
+    if rule.retries < 0 or rule.wait < 0 or rule.longest < 0 or rule.factor < 1:
+        raise CatalogError(f"{where}: retries, wait and longest are at least 0, factor at least 1")
+    return rule
+
+
+def _made(cls: type[Any], where: str, values: Mapping[str, Any]) -> Any:
+    """An instance of a data class; its annotations say of what type each value must be."""
+    types = {f.name: str(f.type) for f in fields(cls)}
+    for key, value in values.items():
+        if key not in types:
+            raise CatalogError(f"{where}: has no field {key!r}; there are {', '.join(types)}")
+        if not _fits(value, types[key]):
+            raise CatalogError(f"{where}: {key} = {value!r} is not of type {types[key]}")
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise CatalogError(f"{where}: {str(error).partition(') ')[2] or error}") from error
+
+
+def _fits(value: Any, annotation: str) -> bool:
+    if annotation == "tuple[str, ...]":
+        return isinstance(value, tuple) and all(isinstance(word, str) for word in value)
+    if annotation in ("float", "int"):
+        numbers = (int, float) if annotation == "float" else (int,)
+        return isinstance(value, numbers) and not isinstance(value, bool)
+    simple = {"str": str, "bool": bool, "bool | None": bool}
+    return annotation not in simple or isinstance(value, simple[annotation])
+
+
+def _check_words(where: str, when: When) -> None:
+    for field_name, known in (
+        ("retry", taxonomy.retries()),
+        ("category", taxonomy.categories()),
+        ("dimension", taxonomy.dimensions()),
+        ("phase", taxonomy.phases()),
+    ):
+        for word in getattr(when, field_name):
+            if word not in known:
+                raise CatalogError(
+                    f"{where}: {field_name} {word!r} is no word of the taxonomy: {', '.join(known)}"
+                )

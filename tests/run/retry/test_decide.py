@@ -1,0 +1,122 @@
+"""Decisions: what is retried, how often, where and after what time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epochzero import taxonomy
+from epochzero.run.retry import Attempt, decide, load_policy
+from epochzero.run.retry.policy import built_in
+
+AUTO = load_policy("auto")
+TRANSIENT = Attempt(
+    "1:net", "may_succeed", "communication_failure", "infrastructure", confidence=0.9,
+    seconds=1800, gpus=8, host="node1",
+)  # fmt: skip
+DETERMINISTIC = replace(
+    TRANSIENT, fingerprint="1:key", retry="fails_again", category="key_not_found"
+)
+
+attempts = st.lists(
+    st.builds(
+        Attempt,
+        fingerprint=st.sampled_from(("a", "b", "")),
+        retry=st.sampled_from(list(taxonomy.retries())),
+        category=st.sampled_from(list(taxonomy.categories())),
+        phase=st.sampled_from(list(taxonomy.phases())),
+        confidence=st.floats(0, 1),
+        ended_by=st.sampled_from(("", "user", "scheduler", "stall")),
+        progressed=st.booleans(),
+        checkpoint=st.booleans(),
+        seconds=st.floats(0, 1e6),
+        gpus=st.integers(0, 512),
+        host=st.sampled_from(("", "node1", "node2")),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+def test_a_deterministic_failure_stops_at_once_and_its_saved_hours_are_counted() -> None:
+    decision = decide(AUTO, [DETERMINISTIC])
+    assert (decision.action, decision.saved_gpu_hours) == ("stop", 3 * 8 * 0.5)
+    assert "deterministic" in decision.reason
+
+
+def test_a_transient_failure_has_a_budget_and_each_retry_waits_longer() -> None:
+    history = [TRANSIENT]
+    waits = []
+    while (decision := decide(AUTO, history)).action != "stop":
+        waits.append(decision.after)
+        history.append(TRANSIENT)
+    assert len(waits) == 3
+    assert waits == sorted(waits)
+    assert waits[0] > 0
+    assert "did not help" in decision.reason
+    assert decision.saved_gpu_hours == 0
+
+
+def test_the_same_fault_twice_goes_to_another_node_and_names_the_one_to_avoid() -> None:
+    decision = decide(AUTO, [TRANSIENT, TRANSIENT])
+    assert (decision.action, decision.avoid) == ("retry_elsewhere", ("node1",))
+
+
+def test_progress_between_attempts_gives_the_budget_back() -> None:
+    exhausted = [TRANSIENT] * 4
+    assert decide(AUTO, exhausted).action == "stop"
+    assert decide(AUTO, [*exhausted[:-1], replace(TRANSIENT, progressed=True)]).action != "stop"
+
+
+def test_another_failure_has_a_budget_of_its_own() -> None:
+    other = replace(TRANSIENT, fingerprint="1:disk", category="storage_full")
+    assert decide(AUTO, [*[TRANSIENT] * 3, other]).action == "retry"
+
+
+def test_progress_alone_does_not_retry_for_ever() -> None:
+    history = [replace(TRANSIENT, progressed=True)] * (AUTO.most + 1)
+    assert decide(AUTO, history).action == "stop"
+
+
+@pytest.mark.parametrize(
+    ("attempt", "action"),
+    [
+        (Attempt("x", "may_succeed", ended_by="user"), "stop"),
+        (Attempt("x", "unknown", "interrupted", ended_by="scheduler", checkpoint=True), "retry"),
+        (Attempt("x", "unknown", "timeout", ended_by="scheduler"), "stop"),
+        (Attempt("x", "unknown", "gpu_fault"), "retry_elsewhere"),
+        (Attempt("x", "fails_again", "gpu_out_of_memory"), "stop"),
+        (Attempt("x", "unknown", "internal_error"), "retry"),
+    ],
+)
+def test_what_ours_does_first(attempt: Attempt, action: str) -> None:
+    assert decide(AUTO, [attempt]).action == action
+
+
+def test_always_three_retries_whatever_failed() -> None:
+    policy = load_policy("always-3")
+    assert [decide(policy, [DETERMINISTIC] * n).action for n in (1, 2, 3, 4)] == [
+        "retry", "retry", "retry", "stop",
+    ]  # fmt: skip
+
+
+@given(st.sampled_from(built_in()), attempts)
+def test_every_decision_is_bounded_and_says_why(name: str, history: list[Attempt]) -> None:
+    policy = load_policy(name)
+    decision = decide(policy, history)
+    assert decision.reason
+    assert 0 <= decision.after <= 1.1 * max(rule.longest for rule in policy.rules)
+    assert decision.saved_gpu_hours >= 0
+    if decision.action == "stop":
+        assert decision.after == 0
+    else:
+        assert len(history) <= policy.most
+        assert decision.saved_gpu_hours == 0
+
+
+@given(attempts)
+def test_the_same_history_gives_the_same_decision(history: list[Attempt]) -> None:
+    assert decide(AUTO, history) == decide(AUTO, history)

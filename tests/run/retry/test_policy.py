@@ -1,0 +1,62 @@
+"""Policies are data: those that come with EpochZero are right, a wrong one is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from epochzero.errors import CatalogError
+from epochzero.run.retry.policy import built_in, load_policy
+
+RULE = '\n[[rules]]\ntitle = "all"\nretries = 1\nreason = "so"\n'
+
+
+@pytest.mark.parametrize("name", built_in())
+def test_what_comes_with_epochzero_loads(name: str) -> None:
+    policy = load_policy(name)
+    assert policy.name == name
+    assert policy.source
+    assert policy.title.endswith(".")
+    assert all(rule.reason.endswith(".") for rule in policy.rules)
+
+
+def test_an_own_policy_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('title = "Mine."\nbudget = "job"' + RULE)
+    policy = load_policy(file)
+    assert (policy.name, policy.budget, policy.rules[0].retries) == ("mine", "job", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("title = ", "is no TOML"),
+        ('title = "x"', "has no [[rules]]"),
+        (RULE, "title"),
+        ('title = "x"\nmood = 1' + RULE, "has no field 'mood'"),
+        ('title = "x"\nbudget = "day"' + RULE, "budget is 'day'"),
+        ('title = "x"\nmost = true' + RULE, "most = True is not of type int"),
+        ('title = "x"' + RULE.replace("1", "-1"), "rule 1: retries"),
+        ('title = "x"' + RULE.replace("1", '"once"'), "rule 1: retries = 'once'"),
+        ('title = "x"' + RULE + 'when = { phase = ["lunch"] }', "'lunch' is no word"),
+        ('title = "x"' + RULE + 'when = { mood = ["x"] }', "has no field 'mood'"),
+        ('title = "x"' + RULE + 'when = { phase = "training" }', "is not of type"),
+        ('title = "x"' + RULE + "when = { progressed = true }", "the last rule has a `when`"),
+        ('title = "x"\nrules = [1]', "rule 1: is no table"),
+    ],
+)
+def test_a_wrong_policy_is_told(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(CatalogError) as told:
+        load_policy(file)
+    assert message in str(told.value)
+    assert str(file) in str(told.value)
+
+
+def test_a_policy_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match="there are always-3, auto"):
+        load_policy("bold")
+    with pytest.raises(CatalogError, match="cannot be read"):
+        load_policy(tmp_path / "none.toml")
