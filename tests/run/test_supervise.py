@@ -322,6 +322,17 @@ def test_the_job_ends_with_a_killed_supervisor(start: Start) -> None:
     assert gone(daemon)
 
 
+def test_the_job_of_a_killed_supervisor_has_its_grace(start: Start, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    # Nobody reads any more what it writes to its streams.
+    script = f"exec 2> /dev/null; trap 'sleep 1.6; echo > {saved}; exit' TERM; echo $$; while :; do sleep 0.1; done"
+    process = start("--grace", "12", "--", "sh", "-c", script)
+    job = _number(process)
+    process.kill()
+    assert gone(job)
+    assert saved.exists()
+
+
 def test_the_job_ends_with_a_killed_guard(start: Start, kept: Kept) -> None:
     process = start("--grace", "0.3", "--", PYTHON, "-c", DAEMON + "time.sleep(600)")
     daemon = _number(process)
