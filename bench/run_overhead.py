@@ -2,9 +2,9 @@
 
 The job does a fixed amount of work and prints as it goes: 1,000 lines a second, and 50 MB a second,
 each for about ten seconds when it runs bare. It takes its own time, so that starting up, which is
-measured apart, is not counted twice. Last, a program that does nothing but print. All output goes to a file,
-as under a scheduler. Beside it: the job bare, through ``tee``, and in ``script -q -c``. Runs
-are interleaved; medians are kept.
+measured apart, is not counted twice. Last, a program that does nothing but print. The reader of all output
+is ``cat > /dev/null``, so that only what is kept reaches the disk. Beside it: the job bare, through ``tee``,
+and in ``script -q -c``. Runs are interleaved; medians are kept, of the start also the fastest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from common import percentile, save
 
 STARTS = 20
 SECONDS = 10.0
-UNLIMITED_BYTES = 2_000_000_000
+UNLIMITED_BYTES = 1_000_000_000
 WANTED = {"start_s": 0.2, "lines_overhead": 0.01, "megabytes_overhead": 0.05}
 """What is wanted at most: seconds more, and shares of the bare wall time."""
 
@@ -83,14 +83,14 @@ def _wrapped(command: Sequence[str], folder: Path) -> dict[str, list[str]]:
 def _run(command: Sequence[str], folder: Path) -> float:
     """Seconds from start to end."""
     shutil.rmtree(folder / "home", ignore_errors=True)
-    with open(folder / "output", "wb") as output:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as reader:
         began = time.perf_counter()
-        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, check=True)
+        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=reader.stdin, check=True)
         return time.perf_counter() - began
 
 
 def _starts(folder: Path) -> dict[str, float]:
-    """Seconds that ``true`` takes more than bare, in the median and at the 90th percentile."""
+    """Seconds that ``true`` takes more than bare: medians, and how ours spreads."""
     ways = _wrapped(["true"], folder)
     taken: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(STARTS + 1):
@@ -98,7 +98,9 @@ def _starts(folder: Path) -> dict[str, float]:
             taken[way].append(_run(command, folder))
     bare = statistics.median(taken["bare"][1:])
     found = {way: round(statistics.median(times[1:]) - bare, 4) for way, times in taken.items()}
-    return found | {"epochzero_p90": round(percentile(taken["epochzero"][1:], 0.9) - bare, 4)}
+    fastest = min(taken["epochzero"][1:]) - min(taken["bare"][1:])
+    p90 = percentile(taken["epochzero"][1:], 0.9) - bare
+    return found | {"epochzero_p90": round(p90, 4), "epochzero_fastest": round(fastest, 4)}
 
 
 def _overheads(job: Sequence[str], folder: Path, repeats: int) -> dict[str, float]:
