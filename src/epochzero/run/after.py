@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from epochzero.diagnose.facts import Facts
-from epochzero.diagnose.model import Diagnosis
 from epochzero.errors import EpochZeroError
 from epochzero.run.model import Ended, Event, Output, Started
 from epochzero.run.watcher import Clock
@@ -19,6 +17,7 @@ from epochzero.run.watcher import Clock
 if TYPE_CHECKING:
     from epochzero.check import Checked, Target
     from epochzero.code import Cache
+    from epochzero.diagnose import Diagnosis
     from epochzero.locate import Ranking
 
 __all__ = ["After"]
@@ -34,14 +33,17 @@ class After:
     The tools are loaded when they are asked: a job that ends well needs none.
 
     Attributes:
+        started, ended: the attempt's first and last record.
+        folder: where it is kept.
+        clock: of the attempt.
         events: what went wrong with the asking.
     """
 
     def __init__(self, started: Started, ended: Ended, folder: Path, clock: Clock) -> None:
-        self._started = started
-        self._ended = ended
-        self._folder = folder
-        self._clock = clock
+        self.started = started
+        self.ended = ended
+        self.folder = folder
+        self.clock = clock
         self.events: list[Event] = []
 
     def diagnosis(self, outputs: Sequence[Output]) -> Diagnosis | None:
@@ -72,20 +74,20 @@ class After:
             return None  # The job is nothing for this tool: binary output, no Python, no commit.
         except Exception as error:
             text = f"{tool} failed: {type(error).__name__}: {error}"
-            self.events.append(Event(*self._clock.now(), "tool_failed", text))
+            self.events.append(Event(*self.clock.now(), "tool_failed", text))
             return None
 
     def _diagnosed(self, outputs: Sequence[Output]) -> Diagnosis:
-        from epochzero.diagnose import Diagnoser
+        from epochzero.diagnose import Diagnoser, Facts
         from epochzero.logs.source import find_logs
 
         # A rank's log repeats what stands in the whole one.
         names = next((output.paths for output in outputs if output.name == "output"), ())
-        paths = [self._folder / name for name in names]
-        elastic = self._folder / "elastic"
+        paths = [self.folder / name for name in names]
+        elastic = self.folder / "elastic"
         if any(path.is_file() for path in elastic.rglob("*")):
             paths.append(elastic)
-        started, ended = self._started, self._ended
+        started, ended = self.started, self.ended
         facts = Facts(
             exit_code=ended.exit_code,
             signal=ended.signal,
@@ -94,7 +96,7 @@ class After:
             gpus=started.gpus or None,
         )
         logs = [
-            replace(log, name=Path(log.name).relative_to(self._folder).as_posix())
+            replace(log, name=Path(log.name).relative_to(self.folder).as_posix())
             for log in find_logs(paths)
         ]
         return Diagnoser(look_around=True).diagnose(logs, facts)
@@ -104,9 +106,9 @@ class After:
 
         if diagnosis.outcome != "failed" or diagnosis.dimension == "infrastructure":
             return None
-        return locate(diagnosis, self._started.folder, cache=cache, top=_MOST_PLACES)
+        return locate(diagnosis, self.started.folder, cache=cache, top=_MOST_PLACES)
 
     def _checked(self, target: Target | str | Path | None) -> Checked:
         from epochzero.check import check
 
-        return check(self._started.command, target, folder=self._started.folder)
+        return check(self.started.command, target, folder=self.started.folder)

@@ -1,7 +1,7 @@
 """A whole job: its attempts one after the other, what each failed with, and whether another helps.
 
-    attempt --(fails)--> diagnosis --> decision --(retry)--> wait --> attempt
-                                          '--(stop)--> location, what a check would have said
+attempt --(fails)--> diagnosis --> decision --(retry)--> wait --> attempt
+                                      '--(stop)--> location, what a check would have said
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from epochzero.locate import Ranking
     from epochzero.run.retry import Attempt, Policy
 
-__all__ = ["Failed", "Job", "Kept", "Listener", "run_job"]
+__all__ = ["Failed", "Job", "Kept", "Listener", "is_farther", "run_job"]
 
 Kept = tuple[Path | None, Journal | None, int]
 """The folder and journal of an attempt, None where nothing can be kept, and its number."""
@@ -38,7 +38,7 @@ class Job:
     Attributes:
         started: the first record of its first attempt.
         environment: of the job.
-        policy: decides about retries.
+        policy: loads what decides about retries, when it is needed.
         advise: only says what it would do; nothing is started again.
         target: the platform that a check would have been asked about; None for this machine.
         cache: of parsed code.
@@ -47,8 +47,8 @@ class Job:
 
     started: Started
     environment: Mapping[str, str]
-    policy: Policy | str | Path = "auto"
-    advise: bool = True
+    policy: Callable[[], Policy]
+    advise: bool = False
     target: Target | str | Path | None = None
     cache: Cache | None = None
     options: Options = field(default_factory=Options)
@@ -75,7 +75,7 @@ class Failed:
 class Listener(Protocol):
     """Is told of a job as it goes."""
 
-    def begins(self, attempt: int, journal: Journal | None) -> Sequence[Watcher]:
+    def begins(self, journal: Journal | None) -> Sequence[Watcher]:
         """An attempt is about to start; answers who looks at it."""
         ...
 
@@ -83,12 +83,8 @@ class Listener(Protocol):
         """An attempt failed."""
         ...
 
-    def located(self, ranking: Ranking) -> None:
-        """Where in the code the bug may be."""
-        ...
-
-    def checked(self, checked: Checked) -> None:
-        """What a check would have said before the start."""
+    def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
+        """Where in the code the bug may be, and what a check would have said before the start."""
         ...
 
     def waits(self, seconds: float) -> bool:
@@ -100,7 +96,9 @@ class Listener(Protocol):
         ...
 
 
-def run_job(job: Job, keep: Callable[[int], Kept], listener: Listener) -> tuple[Ended, Decision | None]:
+def run_job(
+    job: Job, keep: Callable[[int], Kept], listener: Listener
+) -> tuple[Ended, Decision | None]:
     """Runs a job until it ends well, or until its policy or a person has had enough.
 
     Must be called from the main thread (`run_attempt`).
@@ -113,100 +111,113 @@ def run_job(job: Job, keep: Callable[[int], Kept], listener: Listener) -> tuple[
     Returns:
         How the last attempt ended, and what was decided about it.
     """
-    history: list[Attempt] = []
-    farthest: Progress | None = None
+    attempts = _Attempts(job, listener)
     number = job.started.attempt
     while True:
         folder, journal, number = keep(number)
-        started = replace(job.started, attempt=number)
-        ended, decision, farthest = _attempt(
-            job, started, folder, journal, listener, history, farthest
-        )
+        ended, decision = attempts.run(number, folder, journal)
         if journal is not None:
             journal.close()
         listener.ends(journal)
-        again = decision is not None and decision.action != "stop" and not job.advise
-        if not again or decision is None or not listener.waits(decision.after):
+        if decision is None or decision.action == "stop" or job.advise:
+            return ended, decision
+        if not listener.waits(decision.after):
             return ended, decision
         number += 1
 
 
-def _attempt(
-    job: Job,
-    started: Started,
-    folder: Path | None,
-    journal: Journal | None,
-    listener: Listener,
-    history: list[Attempt],
-    farthest: Progress | None,
-) -> tuple[Ended, Decision | None, Progress | None]:
-    """Runs one attempt; adds it to the history when it failed."""
-    clock = Clock()
-    started = replace(started, time=clock.now()[0])
-    ended = run_attempt(
-        started,
-        folder,
-        journal,
-        environment=job_environment(
-            job.environment, job=started.job, attempt=started.attempt, folder=folder
-        ),
-        options=job.options,
-        watchers=listener.begins(started.attempt, journal),
-    )
-    if ended.exit_code == 0:
-        return ended, None, farthest
-    if folder is None or journal is None or ended.why == "not_started":
-        listener.failed(Failed(started, ended, folder))
-        return ended, None, farthest
-    after = After(started, ended, folder, clock)
-    outputs, progress = _left(journal)
-    diagnosis = after.diagnosis(outputs)
-    decision = None
-    if diagnosis is not None:
-        history.append(_facts(diagnosis, started, ended, progress, farthest))
-        decision = _decided(job, history, clock)
-    listener.failed(Failed(started, ended, folder, diagnosis, decision))
-    last = decision is None or decision.action == "stop" or job.advise
-    ranking = after.ranking(diagnosis, job.cache) if diagnosis is not None and last else None
-    if ranking is not None and ranking.items:
-        listener.located(ranking)
-    checked = after.checked(job.target) if last and ended.why != "user" else None
-    if checked is not None:
-        listener.checked(checked)
-    hours = started.gpus * ended.elapsed / 3600
-    told = [answer.to_dict() if answer is not None else None for answer in (diagnosis, ranking, checked)]
-    journal.write(Concluded(*clock.now(), *told, gpu_hours=hours))
-    for record in (*after.events, *([decision] if decision else [])):
-        journal.write(record)
-    return ended, decision, _farther(progress, farthest)
+class _Attempts:
+    """The attempts of a job so far: what each failed with, and how far the farthest came."""
+
+    def __init__(self, job: Job, listener: Listener) -> None:
+        self._job = job
+        self._listener = listener
+        self._history: list[Attempt] = []
+        self._farthest: Progress | None = None
+
+    def run(
+        self, number: int, folder: Path | None, journal: Journal | None
+    ) -> tuple[Ended, Decision | None]:
+        """Runs one attempt; tells what it failed with, and what to do about it."""
+        clock = Clock()
+        started = replace(self._job.started, attempt=number, time=clock.now()[0])
+        environment = job_environment(
+            self._job.environment, job=started.job, attempt=number, folder=folder
+        )
+        ended = run_attempt(
+            started,
+            folder,
+            journal,
+            environment=environment,
+            options=self._job.options,
+            watchers=self._listener.begins(journal),
+        )
+        if ended.exit_code == 0:
+            return ended, None
+        if folder is None or journal is None or ended.why == "not_started":
+            self._listener.failed(Failed(started, ended, folder))
+            return ended, None
+        return ended, self._concluded(After(started, ended, folder, clock), journal)
+
+    def _concluded(self, after: After, journal: Journal) -> Decision | None:
+        """Asks the tools, the quick and needed ones first, and writes what they say."""
+        started, ended, job = after.started, after.ended, self._job
+        outputs, progress = _left(journal)
+        diagnosis = after.diagnosis(outputs)
+        decision = None
+        if diagnosis is not None and ended.why != "user":
+            decision = self._decided(after, diagnosis, progress)
+        self._listener.failed(Failed(started, ended, after.folder, diagnosis, decision))
+        ranking = checked = None
+        if ended.why != "user" and (decision is None or decision.action == "stop" or job.advise):
+            ranking = after.ranking(diagnosis, job.cache) if diagnosis is not None else None
+            checked = after.checked(job.target)
+            self._listener.explained(ranking, checked)
+        journal.write(
+            Concluded(
+                *after.clock.now(),
+                diagnosis=diagnosis.to_dict() if diagnosis is not None else None,
+                ranking=ranking.to_dict() if ranking is not None else None,
+                checked=checked.to_dict() if checked is not None else None,
+                gpu_hours=started.gpus * ended.elapsed / 3600,
+            )
+        )
+        for event in after.events:
+            journal.write(event)
+        if decision is not None:
+            journal.write(decision)
+        return decision
+
+    def _decided(self, after: After, diagnosis: Diagnosis, progress: Progress | None) -> Decision:
+        from epochzero.run.retry import Attempt, decide
+
+        farther = is_farther(progress, self._farthest)
+        self._history.append(
+            Attempt.of(
+                diagnosis,
+                ended_by=after.ended.why,
+                progressed=farther and bool(self._history),
+                checkpoint=progress is not None and bool(progress.checkpoint),
+                seconds=after.ended.elapsed,
+                gpus=after.started.gpus,
+                host=after.started.host,
+            )
+        )
+        if farther:
+            self._farthest = progress
+        time, elapsed = after.clock.now()
+        return decide(self._job.policy(), self._history, time=time, elapsed=elapsed)
 
 
-def _decided(job: Job, history: Sequence[Attempt], clock: Clock) -> Decision:
-    from epochzero.run.retry import Policy, decide, load_policy
-
-    policy = job.policy if isinstance(job.policy, Policy) else load_policy(job.policy)
-    time, elapsed = clock.now()
-    return decide(policy, history, time=time, elapsed=elapsed)
-
-
-def _facts(
-    diagnosis: Diagnosis,
-    started: Started,
-    ended: Ended,
-    progress: Progress | None,
-    farthest: Progress | None,
-) -> Attempt:
-    from epochzero.run.retry import Attempt
-
-    return Attempt.of(
-        diagnosis,
-        ended_by=ended.why,
-        progressed=farthest is not None and _farther(progress, farthest) is not farthest,
-        checkpoint=progress is not None and bool(progress.checkpoint),
-        seconds=ended.elapsed,
-        gpus=started.gpus,
-        host=started.host,
-    )
+def is_farther(progress: Progress | None, than: Progress | None) -> bool:
+    """Whether an attempt came farther than another: in epochs, else in steps."""
+    if progress is None:
+        return False
+    if than is None:
+        return True
+    if progress.epoch is not None and than.epoch is not None and progress.epoch != than.epoch:
+        return progress.epoch > than.epoch
+    return (progress.step or 0) > (than.step or 0)
 
 
 def _left(journal: Journal) -> tuple[list[Output], Progress | None]:
