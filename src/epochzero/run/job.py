@@ -7,10 +7,12 @@ attempt --(fails)--> diagnosis --> decision --(retry)--> wait --> attempt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from epochzero.errors import InputError
 from epochzero.run.after import After
 from epochzero.run.journal import Journal, read_journal
 from epochzero.run.launchers import job_environment
@@ -221,12 +223,13 @@ def is_farther(progress: Progress | None, than: Progress | None) -> bool:
 
 
 def _left(journal: Journal) -> tuple[list[Output], Progress | None]:
-    """The logs of an attempt, and how far it came."""
+    """The logs of an attempt, and how far it came; nothing where the job has removed its journal."""
     outputs: list[Output] = []
     progress = None
-    for _, record in read_journal(journal.path):
-        if isinstance(record, Output):
-            outputs.append(record)
-        elif isinstance(record, Progress):
-            progress = record
+    with suppress(InputError):
+        for _, record in read_journal(journal.path):
+            if isinstance(record, Output):
+                outputs.append(record)
+            elif isinstance(record, Progress):
+                progress = record
     return outputs, progress
