@@ -39,8 +39,8 @@ ROOMS = {
     },
     "__main__": {"cli"},
 }  # type: dict[str, set[str]]
-# What runs a job dry does so in processes of its own.
-CHILDREN = ("check/dryrun/child/", "check/dryrun/contain/inside/")
+# What runs a job, dry or not, does so in processes of its own.
+CHILDREN = ("check/dryrun/child/", "check/dryrun/contain/inside/", "run/guard.py")
 BELOW = [
     name
     for name in MODULES

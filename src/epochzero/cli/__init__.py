@@ -21,6 +21,7 @@ __all__ = ["main"]
 # Command -> its line in `epochzero --help`. The module epochzero.cli.<command> has `command`.
 _COMMANDS = {
     "check": "Say what will go wrong when a job runs, before it is submitted.",
+    "run": "Run a job as it would run by itself, and keep what matters.",
     "diagnose": "Find the first cause of a failed job in its logs.",
     "locate": "Rank the places in a git repository where the bug of a report may be.",
     "data": "Profile, validate, synthesize and sample data sets.",

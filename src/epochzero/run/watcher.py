@@ -1,0 +1,136 @@
+"""What looks at a job while it runs: samples, progress, hangs. The supervisor knows no more of them.
+
+A watcher lives in a thread of its own. However slow it is, and whatever it raises, the job and its
+output go on: a watcher that raises is left alone from then on, and an `Event` says so.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Protocol
+
+from epochzero.run.model import Event, Record
+
+__all__ = ["Clock", "Watcher", "Watching"]
+
+TICK_S = 1.0
+_OUTPUT_S = 0.1
+_MOST_OUTPUT = 1 << 18
+
+
+class Clock:
+    """The time of an attempt, as records have it: ``Event(*clock.now(), "stall", "...")``."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def now(self) -> tuple[float, float]:
+        """Seconds since the epoch, and seconds since the attempt began by a clock that never jumps."""
+        return time.time(), time.monotonic() - self._began
+
+
+class Watcher(Protocol):
+    """Looks at one attempt. All methods are called from one thread, and return new records."""
+
+    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
+        """The job runs.
+
+        Args:
+            pid: of the job's first process, which leads its process group.
+            folder: of the attempt, where a watcher may leave files.
+            clock: for the times of records.
+        """
+        ...
+
+    def output(self, name: str, data: bytes) -> Iterable[Record]:
+        """The job has written; called ten times a second at most.
+
+        Args:
+            name: ``stdout`` or ``stderr``; a terminal is ``stdout``.
+            data: what came since the last call, of much only the newest 256 KiB. It may begin and
+                end within a line.
+        """
+        ...
+
+    def tick(self) -> Iterable[Record]:
+        """Another second has passed."""
+        ...
+
+    def ended(self) -> Iterable[Record]:
+        """The job has ended; its process tree is gone. Should return within seconds."""
+        ...
+
+
+class Watching:
+    """One watcher in its thread."""
+
+    def __init__(self, watcher: Watcher, keep: Callable[[Record], object], clock: Clock) -> None:
+        """Nothing runs yet.
+
+        Args:
+            watcher: who looks.
+            keep: takes the records; may be called from several threads.
+            clock: of the attempt.
+        """
+        self._watcher = watcher
+        self._keep = keep
+        self._clock = clock
+        self._name = type(watcher).__name__
+        self._thread: threading.Thread | None = None
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._came: dict[str, list[bytes]] = {}
+
+    def start(self, pid: int, folder: Path) -> None:
+        """The job runs: from now on the watcher looks."""
+        # What hangs in a watcher must not hold the process.
+        self._thread = threading.Thread(target=self._watch, args=(pid, folder), daemon=True)
+        self._thread.start()
+
+    def hear(self, stream: str, data: bytes) -> None:
+        """Holds output until the watcher's next turn."""
+        with self._lock:
+            held = self._came.setdefault(stream, [])
+            held.append(data)
+            while sum(map(len, held)) > _MOST_OUTPUT and len(held) > 1:
+                del held[0]
+
+    def end(self, patience: float) -> None:
+        """The job has ended. A watcher that needs longer than ``patience`` seconds is left behind."""
+        self._over.set()
+        if self._thread is None:
+            return
+        self._thread.join(patience)
+        if self._thread.is_alive():
+            self._tell("watcher_slow", f"{self._name} was not waited for any longer")
+
+    def _watch(self, pid: int, folder: Path) -> None:
+        # Whatever a watcher raises, the job goes on.
+        try:
+            self._keep_all(self._watcher.started(pid, folder, self._clock))
+            next_tick = time.monotonic() + TICK_S
+            while not self._over.wait(_OUTPUT_S):
+                self._give_output()
+                if time.monotonic() >= next_tick:
+                    next_tick += TICK_S
+                    self._keep_all(self._watcher.tick())
+            self._give_output()
+            self._keep_all(self._watcher.ended())
+        except Exception as error:
+            self._tell("watcher_failed", f"{self._name} failed: {type(error).__name__}: {error}")
+
+    def _give_output(self) -> None:
+        with self._lock:
+            came, self._came = self._came, {}
+        for stream, pieces in came.items():
+            self._keep_all(self._watcher.output(stream, b"".join(pieces)[-_MOST_OUTPUT:]))
+
+    def _keep_all(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self._keep(record)
+
+    def _tell(self, what: str, text: str) -> None:
+        self._keep(Event(*self._clock.now(), what, text))
