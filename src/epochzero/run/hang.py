@@ -7,12 +7,11 @@ timeout of half an hour.
 
 from __future__ import annotations
 
-import os
-import re
 import signal
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from epochzero.run.gpus import Gpus
@@ -30,17 +29,24 @@ _IDLE_GPU = 1.0
 _MOST_DUMPS = 16
 _SHORT = 2000
 
-_RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK")
+_RANKS = (
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)
+"""Variables of a rank and of how many there are: processes without the latter are independent."""
 _ELASTIC = "TORCHELASTIC_RUN_ID"
 _ELASTIC_S = 30.0
 """torchrun ends the other ranks itself, and gives each so long."""
 _MOST_RANKS = 1024
 _LAST_WORDS_S = 5.0
-_LAST_WORDS = re.compile(
-    rb"Traceback \(most recent call last\)|^Segmentation fault|\b(?:Killed|Aborted|Bus error|"
-    rb"core dumped)\b|terminate called|Fatal Python error|CUDA error",
-    re.MULTILINE,
-)
+_LAST_WORDS = (
+    b"Traceback (most recent call last)", b"Segmentation fault", b"Killed", b"Aborted",
+    b"Bus error", b"core dumped", b"terminate called", b"Fatal Python error",
+)  # fmt: skip
+_LOOKS = 3
+"""A process has the variables of its parent until it has become another program."""
 _A_SAVE = 1 << 20
 """Bytes that ranks write in a second when they save something."""
 
@@ -137,9 +143,13 @@ class StallWatcher:
                 (self._folder / f"{now:.0f}s-{pid}.txt").write_text(text, "utf-8")
 
 
-@dataclass(slots=True)
+_Key = tuple[int, int]
+"""Of a process: its number and when it was started."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Rank:
-    """A process that is a rank, as long as it lives."""
+    """A process that is a rank; ``elastic`` when torchrun started it."""
 
     number: int
     process: Process
@@ -148,11 +158,18 @@ class _Rank:
 
 @dataclass(slots=True)
 class _Loss:
-    """A rank that failed, and since when the others have shown no sign of life."""
+    """A rank that failed.
+
+    Attributes:
+        rank: its number.
+        others: those that went on. What a launcher starts anew later is none of them.
+        silent_since: when these last showed a sign of life.
+        kill_at: when they are killed, after they were asked to end.
+    """
 
     rank: int
+    others: dict[_Key, _Rank]
     silent_since: float
-    ended: set[tuple[int, int]] = field(default_factory=set)
     kill_at: float | None = None
 
 
@@ -171,8 +188,8 @@ class RankWatcher:
                 What torchrun started is given 30 s more, as it ends them itself.
         """
         self._grace = grace
-        self._ranks: dict[tuple[int, int], _Rank] = {}
-        self._others: set[tuple[int, int]] = set()
+        self._ranks: dict[_Key, _Rank] = {}
+        self._looks: Counter[_Key] = Counter()
         self._loss: _Loss | None = None
         self._last_words = self._wrote = float("-inf")
         self._written = 0
@@ -187,7 +204,7 @@ class RankWatcher:
         """Output is a sign of life; the last words of a rank are no other's."""
         now = self._clock.now()[1]
         self._wrote = now
-        if self._ranks and _LAST_WORDS.search(data):
+        if self._ranks and any(words in data for words in _LAST_WORDS):
             self._last_words = now
         return ()
 
@@ -198,36 +215,36 @@ class RankWatcher:
         living = {(process.pid, process.started): process for process in processes}
         gone = [rank for key, rank in self._ranks.items() if key not in living]
         self._ranks = {key: rank for key, rank in self._ranks.items() if key in living}
-        self._learn(processes)
+        self._learn(living)
         saved = self._saved(processes)
-        if not self._ranks:
-            self._loss = None
-            return ()
-        failed = [rank for rank in gone if self._failed(rank, now)]
-        if failed and self._loss is None:
-            self._loss = _Loss(failed[0].number, now)
-            return (self._lost(failed[0]),)
         if self._loss is None:
-            return ()
-        if (self._wrote > self._loss.silent_since or saved) and self._loss.kill_at is None:
-            self._loss.silent_since = now
-        return self._press(self._loss, processes, now)
+            failed = next((rank for rank in gone if self._failed(rank, now)), None)
+            return () if failed is None or not self._ranks else self._lost(failed, now)
+        loss = self._loss
+        loss.others = {key: rank for key, rank in loss.others.items() if key in living}
+        if not loss.others:
+            self._loss = None
+        elif loss.kill_at is not None:
+            if now >= loss.kill_at:
+                self._send(signal.SIGKILL, loss, processes)
+        elif self._wrote > loss.silent_since or saved:
+            loss.silent_since = now
+        elif now - loss.silent_since >= self._patience(loss):
+            return self._end(loss, processes, now)
+        return ()
 
     def ended(self) -> Iterable[Record]:
         """No rank is left."""
         return ()
 
-    def _learn(self, processes: Iterable[Process]) -> None:
-        """Takes note of new ranks: what they start has their variables, too, and is none."""
-        for process in processes:
-            key = process.pid, process.started
-            if key in self._ranks or key in self._others:
+    def _learn(self, living: Mapping[_Key, Process]) -> None:
+        """Takes note of new ranks."""
+        self._looks = Counter({key: n for key, n in self._looks.items() if key in living})
+        for key, process in living.items():
+            if key in self._ranks or self._looks[key] >= _LOOKS or len(self._ranks) >= _MOST_RANKS:
                 continue
-            rank = _rank_of(process)
-            of_parent = {known.process.pid for known in self._ranks.values()}
-            if rank is None or len(self._ranks) >= _MOST_RANKS or process.parent in of_parent:
-                self._others.add(key)
-            else:
+            self._looks[key] += 1
+            if (rank := _rank_of(process)) is not None:
                 self._ranks[key] = rank
 
     def _failed(self, rank: _Rank, now: float) -> bool:
@@ -240,43 +257,47 @@ class RankWatcher:
         before, self._written = self._written, sum(process.written_bytes for process in processes)
         return self._written - before >= _A_SAVE
 
-    def _lost(self, rank: _Rank) -> Event:
-        others = len(self._ranks)
-        text = f"rank {rank.number} has failed; {others} other{'s' * (others > 1)} of its node go on"
-        return Event(*self._clock.now(), "rank_lost", text, rank=rank.number)
+    def _lost(self, rank: _Rank, now: float) -> Iterable[Record]:
+        self._loss = _Loss(rank.number, dict(self._ranks), now)
+        text = f"rank {rank.number} has failed while {_numbers(self._loss)} went on"
+        return (Event(*self._clock.now(), "rank_lost", text, rank=rank.number),)
 
-    def _press(self, loss: _Loss, processes: Sequence[Process], now: float) -> Iterable[Record]:
-        """Ends the others, when they have been silent for long enough."""
-        patience = self._grace + _ELASTIC_S * any(rank.elastic for rank in self._ranks.values())
-        if loss.kill_at is None and now - loss.silent_since >= patience:
-            loss.kill_at = now + self._grace
-            send(signal.SIGTERM, self._all_of_ranks(processes))
-            numbers = ", ".join(str(rank.number) for rank in self._ranks.values())
-            text = (
-                f"rank {loss.rank} had failed and the others showed no sign of life for"
-                f" {now - loss.silent_since:.0f} s: ended {numbers}"
-            )
-            return (Event(*self._clock.now(), "ended_hung_ranks", text, rank=loss.rank),)
-        if loss.kill_at is not None and now >= loss.kill_at:
-            send(signal.SIGKILL, self._all_of_ranks(processes))
-        return ()
+    def _patience(self, loss: _Loss) -> float:
+        return self._grace + _ELASTIC_S * any(rank.elastic for rank in loss.others.values())
 
-    def _all_of_ranks(self, processes: Sequence[Process]) -> list[int]:
-        """The ranks with all that they have started."""
+    def _end(self, loss: _Loss, processes: Sequence[Process], now: float) -> Iterable[Record]:
+        loss.kill_at = now + self._grace
+        self._send(signal.SIGTERM, loss, processes)
+        silent = now - loss.silent_since
+        text = (
+            f"rank {loss.rank} had failed, and {_numbers(loss)} showed no sign of life for"
+            f" {silent:.0f} s and had to be ended"
+        )
+        return (Event(*self._clock.now(), "ended_hung_ranks", text, rank=loss.rank),)
+
+    def _send(self, number: int, loss: _Loss, processes: Sequence[Process]) -> None:
+        """Sends a signal to the other ranks and to all that they have started."""
         parents = [(process.pid, process.parent) for process in processes]
-        ranks = [rank.process.pid for rank in self._ranks.values()]
-        return [*ranks, *(pid for rank in ranks for pid in below(rank, parents))]
+        for pid, _ in loss.others:
+            send(number, [pid, *below(pid, parents)])
+
+
+def _numbers(loss: _Loss) -> str:
+    numbers = sorted(rank.number for rank in loss.others.values())
+    return f"rank{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
 def _rank_of(process: Process) -> _Rank | None:
-    """The rank that a process is by its variables and those of its parent; None for none."""
+    """The rank that a process is, as its variables say and not those of its parent; None for none."""
     environment = environment_of(process.pid)
-    number = _number(environment)
-    if number is None or _number(environment_of(process.parent)) == number:
-        return None
-    return _Rank(number, process, _ELASTIC in environment)
+    for name, size in _RANKS:
+        number = environment.get(name, "")
+        if _is_number(number) and _is_number(count := environment.get(size, "")) and int(count) > 1:
+            if environment_of(process.parent).get(name) == number:
+                return None
+            return _Rank(int(number), process, _ELASTIC in environment)
+    return None
 
 
-def _number(environment: Mapping[str, str]) -> int | None:
-    found = (environment.get(name, "") for name in _RANK_VARIABLES)
-    return next((int(text) for text in found if text.isascii() and text.isdigit()), None)
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
