@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,12 +45,12 @@ class Logs:
         self._lock = threading.Lock()
         self._output = _Log(folder, "output", keep)
         self._ranks: dict[int, _Log] = {}
-        self._streams: dict[str, _Lines] = {}
+        self._streams: defaultdict[str, _Lines] = defaultdict(_Lines)
 
     def write(self, stream: str, data: bytes) -> None:
         """Keeps what came from a stream."""
         with self._lock:
-            lines = self._streams.setdefault(stream, _Lines())
+            lines = self._streams[stream]
             if stream == self._terminal:
                 data = lines.undone(data)
             self._output.write(data)
