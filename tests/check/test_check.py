@@ -15,6 +15,7 @@ import pytest
 from epochzero.check import check
 from epochzero.check.findings import Finding
 from epochzero.check.program.model import Program
+from epochzero.check.program.modules import LARGEST_BYTES
 from epochzero.check.rules import find
 from epochzero.check.target.model import Target
 
@@ -27,6 +28,18 @@ def test_what_two_jobs_of_a_script_share_is_told_once_and_as_the_worse(tmp_path:
     assert len(checked.jobs) == 3
     found = [(one.rule, one.place.line, one.severity) for one in checked.findings]
     assert found == [("undefined-name", 3, "error")]
+
+
+@pytest.mark.parametrize("command", [["train.py"], ["-m", "table"]])
+def test_a_module_that_is_too_large_is_unknown_and_not_missing(
+    tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "train.py").write_text("from table import ROWS\nprint(ROWS[0])\n")
+    (tmp_path / "table.py").write_text(f"ROWS = [{'1, ' * (LARGEST_BYTES // 3)}]\n")
+    installed = Target("a platform", distributions={})
+    checked = check(["python", *command], installed, folder=tmp_path)
+    assert not checked.findings
+    assert ["is larger than 1 MB" in one.reason for one in checked.unknowns] == [True]
 
 
 def test_the_collector_is_left_as_it_was(tmp_path: Path) -> None:

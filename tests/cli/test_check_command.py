@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
@@ -10,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from epochzero import taxonomy
+from epochzero.check import findings
 from epochzero.check.findings import SCHEMA, Checked, Finding, Place, Unknown
-from epochzero.check.rules import builtin
+from epochzero.check.rules import builtin, others
 from epochzero.cli import render_findings
 
 if TYPE_CHECKING:
     from conftest import Command
 
+CHECK = Path(findings.__file__).parent
 FORMATS = ["text", "json", "sarif", "github", "markdown"]
 TARGET = """\
 format = 1
@@ -186,6 +190,12 @@ def test_github_annotates_the_line(run: Command, job: Path) -> None:
     assert "ModuleNotFoundError" in message
 
 
+def test_a_command_of_which_nothing_can_be_checked_is_no_success(run: Command, job: Path) -> None:
+    ran = run("check", "--", "python", "-")
+    assert ran.code == 2
+    assert ran.out.splitlines()[-1].startswith("NOT CHECKED  0 errors")
+
+
 def test_rules_are_listed_and_explained(run: Command) -> None:
     listed = run("check", "--rules")
     assert listed.code == 0
@@ -196,6 +206,41 @@ def test_rules_are_listed_and_explained(run: Command) -> None:
         for text in (rule.title, rule.category, rule.source):
             assert text in explained.out
     assert "did you mean module-missing" in run("explain", "module-mising").err
+
+
+def _ids() -> set[str]:
+    """Ids that the source gives to findings: constants, and names of constants of their module."""
+    found: set[str] = set()
+    for path in CHECK.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        named = {
+            target.id: node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in ast.walk(tree):
+            made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            if not made or node.func.id not in ("Finding", "replace"):
+                continue
+            given = [one.value for one in node.keywords if one.arg == "rule"]
+            given += node.args[:1] if node.func.id == "Finding" else []
+            for value in given:
+                value = named.get(value.id, value) if isinstance(value, ast.Name) else value
+                texts = (one for one in ast.walk(value) if isinstance(one, ast.Constant))
+                found |= {one.value for one in texts if isinstance(one.value, str)}
+    return found
+
+
+def test_every_id_that_a_finding_can_carry_is_explained(run: Command) -> None:
+    ids = _ids() | set(others())
+    assert {"dry-run-crashed", "dry-run-memory", "suppression-unused", "data-differs"} <= ids
+    for name in sorted(ids - {rule.id for rule in builtin()}):
+        explained = run("explain", name)
+        assert explained.code == 0, name
+        assert explained.out.startswith(f"{others()[name].title} ({name})\n")
+        assert others()[name].category in taxonomy.categories()
 
 
 # -- The guide ---------------------------------------------------------------------------------
@@ -295,7 +340,9 @@ EVIL = "a\x1b[31m\r\n::error::x %0A `] {0} <b> @team | \x07"
 
 def evil(severity: Any = "error", path: str = "a,b:c\n.py") -> Finding:
     place = Place(path, 3, 1, EVIL)
-    return Finding("odd", severity, "path_not_found", "training", place, EVIL, EVIL, EVIL, (place,))
+    return Finding(
+        "key-missing", severity, "path_not_found", "training", place, EVIL, EVIL, EVIL, (place,)
+    )
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -304,13 +351,13 @@ def test_nothing_of_a_job_moves_the_cursor_or_becomes_markup(
 ) -> None:
     unknowns = tuple(Unknown(EVIL, str(n), Place("<command>")) for n in range(9))
     finding = evil()
-    found = Checked((EVIL,), EVIL, (finding,), unknowns, ((finding, EVIL),), 1, ("odd",))
+    found = Checked((EVIL,), EVIL, (finding,), unknowns, ((finding, EVIL),), 1, ("key-missing",))
     render_findings.write(found, form, folder=Path(), verbose=False, seconds=0.1)
     out = capsys.readouterr().out
     assert not {"\x1b", "\r", "\x07"} & set(out)
     if form == "github":
         (line,) = out.splitlines()
-        assert line.startswith("::error title=odd (Path Not Found%2C in Training")
+        assert line.startswith("::error title=key-missing (Path Not Found%2C in Training")
         assert "file=a%2Cb%3Ac%0A.py" in line
         assert "%250A" in line
     if form == "text":
@@ -333,7 +380,7 @@ def test_verbose_names_all_that_is_unknown(capsys: pytest.CaptureFixture[str]) -
 
 def test_places_that_are_no_files(capsys: pytest.CaptureFixture[str]) -> None:
     for path in ("<command>", "<target>"):
-        found = Checked(("python a.py",), "here", (evil(path=path),), (), (), 1, ("odd",))
+        found = Checked(("python a.py",), "here", (evil(path=path),), (), (), 1, ("key-missing",))
         render_findings.write(found, "github", folder=Path("deep"), verbose=False, seconds=0.1)
         assert "file=" not in capsys.readouterr().out
         render_findings.write(found, "sarif", folder=Path("deep"), verbose=False, seconds=0.1)

@@ -44,6 +44,20 @@ def test_strange_programs(run: Command, tmp_path: Path, name: str) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.txt", "train.py"]
 
 
+def test_a_job_that_deletes_its_own_script_is_warned_of(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import os, shutil\nshutil.rmtree(os.getcwd())")
+    (tmp_path / "clean.py").write_text(
+        "import os, shutil\nos.mkdir('old')\nshutil.rmtree('old')\nos.remove('data.txt')"
+    )
+    (tmp_path / "data.txt").write_text("kept")
+    options = ["--dry", "--chdir", str(tmp_path), "--", sys.executable]
+    ran = run("check", *options, "train.py")
+    assert ran.code == 0
+    assert "dry-run-deletes" in ran.out
+    assert "came to its end" in ran.out
+    assert "dry-run-deletes" not in run("check", *options, "clean.py").out
+
+
 def test_what_a_job_would_have_done(run: Command, tmp_path: Path) -> None:
     script = """
     import os, socket, subprocess

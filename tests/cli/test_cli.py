@@ -76,6 +76,24 @@ def test_every_command_has_help(run: Command, command: list[str]) -> None:
     assert "Usage: epochzero" in ran.out
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["chekc"], "did you mean check?"),
+        (["target", "captrue"], "did you mean capture?"),
+        (["data", "profle"], "did you mean profile?"),
+        (["signatures", "lst"], "did you mean list?"),
+        (["data", "xyzzy"], "there are profile, sample, synthesize, validate"),
+    ],
+)
+def test_a_wrong_command_is_told_with_what_may_be_meant(
+    run: Command, words: list[str], hint: str
+) -> None:
+    ran = run(*words)
+    assert ran.code == 2
+    assert f"no command is called '{words[-1]}'; {hint}" in ran.err
+
+
 def test_version(run: Command) -> None:
     from epochzero import __version__
 

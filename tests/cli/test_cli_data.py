@@ -67,6 +67,17 @@ def test_corner_cases_are_chosen_by_name(run: Command, known: Path, tmp_path: Pa
     assert run("data", "synthesize", str(known), "-o", str(made)).code == 2
 
 
+@pytest.mark.parametrize("options", [(), ("-o", "p.json")])
+def test_what_is_wrong_with_the_data_is_told_when_they_are_profiled(
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.csv").write_text("")
+    ran = run("data", "profile", "empty.csv", *options)
+    assert ran.code == 0
+    assert "1 x empty_file: empty.csv\n" in (ran.out if options else ran.err)
+
+
 def test_a_sample(run: Command, data: Path, tmp_path: Path) -> None:
     ran = run("data", "sample", str(data), "-n", "20", "-o", str(tmp_path / "small"))
     assert ran.code == 0

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+import venv
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +54,47 @@ def test_a_file_that_cannot_be_written(run: Command, tmp_path: Path) -> None:
     done = run("target", "capture", "-o", tmp_path / "no" / "x.toml", "--api", "absent")
     assert done.code == 2
     assert "x.toml" in done.err
+
+
+def test_the_python_of_the_path_is_captured_unless_another_is_named(
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = tmp_path / "venv"
+    venv.create(environment, symlinks=True)
+    packages = next((environment / "lib").glob("python*")) / "site-packages"
+    (packages / "mine.py").write_text("")
+    (packages / "mine-1.0.dist-info").mkdir()
+    (packages / "mine-1.0.dist-info" / "METADATA").write_text("Name: mine\nVersion: 1.0\n")
+    (packages / "mine-1.0.dist-info" / "RECORD").write_text("mine.py,,\n")
+    monkeypatch.setenv("PATH", f"{environment}/bin")
+    ran = run("target", "capture", "--api", "absent", "-o", tmp_path / "t.toml")
+    first = ran.err.splitlines()[0]
+    assert first.startswith(f"Python: {environment}/bin/python 3.")
+    assert first.endswith("the `python` of the path")
+    assert "mine" in (read_target(tmp_path / "t.toml").distributions or {})
+    named = run("target", "capture", "--api", "absent", "--python", sys.executable)
+    assert named.err.startswith(f"Python: {sys.executable} ")
+    assert "[distributions.mine]" not in named.out
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "which runs this; " in run("target", "capture", "--api", "absent").err
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(*_: object, **__: object) -> None:
+        pytest.fail("there is no place for what comes of it")
+
+    monkeypatch.setattr(import_module("epochzero.check.target"), "capture", work)
+    monkeypatch.setattr(import_module("epochzero.cli.check"), "check", work)
+    absent = tmp_path / "no" / "x.toml"
+    ran = run("target", "capture", "-o", absent)
+    assert (ran.code, f"there is no folder {absent.parent}" in ran.err) == (2, True)
+    picture = ["check", "--memory-picture"]
+    ran = run(*picture, tmp_path / "no" / "x.svg", "--", "python", "train.py")
+    assert (ran.code, "there is no folder" in ran.err) == (2, True)
+    ran = run(*picture, tmp_path / "x.png", "--", "python", "train.py")
+    assert (ran.code, "x.svg" in ran.err) == (2, True)
 
 
 def test_show(run: Command, written: Path) -> None:

@@ -14,6 +14,7 @@ import sys
 import click
 
 from epochzero import __version__
+from epochzero.cli.group import Group
 from epochzero.errors import EpochZeroError
 
 __all__ = ["main"]
@@ -23,6 +24,9 @@ _COMMANDS = {
     "check": "Say what will go wrong when a job runs, before it is submitted.",
     "run": "Run a job as it would run by itself, and keep what matters.",
     "diagnose": "Find the first cause of a failed job in its logs.",
+    "jobs": "List the jobs that were run, and how they are.",
+    "show": "Show everything that is known of one job.",
+    "export": "Write what is known of jobs as plain tables.",
     "locate": "Rank the places in a git repository where the bug of a report may be.",
     "data": "Profile, validate, synthesize and sample data sets.",
     "target": "Describe the platform that jobs are checked against.",
@@ -31,7 +35,7 @@ _COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 

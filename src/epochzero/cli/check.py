@@ -15,6 +15,7 @@ import click
 from epochzero.check import Checked, DataSet, Limits, Place, check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
+from epochzero.cli.output import OutputFile
 
 if TYPE_CHECKING:
     from epochzero.cli.progress import Progress
@@ -104,7 +105,7 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     "--memory-picture",
     "drawn",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    type=OutputFile(".svg"),
     help="Draw the GPU's memory over the job's steps (SVG); implies --dry.",
 )
 @click.option(
@@ -137,7 +138,7 @@ def command(
 
     COMMAND is what you would submit: python, torchrun, accelerate, deepspeed, srun, docker run, a
     shell script, a Slurm batch file, a Kubernetes job. It is read and not run; with --dry its
-    Python is run here, without GPU, as far as each part of it goes.
+    Python is run here, contained, with shortened loops and pretended GPUs.
 
     \b
     epochzero check -- python train.py --epochs 3
@@ -148,7 +149,7 @@ def command(
     epochzero check --rules
 
     Exit code 1 when the job would fail, 0 when there are warnings at most, 2 when the input cannot
-    be used.
+    be used or holds nothing that can be checked.
     """
     if list_rules:
         render_findings.write_rules(builtin())
@@ -181,6 +182,8 @@ def command(
         _draw(found, drawn)
     if any(finding.severity == "error" for finding in found.findings):
         context.exit(1)
+    if not (found.jobs or found.findings):
+        context.exit(2)
 
 
 def _progress() -> Progress:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from epochzero.cli.layout import plain, shorten, wrapped
+from epochzero.cli.group import Group
+from epochzero.cli.layout import counted, plain, shorten, wrapped
 from epochzero.cli.line import line
+from epochzero.cli.output import OutputFile
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ _FILES = click.option(
 )
 
 
-@click.group(name="data")
+@click.group(cls=Group, name="data")
 def command() -> None:
     """Profile, validate, synthesize and sample data sets.
 
@@ -67,7 +69,7 @@ def command() -> None:
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
     help="Write the profile there and a summary here.  [default: the profile to standard output]",
 )
 @_LABEL
@@ -92,6 +94,8 @@ def make_profile(
     text = _json(found)
     if output is None:
         click.echo(text, nl=False)
+        for table in found.tables:
+            _write_faults(table, err=True)
         return
     try:
         output.write_text(text, encoding="utf-8")
@@ -137,9 +141,14 @@ def _write_table(table: Table) -> None:
         name = f"{shorten(column.name, width):<{width}}"
         label = " (label)" if column.name == table.label else ""
         click.echo(plain(f"  {name}  {column.kind:<9}{_described(column)}{label}").rstrip())
+    _write_faults(table, err=False)
+
+
+def _write_faults(table: Table, *, err: bool) -> None:
     for fault in table.faults:
         record = f" record {fault.record:,}" if fault.record else ""
-        click.echo(plain(f"  {fault.count:,} x {fault.kind}: {fault.file}{record} {fault.message}"))
+        told = f"  {fault.count:,} x {fault.kind}: {fault.file}{record} {fault.message}"
+        click.echo(plain(told).rstrip(), err=err)
 
 
 def _described(column: Column) -> str:
@@ -209,11 +218,8 @@ def make_validation(data: Path, known: Path, form: str, most_files: int | None) 
         errors = sum(finding.severity == "error" for finding in found.findings)
         warnings = len(found.findings) - errors
         title = "DIFFERS" if errors else "CONFORMS"
-        click.echo(
-            wrapped(
-                title, f"{errors} errors, {warnings} warnings; {found.records:,} records were read"
-            )
-        )
+        counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+        click.echo(wrapped(title, f"{counts}; {counted(found.records, 'record')} read"))
     sys.exit(1 if any(finding.severity == "error" for finding in found.findings) else 0)
 
 

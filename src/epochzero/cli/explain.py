@@ -10,7 +10,7 @@ from epochzero import taxonomy
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from epochzero.check.rules import Rule
+    from epochzero.check.rules import Rule, Unread
 
 __all__ = ["command"]
 
@@ -53,11 +53,15 @@ def _list() -> None:
 
 
 def _term(word: str) -> None:
-    from epochzero.check.rules import builtin
+    from epochzero.check.rules import builtin, others
 
     rules = {rule.id: rule for rule in builtin()}
     if word in rules:
         _rule(rules[word])
+        _example(rules[word])
+        return
+    if word in others():
+        _rule(others()[word])
         return
     try:
         term = taxonomy.find(word)
@@ -65,7 +69,7 @@ def _term(word: str) -> None:
         from difflib import get_close_matches
 
         near = get_close_matches(
-            word.replace(" ", "_").lower(), [*rules, *taxonomy.categories()], n=1
+            word.replace(" ", "_").lower(), [*rules, *others(), *taxonomy.categories()], n=1
         )
         hint = f"; did you mean {near[0]}?" if near else "; `epochzero explain` lists all words"
         raise InputError(f"no category, cause, phase or rule is called {word!r}{hint}") from None
@@ -111,7 +115,7 @@ def _signature(name: str) -> None:
     click.echo(f"Example:    {signature.examples[0].log}")
 
 
-def _rule(rule: Rule) -> None:
+def _rule(rule: Rule | Unread) -> None:
     click.secho(f"{rule.title} ({rule.id})", bold=True)
     click.echo(rule.why)
     for label, text in (
@@ -120,6 +124,9 @@ def _rule(rule: Rule) -> None:
         ("Source", rule.source),
     ):
         click.echo(f"{label + ':':<12}{text}")
+
+
+def _example(rule: Rule) -> None:
     case = rule.catches[0]
     click.echo(
         f"Example:    {case.path}, line {case.line}" if case.line else f"Example:    {case.path}"

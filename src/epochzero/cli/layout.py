@@ -11,7 +11,7 @@ import textwrap
 
 import click
 
-__all__ = ["code", "escaped", "fenced", "field", "plain", "shorten", "wrapped"]
+__all__ = ["code", "counted", "escaped", "fenced", "field", "plain", "shorten", "wrapped"]
 
 LABEL_WIDTH = 12
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -20,6 +20,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def plain(text: str) -> str:
     """Text without what a terminal would obey."""
     return _CONTROL.sub("", text)
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 error``, ``2 errors``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def shorten(text: str, length: int) -> str:

@@ -15,7 +15,7 @@ import click
 from epochzero import __version__, taxonomy
 from epochzero.check.dryrun.memory.units import size_text
 from epochzero.check.findings import SCHEMA, Checked, Finding, Place, Unknown
-from epochzero.check.rules import Rule, builtin
+from epochzero.check.rules import Rule, Unread, builtin, others
 from epochzero.check.settings import FILE as SETTINGS
 from epochzero.cli import layout
 
@@ -86,10 +86,6 @@ def _line(text: str) -> str:
     """Text of a job in one line; a question mark for each byte of a path that is no text."""
     line = layout.plain(text.replace("\n", " ").replace("\t", " "))
     return line.encode("utf-8", "replace").decode()
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _number(found: Checked, severity: str) -> int:
@@ -201,7 +197,7 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
         )
     if run.assumptions and not verbose:
         yield layout.wrapped(
-            "Assumed", f"{_counted(len(run.assumptions), 'thing')} (--verbose shows them)"
+            "Assumed", f"{layout.counted(len(run.assumptions), 'thing')} (--verbose shows them)"
         )
     yield ""
 
@@ -274,6 +270,7 @@ def _size(number: float) -> str:
 _ENDED = {
     "finished": "came to its end",
     "failed": "failed",
+    "stopped": "could not go on here",
     "time": "ran until its time was over",
     "killed": "was ended",
 }
@@ -289,13 +286,13 @@ def _summary(found: Checked, seconds: float) -> str:
         mark = click.style("WARNINGS", fg="yellow", bold=True)
     else:
         mark = click.style("NOTHING FOUND", fg="green", bold=True)
-    parts = [_counted(errors, "error"), _counted(warnings, "warning")]
+    parts = [layout.counted(errors, "error"), layout.counted(warnings, "warning")]
     if found.suppressed:
         parts.append(f"{len(found.suppressed)} suppressed")
     parts.append(f"{len(found.unknowns)} unknown")
     return (
-        f"{mark}  {', '.join(parts)}; {_counted(len(found.jobs), 'job')} on {_line(found.target)}, "
-        f"{_counted(found.files, 'file')}, {_counted(len(found.rules), 'rule')}, {seconds:.1f} s"
+        f"{mark}  {', '.join(parts)}; {layout.counted(len(found.jobs), 'job')} on {_line(found.target)}, "
+        f"{layout.counted(found.files, 'file')}, {layout.counted(len(found.rules), 'rule')}, {seconds:.1f} s"
     )
 
 
@@ -304,7 +301,7 @@ def _summary(found: Checked, seconds: float) -> str:
 
 def _markdown(found: Checked, folder: Path) -> Iterator[str]:
     errors, warnings = _number(found, "error"), _number(found, "warning")
-    yield f"### {_counted(errors, 'error')}, {_counted(warnings, 'warning')} before the run"
+    yield f"### {layout.counted(errors, 'error')}, {layout.counted(warnings, 'warning')} before the run"
     yield ""
     for finding in found.findings:
         place = layout.code(_line(_reached([finding.place], folder)))
@@ -328,8 +325,8 @@ def _markdown(found: Checked, folder: Path) -> Iterator[str]:
     if found.unknowns:
         yield ""
     yield (
-        f"<sub>{layout.escaped(_line(found.target))} · {_counted(found.files, 'file')} · "
-        f"{_counted(len(found.rules), 'rule')}</sub>"
+        f"<sub>{layout.escaped(_line(found.target))} · {layout.counted(found.files, 'file')} · "
+        f"{layout.counted(len(found.rules), 'rule')}</sub>"
     )
 
 
@@ -364,11 +361,12 @@ def _sarif(found: Checked, folder: Path) -> dict[str, Any]:
     """The Static Analysis Results Interchange Format, version 2.1.0 (OASIS standard, 2020)."""
     ids = sorted({*found.rules, *(finding.rule for finding in found.findings)})
     index = {name: number for number, name in enumerate(ids)}
-    known = {rule.id: rule for rule in builtin()}
+    known: dict[str, Rule | Unread] = {rule.id: rule for rule in builtin()}
+    known |= others()
     driver = {
         "name": "EpochZero",
         "version": __version__,
-        "rules": [_descriptor(name, known.get(name)) for name in ids],
+        "rules": [_descriptor(known[name]) for name in ids],
     }
     results = [_result(finding, index, folder) for finding in found.findings]
     for finding, reason in found.suppressed:
@@ -391,9 +389,7 @@ def _sarif(found: Checked, folder: Path) -> dict[str, Any]:
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _descriptor(name: str, rule: Rule | None) -> dict[str, Any]:
-    if rule is None:
-        return {"id": name, "shortDescription": {"text": "A suppression that suppresses nothing"}}
+def _descriptor(rule: Rule | Unread) -> dict[str, Any]:
     return {
         "id": rule.id,
         "shortDescription": {"text": _message(rule.title)},

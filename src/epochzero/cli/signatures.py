@@ -7,10 +7,12 @@ from pathlib import Path
 
 import click
 
+from epochzero.cli.group import Group
+
 __all__ = ["command"]
 
 
-@click.group(name="signatures")
+@click.group(cls=Group, name="signatures")
 def command() -> None:
     """List and check failure signatures."""
 

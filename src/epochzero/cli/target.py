@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from epochzero.cli.group import Group
 from epochzero.cli.layout import plain, wrapped
+from epochzero.cli.output import OutputFile
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from epochzero.check.target import Comparison
+    from epochzero.check.target import Comparison, Interpreter
     from epochzero.check.target.model import Target
 
 __all__ = ["command"]
@@ -25,7 +27,7 @@ SHOW_PROGRESS_S = 1.0
 MOST_SHOWN = 12
 
 
-@click.group(name="target")
+@click.group(cls=Group, name="target")
 def command() -> None:
     """Describe the platform that jobs are checked against.
 
@@ -42,7 +44,7 @@ def command() -> None:
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
     help="Write there.  [default: standard output]",
 )
 @click.option("--name", help="Name of the target.  [default: that of FILE, or of the machine]")
@@ -63,7 +65,15 @@ def command() -> None:
     "--python",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="The Python of the job, such as .venv/bin/python.  [default: the one that runs this]",
+    help="The Python of the job, such as .venv/bin/python.  [default: `python` of the path]",
+)
+@click.option(
+    "--list",
+    "folders",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Note which files are in this folder, such as one of data; may be repeated.",
 )
 @click.option(
     "--probe", is_flag=True, help="Try whether the internet can be reached, for a second."
@@ -74,13 +84,15 @@ def capture(
     libraries: tuple[str, ...],
     packages: Path | None,
     python: Path | None,
+    folders: tuple[Path, ...],
     probe: bool,
 ) -> None:
     """Write what this machine is like, as the job will see it, to a target file.
 
-    Run it on the platform, in the container and with the Python of the job, or name that Python:
-    it is read and not run. Nothing is imported and nothing but FILE is written. What cannot be found out is noted in the file. Values of variables
-    that look like secrets are left out; look at the file before you share it.
+    Run it on the platform, in the container of the job. Its packages are those of the `python` that a
+    job would find on the path, or of the one you name; it is read and not run. Nothing is imported and
+    nothing but FILE is written. What cannot be found out is noted in the file. Values of variables that
+    look like secrets are left out; look at the file before you share it.
 
     \b
     epochzero target capture -o cluster.toml
@@ -92,18 +104,20 @@ def capture(
     import platform
 
     from epochzero.check.target import capture as find
-    from epochzero.check.target import read_interpreter, with_packages, write_target
+    from epochzero.check.target import with_packages, write_target
     from epochzero.check.target.api import LIBRARIES
 
     name = name or (output.stem if output else platform.node() or "this machine")
+    said, interpreter = _interpreter(python)
+    click.echo(plain(f"Python: {said}"), err=True)
     progress = _Progress()
-    home = os.environ.get("HOME", "")
     target = find(
         os.environ,
         name=name,
-        interpreter=read_interpreter(python, home=home) if python else None,
+        interpreter=interpreter,
         libraries=libraries or LIBRARIES,
         probe=probe,
+        folders=folders,
         tell=progress,
     )
     if packages is not None:
@@ -121,6 +135,21 @@ def capture(
     click.echo(f"{output}: {len(text.encode()):,} bytes", err=True)
     for note in target.notes:
         click.echo(f"  {plain(note)}", err=True)
+
+
+def _interpreter(named: Path | None) -> tuple[str, Interpreter]:
+    """The Python that is described: the one that is named, else the one that a job would find."""
+    from epochzero.check.job import read_job
+    from epochzero.check.target import read_interpreter, running
+
+    job = read_job(("python", "-m", "job"), Path.cwd(), os.environ).jobs[0]
+    program = named or job.interpreter
+    if program is None:
+        return f"{sys.executable}, which runs this; no `python` is on the path", running()
+    found = read_interpreter(program, home=os.environ.get("HOME", ""))
+    version = ".".join(map(str, found.version or ()))
+    said = "--python" if named else "the `python` of the path"
+    return f"{program} {version}".strip() + f", {said}", found
 
 
 @command.command(name="show")
@@ -202,7 +231,8 @@ def _described(target: Target) -> Iterable[tuple[str, str]]:
     for mount in target.mounts or ():
         mode = "writable" if mount.writable else "read-only"
         yield "Mount", f"{mount.path}: {mode} {_size(mount.free_bytes)}"
-    yield "Packages", _few(f"{d.name} {d.version}" for d in (target.distributions or {}).values())
+    packages = sorted((target.distributions or {}).values(), key=lambda one: one.name.lower())
+    yield "Packages", _few(f"{one.name} {one.version}" for one in packages)
     yield "API", _few(sorted({module.split(".")[0] for module in target.api}))
     yield "Programs", _few(sorted(target.programs or ()))
     yield "Libraries", _few(sorted(target.shared_libraries or ()))

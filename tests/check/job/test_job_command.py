@@ -24,7 +24,9 @@ ELSEWHERE = {
 def test_every_launcher_means_what_is_understood(name: str) -> None:
     launcher = launchers()[name]
     assert {option.meaning for option in launcher.options.values()} <= {*MEANINGS, *ELSEWHERE}
-    assert launcher.starts in {"command", "script", "batch", "container", "make", "nothing"}
+    assert launcher.starts in {
+        "command", "script", "batch", "container", "services", "make", "nothing"
+    }  # fmt: skip
     assert set(launcher.switches.values()) <= {"module", "command"}
     assert set(launcher.sets.values()) <= {"", "processes", "processes_per_node"}
 
@@ -219,10 +221,9 @@ def test_singularity_sees_the_current_folder(one: One) -> None:
     assert job.environment == {"A": "1", "B": "2"}
 
 
-def test_a_notebook_and_code_without_a_file_are_not_followed(submit: Submit) -> None:
+def test_a_notebook_and_what_comes_from_standard_input_are_not_followed(submit: Submit) -> None:
     for command in (
         "jupyter nbconvert --to notebook --execute x.ipynb",
-        "python -c pass",
         "python -",
         "bash",
     ):

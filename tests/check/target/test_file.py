@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from contextlib import suppress
 from pathlib import Path
@@ -151,6 +152,24 @@ def test_a_gpu_by_name_is_a_target() -> None:
     assert found.gpus is not None
     assert len(found.gpus) == 2
     assert found.distributions is None
+
+
+def test_a_gpu_without_a_number_is_one_and_the_name_says_so() -> None:
+    found = read_target("V100")
+    assert (found.name, len(found.gpus or ())) == ("1 x V100", 1)
+    assert read_target("none").name == "none"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("T5", "no GPU 'T5' is known. `epochzero target presets` lists"),
+        ("V10", "is known; did you mean V100"),
+    ],
+)
+def test_a_gpu_that_is_not_known(name: str, told: str) -> None:
+    with pytest.raises(InputError, match=re.escape(told)):
+        read_target(name)
 
 
 @pytest.mark.parametrize(

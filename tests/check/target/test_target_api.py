@@ -216,7 +216,7 @@ def test_a_link_to_the_folder_itself_ends(tmp_path: Path) -> None:
     assert "f" in api["lib"]
 
 
-def test_when_time_is_short_outer_modules_come_first(tmp_path: Path) -> None:
+def test_where_reading_stops_outer_modules_come_first(tmp_path: Path) -> None:
     for library in ("lib", "other"):
         (tmp_path / library / "sub").mkdir(parents=True)
         (tmp_path / library / "__init__.py").touch()
@@ -224,6 +224,15 @@ def test_when_time_is_short_outer_modules_come_first(tmp_path: Path) -> None:
     api, stop = read_api(["lib", "other"], [str(tmp_path)])
     assert list(api) == ["lib", "other", "lib.sub", "other.sub"]
     assert not stop
-    none, stop = read_api(["lib"], [str(tmp_path)], seconds=-1)
-    assert not none
-    assert stop == "lib"
+    some, stop = read_api(["lib", "other"], [str(tmp_path)], most_names=1)
+    assert list(some) == ["lib"]
+    assert stop == "other"
+
+
+def test_what_is_read_of_an_api_does_not_depend_on_a_large_library(tmp_path: Path) -> None:
+    for library in ("transformers", "torch"):
+        (tmp_path / library / "nn").mkdir(parents=True)
+        (tmp_path / library / "__init__.py").touch()
+        (tmp_path / library / "nn" / "__init__.py").touch()
+    api, _ = read_api(["transformers", "torch"], [str(tmp_path)])
+    assert list(api) == ["torch", "torch.nn", "transformers", "transformers.nn"]

@@ -24,6 +24,11 @@ class Source:
     place: Place
     text: str
 
+    @property
+    def in_place(self) -> str:
+        """The text below as many empty lines as there are above it where it stands."""
+        return "\n" * max(self.place.line - 1, 0) + self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -73,6 +78,8 @@ class Job:
         argv: the program's own arguments, without the script; as written where they are not known.
         script: the file that is run, absolute; None for a module that is not in the job's folder.
         module: name of the module of ``python -m``; empty for a script.
+        code: the program itself, where it stands in the command (``python -c``) or on its standard input
+            (``python - <<EOF``); None for a script or module.
         folder: the working folder of the run on this machine, absolute.
         program: the interpreter as written (``python3``, ``/opt/conda/bin/python``).
         environment: variables that the command, the launcher or the batch file sets, with their
@@ -86,8 +93,10 @@ class Job:
         gpus: in all; likewise.
         cpus: for each process, as the batch system or the container was asked; likewise.
         memory_bytes: per node, as the batch system was asked; likewise.
-        shared_memory_bytes: of the container; likewise.
+        shared_memory_bytes: of the container, as said or as its engine gives it when nothing is said;
+            None where it is that of the machine, or not known.
         time_limit_s: likewise.
+        seconds_per_epoch: as the project's settings say; likewise.
         container: image that it runs in, where the command says so.
         mounts: folders that the container sees, place inside -> place outside.
         read_only: those of the mounts (inside) that cannot be written.
@@ -139,6 +148,7 @@ class Job:
     memory_bytes: int | None = None
     shared_memory_bytes: int | None = None
     time_limit_s: float | None = None
+    seconds_per_epoch: float | None = None
     container: str = ""
     mounts: Mapping[str, str] = field(default_factory=dict)
     read_only: frozenset[str] = frozenset()
@@ -165,6 +175,7 @@ class Job:
     certain: bool = True
     fault: str = ""
     root: Path | None = None
+    code: Source | None = None
 
     @property
     def base(self) -> Path:
@@ -174,7 +185,7 @@ class Job:
     @property
     def is_program(self) -> bool:
         """Whether it is a program that can be read; else there are only the scripts around it."""
-        return bool(self.script or self.module) and not self.fault
+        return bool(self.script or self.module or self.code) and not self.fault
 
     def says(self, place: Place | None) -> bool:
         """Whether a place is one of its command line, wherever that is written."""

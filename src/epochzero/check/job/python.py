@@ -22,6 +22,7 @@ __all__ = [
     "nearest",
     "note_requirements",
     "pip_install",
+    "run_code",
     "run_module",
     "run_script_file",
     "split",
@@ -153,6 +154,22 @@ def run_module(words: Sequence[Word], setting: Setting, program: str) -> None:
     _emit(replace(job, fault=fault), setting)
 
 
+def run_code(code: Word, words: Sequence[Word], setting: Setting, program: str) -> None:
+    """``python -c "..."``, ``python - <<EOF``: the job whose program stands in the command.
+
+    Args:
+        code: the program.
+        words: what stands for its name, then its arguments.
+        setting: where it is run.
+        program: the interpreter as written.
+    """
+    if not code.known:
+        setting.record.unknown(f"`{program}`", "what its program is depends on the run", code.place)
+        return
+    job = _job(words, setting, program)
+    _emit(replace(job, code=Source(code.place, code.text)), setting)
+
+
 def _import_folders(setting: Setting) -> list[Path]:
     told = setting.environment().get("PYTHONPATH") or ""
     folders = [setting.draft.folder / entry for entry in told.split(os.pathsep) if entry]
@@ -268,7 +285,7 @@ def nearest(path: Path, root: Path) -> Path | None:
         path: absolute.
         root: folder to look in.
     """
-    files = _files(root)
+    files = [file for file in _files(root) if file != path]
     for file in files:
         if file.name == path.name:
             return file

@@ -53,7 +53,7 @@ class Interpreter(Statements, Calls, Expressions):
             dict(self.modules.loaded),
             self.events(),
             self.options,
-            tuple(self.unknowns),
+            (*self.unknowns, *self.modules.unknowns),
             tuple(self.command_lines.parsed),
         )
 

@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from epochzero.check.job.model import Job
+from epochzero.check.findings import Place, Unknown
+from epochzero.check.job.model import Job, Source
 from epochzero.check.program.model import Module
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
 
 __all__ = ["LARGEST_BYTES", "Modules", "decoded", "lies_in"]
 
-LARGEST_BYTES = 32 << 20
-"""Of a source file that is read; 100,000 lines are some 5 MB."""
+LARGEST_BYTES = 1 << 20
+"""Of a source file that is read, some 25,000 lines; its tree takes 250 times as much memory."""
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _FIRST = frozenset(sys.builtin_module_names) | {
     "os",
@@ -50,6 +51,7 @@ class Modules:
         self.target = target
         self.path: list[Path] = list(_first_on_path(job))
         self.loaded: dict[str, Module] = {}
+        self.unknowns: list[Unknown] = []
         self._found: dict[str, Path | None] = {}
 
     def entry(self) -> Module:
@@ -58,6 +60,8 @@ class Modules:
         Raises:
             InputError: the file is not there, cannot be read, or is too large.
         """
+        if self.job.code is not None:
+            return self.loaded.setdefault("__main__", self._given(self.job.code))
         file = self.job.script
         if file is not None and file.is_dir():
             file = file / "__main__.py"
@@ -73,16 +77,20 @@ class Modules:
         return module
 
     def load(self, name: str) -> Module | None:
-        """The module of a dotted name; None when it is not the job's, is a folder or cannot be read."""
+        """The module of a dotted name, empty when it cannot be read; None when it is not the job's or
+        is a folder.
+        """
         if name not in self.loaded:
             file = self.find(name)
             if file is None or file.is_dir():
                 return None
             try:
                 self.loaded[name] = self._read(name, file)
-            except InputError:
-                self._found[name] = None
-                return None
+            except InputError as error:
+                shown = _relative(file, self.job.base)
+                self.loaded[name] = Module(name, shown, file, "", None)
+                reason = str(error).removeprefix(f"{shown}: ")
+                self.unknowns.append(Unknown(f"what {name} does", reason, Place(shown)))
         return self.loaded[name]
 
     def find(self, name: str) -> Path | None:
@@ -170,13 +178,23 @@ class Modules:
         except OSError as error:
             raise InputError(f"{shown}: cannot be read: {error.strerror or error}") from error
         try:
-            text = decoded(data)
-            return Module(name, shown, file, text, self._parsed(text, str(file)))
+            return self._module(name, shown, file, decoded(data))
         except SyntaxError as error:
             return Module(name, shown, file, data.decode("utf-8", "replace"), None, error)
+
+    def _given(self, code: Source) -> Module:
+        """The program that stands in a command, at the lines where it stands."""
+        path = code.place.path
+        return self._module("__main__", path, self.job.base / path, code.in_place)
+
+    def _module(self, name: str, shown: str, file: Path, text: str) -> Module:
+        try:
+            return Module(name, shown, file, text, self._parsed(text, str(file)))
+        except SyntaxError as error:
+            return Module(name, shown, file, text, None, error)
         except (RecursionError, MemoryError, ValueError) as error:
             wrong = SyntaxError(f"cannot be parsed: {error}")
-            return Module(name, shown, file, data.decode("utf-8", "replace"), None, wrong)
+            return Module(name, shown, file, text, None, wrong)
 
     def _parsed(self, text: str, name: str) -> ast.Module:
         version = self.target.python

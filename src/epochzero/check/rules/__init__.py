@@ -12,23 +12,28 @@ import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 
 from epochzero import taxonomy
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.unread import Unread, others
 from epochzero.errors import CatalogError, InputError
 
-__all__ = ["DRY_RUN", "UNREAD", "Case", "Rule", "builtin", "choose", "find", "load"]
+__all__ = [
+    "DRY_RUN",
+    "UNREAD",
+    "Case",
+    "Rule",
+    "Unread",
+    "builtin",
+    "choose",
+    "find",
+    "load",
+    "others",
+]
 
-DRY_RUN = MappingProxyType(
-    {
-        "dry-run-crashed": "process_crash",
-        "dry-run-failed": "internal_error",
-        "dry-run-memory": "gpu_out_of_memory",
-        "dry-run-nan": "loss_nan",
-    }
-)
-"""Ids of what a dry run finds, which no rule reads from the source, with their usual category."""
+DRY_RUN = tuple(name for name in others() if name.startswith("dry-run-"))
+"""Ids of what a dry run finds, which no rule reads from the source."""
 
 UNREAD = ("data-differs", *DRY_RUN)
 """Ids of all that no rule reads from the source: of dry runs, and of data and their profiles."""

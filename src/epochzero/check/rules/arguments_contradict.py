@@ -217,7 +217,7 @@ class _Walk:
                 "initialization",
                 place,
                 f"The program {refuses} {ast.unparse(test)}, and {given}.",
-                "AssertionError" if not holds else f"The job ends at: {_end(statement)}",
+                "AssertionError" if not holds else _end(statement),
                 "Give arguments that go together: " + ", ".join(used) + ".",
             )
         )
@@ -320,8 +320,14 @@ def _refuses(body: Sequence[ast.stmt], module: Module) -> bool:
 
 
 def _end(statement: ast.stmt) -> str:
+    """What the job ends with: the exception, where its message is written there."""
     last = statement.body[-1] if isinstance(statement, ast.If) else statement
-    return ast.unparse(last).partition("\n")[0][:200]
+    raised = last.exc if isinstance(last, ast.Raise) else None
+    if isinstance(raised, ast.Call) and len(raised.args) == 1:
+        message = raised.args[0]
+        if isinstance(message, ast.Constant) and isinstance(message.value, str):
+            return f"{ast.unparse(raised.func)}: {message.value}"
+    return f"The job ends at: {ast.unparse(last).splitlines()[0][:200]}"
 
 
 _PARSER = (
@@ -351,6 +357,17 @@ RULE = Rule(
             },
             command=("torchrun", "--nproc_per_node=8", "train.py"),
             line=5,
+        ),
+        Case(
+            {
+                "train.py": "import argparse\nimport torch.distributed as dist\n\n"
+                "p = argparse.ArgumentParser()\n"
+                "p.add_argument('--batch-size', type=int, default=250)\na = p.parse_args()\n"
+                "dist.init_process_group('nccl')\nworld = dist.get_world_size()\n"
+                "assert a.batch_size % world == 0\n"
+            },
+            command=("torchrun", "--nproc_per_node=8", "train.py"),
+            line=9,
         ),
         Case({"train.py": _PARSER + _CHECKS}, ("--low", "9"), line=10),
         Case({"train.py": _PARSER + _CHECKS}, ("--low", "5", "--amp"), line=8),

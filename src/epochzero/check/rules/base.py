@@ -58,6 +58,7 @@ class Rule:
         catches: cases in which it must find something at the given line.
         leaves: cases in which it must find nothing.
         beside: what runs in another process while rules are asked, for this one to hear.
+        general: gives way to another rule which tells that the job ends in the same words.
     """
 
     id: str
@@ -70,3 +71,4 @@ class Rule:
     catches: tuple[Case, ...]
     leaves: tuple[Case, ...]
     beside: Callable[[Program, Target], AbstractContextManager[None]] | None = None
+    general: bool = False

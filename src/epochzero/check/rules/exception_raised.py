@@ -62,6 +62,7 @@ RULE = Rule(
     fix="Give it what it supports, or implement what is asked for.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument and Not Implemented",
     check=_check,
+    general=True,
     catches=(
         Case({"train.py": _BUILD}, ("--optimizer", "adam"), line=7),
         Case({"train.py": "class Base:\n    def test(self):\n        raise NotImplementedError\n\n\n"

@@ -62,6 +62,7 @@ RULE = Rule(
     fix="Add the key, or read it with a default.",
     source="Zhang et al., ICSE 2020, Table 1, Key Not Found",
     check=_check,
+    general=True,
     catches=(
         Case({"train.py": f"{_OPTIONS}print(options['epoch'])\n"}, line=2),
         Case({"train.py": f"{_OPTIONS}\n\ndef test(o):\n    print(o['split'])\n\n\ntest(options)\n"}, line=5),

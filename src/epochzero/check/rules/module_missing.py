@@ -112,7 +112,7 @@ def _has(module: str, target: Target) -> bool:
 def _run(program: Program) -> Iterable[Imported]:
     """The module of ``python -m``, where it is none of the job's own."""
     job = program.job
-    if job.module and not job.fault and not program.modules:
+    if job.module and not (job.script or job.fault or program.modules):
         yield Imported(job.module, (), Situation(job.at))
 
 
@@ -230,6 +230,10 @@ def _near(top: str, installed: Installed) -> str:
     return next(iter(get_close_matches(top, public, n=1, cutoff=0.8)), "")
 
 
+_OF_DEVELOPERS = frozenset({"all", "dev", "doc", "docs", "quality", "test", "testing", "tests"})
+"""Extras that bring far more than what is missing."""
+
+
 def _by_extra(top: str, target: Target, installed: Installed) -> str:
     """How an extra of an installed distribution would bring it."""
     wanted = {normalized(name) for name in distributions_of(top) or (top,)}
@@ -237,7 +241,7 @@ def _by_extra(top: str, target: Target, installed: Installed) -> str:
         for requirement in requirements(one):
             if normalized(requirement.name) in wanted and not applies(requirement, target):
                 for extra in one.extras:
-                    if applies(requirement, target, extra):
+                    if extra not in _OF_DEVELOPERS and applies(requirement, target, extra):
                         return f", as `pip install '{one.name}[{extra}]'` does"
     return ""
 

@@ -26,8 +26,6 @@ _BYTES = {
     "int64": 8, "uint64": 8, "int": 8, "complex64": 8, "complex128": 16,
 }  # fmt: skip
 """Widths of NumPy's numbers."""
-_DOCKER_SHARED_BYTES = 64 << 20
-"""Shared memory of a container that nobody asked more for."""
 
 
 def _check(program: Program, target: Target) -> Iterator[Finding | Unknown]:
@@ -39,8 +37,6 @@ def _check(program: Program, target: Target) -> Iterator[Finding | Unknown]:
             yield from _mapped(platform, call)
         elif call.name.endswith("TrainingArguments"):
             yield from _trained(program, platform, call)
-        elif call.name == "torch.utils.data.DataLoader":
-            yield from _loaded(target, call)
 
 
 def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Finding | Unknown]:
@@ -153,29 +149,6 @@ def _shown(size: float) -> str:
     return f"{size / 1e3:.0f} kB"
 
 
-def _loaded(target: Target, call: Called) -> Iterator[Finding]:
-    """Workers hand their batches over in shared memory, which containers have little of."""
-    workers = argument(call, 5, "num_workers")
-    shared = target.shared_memory_bytes
-    if shared is None or shared > _DOCKER_SHARED_BYTES:
-        return
-    if not isinstance(workers, Constant) or not isinstance(workers.value, int) or not workers.value:
-        return
-    yield Finding(
-        "storage-too-small",
-        "warning",
-        _CATEGORY,
-        call.at.phase,
-        call.at.place,
-        f"{workers.value} workers of the DataLoader hand batches over in /dev/shm, which has only "
-        f"{_shown(shared)}.",
-        "RuntimeError: DataLoader worker is killed by signal: Bus error (insufficient shared memory)",
-        "Give the container more (docker --shm-size=8g, a memory volume at /dev/shm), or set "
-        "num_workers=0.",
-        call.at.via,
-    )
-
-
 _SMALL = '[[mounts]]\npath = "/scratch"\nfree_bytes = 100000000\n'
 _MAPPED = "import numpy as np\nx = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=({}, 512))\n"
 _LINEAR = "import torch\nmodel = torch.nn.Linear(4096, 4096)\n"
@@ -185,7 +158,6 @@ _NET = (
     "        super().__init__()\n        self.table = nn.Embedding(50000, 512)\n"
     "        self.head = nn.Linear(512, 50000)\n\n\nmodel = Net()\n"
 )
-_LOADER = "from torch.utils.data import DataLoader\nloader = DataLoader([1, 2], num_workers={})\n"
 
 RULE = Rule(
     id="storage-too-small",
@@ -228,7 +200,6 @@ RULE = Rule(
             target=_SMALL,
             line=3,
         ),
-        Case({"train.py": _LOADER.format(4)}, target="shared_memory_bytes = 67108864\n", line=2),
     ),
     leaves=(
         Case({"train.py": _MAPPED.format(1000)}, target=_SMALL),
@@ -243,7 +214,5 @@ RULE = Rule(
         ),
         Case({"train.py": _LINEAR + _LOOP.format(50)}, target='[[mounts]]\npath = "/scratch"\n'),
         Case({"train.py": _LINEAR + _LOOP.format(50)}),
-        Case({"train.py": _LOADER.format(0)}, target="shared_memory_bytes = 67108864\n"),
-        Case({"train.py": _LOADER.format(4)}, target="shared_memory_bytes = 8589934592\n"),
     ),
 )

@@ -37,9 +37,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             "gpu_fault",
             message=f"{each} processes are started on each node, and {seen[1]} {gpus}.",
             consequence="CUDA error: invalid device ordinal, in each process without a GPU",
-            fix=f"Start at most {seen[0]} processes on a node, or ask for {each} GPUs."
-            if seen[0]
-            else f"Ask for {each} GPUs on each node, or choose a platform that has them.",
+            fix=_fix(each, seen[0], job.gpus_per_node or 0),
         )
     yield from _trainers(program, target)
     if job.nodes is not None and target.nodes is not None and job.nodes > target.nodes:
@@ -51,6 +49,14 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             consequence="The job would wait in the queue, or for nodes that never join",
             fix=f"Ask for at most {target.nodes} nodes.",
         )
+
+
+def _fix(each: int, seen: int, asked: int) -> str:
+    """What to do, with the numbers of processes, and of GPUs that are seen and asked for."""
+    fewer = f"Start at most {seen} process{'es' * (seen != 1)} on a node, or " if seen else ""
+    other = f"choose a platform that has {each} GPUs on each node."
+    fix = f"{fewer}{other}" if asked >= each else f"{fewer}ask for {each} GPUs on each node."
+    return fix[0].upper() + fix[1:]
 
 
 def _trainers(program: Program, target: Target) -> Iterable[Finding]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import importlib.machinery
-import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -28,6 +27,9 @@ LIBRARIES = (
     "peft", "timm", "torchmetrics", "safetensors", "evaluate", "diffusers", "trl", "einops",
 )  # fmt: skip
 
+_LARGE = frozenset({"transformers"})
+"""Libraries with more names than all others together."""
+
 ANY = "*"
 _MOST_STEPS = 40
 _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
@@ -40,31 +42,37 @@ Members = dict[str, Signature | None]
 
 
 def read_api(
-    libraries: Iterable[str], path: Sequence[str], *, seconds: float | None = None
+    libraries: Iterable[str], path: Sequence[str], *, most_names: int | None = None
 ) -> tuple[dict[str, Members], str]:
     """The public names of libraries with their signatures, by module.
 
     Args:
         libraries: importable top-level modules; those that are not there are left out.
         path: folders in which modules are looked for, as ``sys.path``.
-        seconds: of processor time after which no further module is begun; None for no limit.
-            Outer modules of all libraries come first, since jobs use these most.
+        most_names: after which no further module is begun; None for no limit. It is no time, so that
+            a busy machine knows as much as an idle one. Outer modules of all libraries come first,
+            since jobs use these most; large libraries come last.
 
     Returns:
         the API as in `Target.api`, and the module before which reading stopped; empty when all
         were read.
     """
     reader = _Library(path)
-    # Processor time: a busy node takes longer, and knows as much.
-    until = None if seconds is None else time.process_time() + seconds
     api: dict[str, Members] = {}
+    names = 0
     with quick():
         modules = [reader.public_modules(library) for library in libraries]
-        for module in heapq.merge(*modules, key=lambda name: name.count(".")):
-            if until is not None and time.process_time() > until:
+        for module in heapq.merge(*modules, key=_turn):
+            if most_names is not None and names >= most_names:
                 return api, module
             api[module] = reader.describe(module)
+            names += len(api[module])
     return api, ""
+
+
+def _turn(module: str) -> tuple[bool, int]:
+    """When a module is read."""
+    return module.partition(".")[0] in _LARGE, module.count(".")
 
 
 def is_public(name: str) -> bool:

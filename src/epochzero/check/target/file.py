@@ -55,10 +55,7 @@ def read_target(path_or_name: str | Path) -> Target:
     if not path.exists():
         if path.suffix or path.parent != Path():
             raise InputError(f"{path}: no such file")
-        try:
-            return Target(str(path_or_name), gpus=gpus_of(str(path_or_name)))
-        except InputError as error:
-            raise InputError(f"{path}: no such file, and {error}") from error
+        return _preset(str(path_or_name).strip())
     try:
         with path.open("rb") as stream:
             data = stream.read(LARGEST_TARGET_BYTES + 1)
@@ -71,6 +68,16 @@ def read_target(path_or_name: str | Path) -> Target:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text in UTF-8: {error}") from error
     return parse_target(text, str(path), folder=path.parent)
+
+
+def _preset(text: str) -> Target:
+    """GPUs by name; a name alone stands for one of them, which the target's own name says."""
+    try:
+        gpus = gpus_of(text)
+    except InputError as error:
+        raise InputError(f"{text}: no such file, and {error}") from error
+    alone = len(gpus) == 1 and not text[0].isdigit()
+    return Target(f"1 x {text}" if alone else text, gpus=gpus)
 
 
 def parse_target(text: str, name: str = "<target>", *, folder: Path | None = None) -> Target:
@@ -360,6 +367,7 @@ _KEYS: Mapping[str, Reader] = {
     "open_files": _Reading.number,
     "time_limit_s": _Reading.seconds,
     "working_folder": _Reading.text,
+    "listed": _Reading.texts,
     "programs": _Reading.names,
     "shared_libraries": _Reading.names,
     "notes": _Reading.texts,

@@ -151,14 +151,10 @@ def gpus_of(text: str) -> tuple[GPU, ...]:
 
     names = {_plain(name): name for name in presets()}
     near = get_close_matches(wanted, names, n=3)
-    hint = (
-        f"did you mean {', '.join(names[n] for n in near)}?"
-        if near
-        else "give one such as '8 x H100';"
-    )
+    hint = f"; did you mean {', '.join(names[n] for n in near)}?" if near else "."
     raise InputError(
-        f"{text!r} is no GPU that is known; {hint} `epochzero target presets` lists them, and"
-        " others are described under [[gpus]]"
+        f"no GPU {text!r} is known{hint} `epochzero target presets` lists those that are; others"
+        " are described in a target file, under [[gpus]]"
     )
 
 

@@ -1,0 +1,42 @@
+"""What is found otherwise than by a rule: by dry runs, in data, and about suppressions."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+__all__ = ["Unread", "others"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A kind of finding that no rule reads from the source.
+
+    Attributes:
+        id: as findings have it.
+        title: one line, as a statement of what goes wrong.
+        category: of most failures that it predicts, by the taxonomy.
+        why: what happens; a few sentences.
+        fix: in general.
+        source: a study or documentation.
+    """
+
+    id: str
+    title: str
+    category: str
+    why: str
+    fix: str
+    source: str
+
+
+@cache
+def others() -> Mapping[str, Unread]:
+    """All of them by id."""
+    text = files(__package__).joinpath("unread.toml").read_text(encoding="utf-8")
+    return MappingProxyType(
+        {name: Unread(name, **said) for name, said in tomllib.loads(text).items()}
+    )

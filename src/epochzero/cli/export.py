@@ -1,0 +1,43 @@
+"""``epochzero export``: the store as plain tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from epochzero.cli.storing import filter_options, opened, store_option
+from epochzero.store.export import FORMATS, export
+from epochzero.store.queries import JobFilter
+
+__all__ = ["command"]
+
+
+@click.command(name="export")
+@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False))
+@filter_options
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="jsonl",
+    show_default=True,
+    help="Of the files.",
+)
+@store_option
+def command(folder: Path, form: str, store: str | None, **wanted: Any) -> None:
+    """Write the jobs, attempts, failures, samples and what else is known into FOLDER, a file a table.
+
+    \b
+    epochzero export jobs/ --since 7d
+    epochzero export jobs/ --state failed --format csv
+
+    Secrets were hidden when the jobs ran. The logs themselves are not written: `epochzero show JOB
+    --log` prints one.
+    """
+    with opened(store) as database:
+        counts = export(database, folder, form, JobFilter(**wanted))
+    for name, count in counts.items():
+        click.echo(f"{folder / name}.{form}  {count:,} row{'' if count == 1 else 's'}", err=True)

@@ -1,0 +1,107 @@
+"""``epochzero jobs``: the jobs that were run, and how they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from epochzero.cli.home import homes
+from epochzero.cli.render_job import listing
+from epochzero.cli.storing import Moment, filter_options, opened, store_option
+from epochzero.store.queries import JobFilter, find_jobs
+from epochzero.store.retention import prune, prune_folders
+
+__all__ = ["command"]
+
+
+@click.group(name="jobs", invoke_without_command=True)
+@filter_options
+@click.option(
+    "-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="At most so many."
+)
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(("text", "json", "jsonl")),
+    default="text",
+    show_default=True,
+    help="How to print them.",
+)
+@store_option
+@click.pass_context
+def command(
+    context: click.Context, /, limit: int, form: str, store: str | None, **wanted: Any
+) -> None:
+    """List the jobs that `epochzero run` has run, the newest first.
+
+    \b
+    epochzero jobs --since 7d --state failed
+    epochzero jobs --category gpu_out_of_memory --format json
+    epochzero jobs --store postgresql://user@host/jobs --user ann
+    epochzero jobs prune --older 90d --keep-failed
+
+    Exit code 0, also when there is none; 2 when the store cannot be used.
+    """
+    if context.invoked_subcommand:
+        context.obj = store
+        return
+    with opened(store) as database:
+        jobs = find_jobs(database, JobFilter(**wanted, limit=limit))
+    if form == "json":
+        click.echo(json.dumps([asdict(job) for job in jobs], indent=2))
+    elif form == "jsonl":
+        for job in jobs:
+            click.echo(json.dumps(asdict(job)))
+    elif jobs:
+        for line in listing(jobs, now=time.time()):
+            click.echo(line)
+    else:
+        anything = any(value is not None for value in wanted.values())
+        click.echo("No such job." if anything else "No job yet: epochzero run -- COMMAND", err=True)
+
+
+@command.command(name="prune")
+@click.option(
+    "--older",
+    type=Moment(),
+    required=True,
+    metavar="TIME",
+    help="Of jobs that ended before: 90d, 12h, 2026-05-01.",
+)
+@click.option("--keep-failed", is_flag=True, help="Only of jobs that ended well.")
+@click.option("--whole", is_flag=True, help="The jobs themselves too, with all that is known.")
+@click.option("--dry-run", is_flag=True, help="Say what would be thrown away; throw nothing away.")
+@store_option
+@click.pass_obj
+def _prune(
+    above: str | None,
+    older: float,
+    keep_failed: bool,
+    whole: bool,
+    dry_run: bool,
+    store: str | None,
+) -> None:
+    """Throw away the logs and samples of old jobs; what failed and why stays known.
+
+    \b
+    epochzero jobs prune --older 90d
+    epochzero jobs prune --older 2026-01-01 --whole
+    """
+    with opened(store or above) as database:
+        pruned = prune(
+            database, before=older, keep_failed=keep_failed, whole=whole, pretend=dry_run
+        )
+        folders = 0
+        if not dry_run:
+            for home in homes(os.environ):
+                folders += prune_folders(database, home / "runs", before=older)
+    would = "Would throw" if dry_run else "Threw"
+    jobs = f"{pruned.jobs} job{'' if pruned.jobs == 1 else 's'}"
+    what = jobs if whole else f"logs and samples of {jobs}"
+    click.echo(f"{would} away {what}: {pruned.log_bytes / 1e6:,.1f} MB, {folders} folders of runs.")

@@ -1,0 +1,238 @@
+"""How stored jobs are shown: a listing, and one screen about one job."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from epochzero import taxonomy
+from epochzero.cli import layout
+from epochzero.store.queries import (
+    AttemptDetails,
+    JobDetails,
+    JobSummary,
+    RankDetails,
+    Usage,
+)
+
+__all__ = ["describe", "duration", "listing", "size"]
+
+_COLORS = {"running": "cyan", "succeeded": "green", "failed": "red", "lost": "yellow"}
+_BARS = "▁▂▃▄▅▆▇█"
+_MOST_RANKS = 8
+_MOST_EVENTS = 8
+
+UsageOf = Callable[[RankDetails], Sequence[Usage]]
+
+
+def listing(jobs: Sequence[JobSummary], *, now: float) -> Iterator[str]:
+    """A table of jobs, as wide as the terminal.
+
+    Args:
+        jobs: in the order of the rows.
+        now: seconds since the epoch, for jobs that still run.
+    """
+    head = ("JOB", "NAME", "STATE", "STARTED", "TOOK", "GPU H", "TRIES", "WHY")
+    rows = [
+        (
+            job.id,
+            layout.shorten(layout.plain(job.name), 28),
+            job.state,
+            _moment(job.started),
+            duration((job.ended or now) - job.started),
+            f"{job.gpu_hours:.1f}" if job.gpus else "",
+            str(job.attempts) if job.attempts > 1 else "",
+            _category(job.category),
+        )
+        for job in jobs
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    room = shutil.get_terminal_size((120, 24)).columns
+    yield click.style(_row(head, widths)[:room], bold=True)
+    for row in rows:
+        line = _row(row, widths)[:room]
+        state = row[2]
+        yield line.replace(f"  {state}", "  " + click.style(state, fg=_COLORS.get(state)), 1)
+
+
+def describe(job: JobDetails, *, now: float, usage_of: UsageOf) -> Iterator[str]:
+    """One screen about a job: what it is, how each attempt went, what it used.
+
+    Args:
+        job: everything that is known.
+        now: seconds since the epoch.
+        usage_of: what a rank used over its time.
+    """
+    summary = job.summary
+    color = _COLORS.get(summary.state)
+    yield f"{click.style(summary.state.upper(), fg=color, bold=True)}  {layout.plain(summary.name)}"
+    yield layout.field("Job", summary.id)
+    yield layout.wrapped("Command", " ".join(job.command))
+    where = [job.folder, f"on {summary.host}", f"by {summary.user}"]
+    yield layout.wrapped(
+        "Where", ", ".join((*where, *([summary.launcher] * bool(summary.launcher))))
+    )
+    took = duration((summary.ended or now) - summary.started)
+    cost = f"; {summary.gpus} GPUs, {summary.gpu_hours:.1f} GPU hours" if summary.gpus else ""
+    yield layout.field("When", f"{_moment(summary.started)}, {took}{cost}")
+    for attempt in job.attempts:
+        yield ""
+        yield from _attempt(attempt, usage_of, alone=len(job.attempts) == 1, now=now)
+
+
+def duration(seconds: float) -> str:
+    """3 d 04 h, 2 h 05 min, 7 min 30 s or 12 s."""
+    minutes, second = divmod(round(max(0.0, seconds)), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    if days:
+        return f"{days} d {hour:02d} h"
+    if hours:
+        return f"{hours} h {minute:02d} min"
+    return f"{minutes} min {second:02d} s" if minutes else f"{second} s"
+
+
+def size(count: float) -> str:
+    """1.5 GB, 320 MB or 12 kB."""
+    for unit, one in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if count >= one:
+            return f"{count / one:.3g} {unit}"
+    return f"{count / 1e3:.3g} kB"
+
+
+def _attempt(
+    attempt: AttemptDetails, usage_of: UsageOf, *, alone: bool, now: float
+) -> Iterator[str]:
+    took = duration((attempt.ended or now) - attempt.started)
+    code = f", exit code {attempt.exit_code}" if attempt.exit_code else ""
+    if not alone:
+        state = click.style(attempt.state, fg=_COLORS.get(attempt.state))
+        yield f"{click.style(f'Attempt {attempt.number}', bold=True)}  {state}, {took}{code}"
+    elif code:
+        yield layout.field("Ended", code.removeprefix(", "))
+    shown = _worth_showing(attempt.ranks)
+    for rank in shown:
+        yield from _rank(rank, usage_of(rank), named=len(attempt.ranks) > 1)
+    if len(shown) < len(attempt.ranks):
+        yield layout.field("", f"and {len(attempt.ranks) - len(shown)} more ranks")
+
+
+def _worth_showing(ranks: Sequence[RankDetails]) -> Sequence[RankDetails]:
+    """Of many ranks those that did not end well, the first to end before the others."""
+    if len(ranks) == 1:
+        return ranks
+    bad = [rank for rank in ranks if rank.state not in ("succeeded", "running")]
+    return sorted(bad, key=lambda rank: rank.ended or 0)[:_MOST_RANKS] or ranks[:1]
+
+
+def _rank(rank: RankDetails, used: Sequence[Usage], *, named: bool) -> Iterator[str]:
+    if named:
+        which = "" if rank.rank is None else f"{rank.rank} "
+        yield layout.field("Rank", f"{which}on {rank.host}: {rank.state}")
+    if rank.progress:
+        yield layout.field("Progress", _progress(rank.progress))
+    yield from _diagnosis(rank.diagnosis)
+    yield from _places(rank.ranking)
+    for number, finding in enumerate(rank.findings[:3]):
+        place = finding.get("place") or {}
+        at = f"{place.get('path', '')}:{place.get('line', '')}".rstrip(":")
+        text = f"{at}  {finding.get('rule', '')}: {finding.get('message', '')}"
+        yield layout.wrapped("Check" if number == 0 else "", text)
+    for decision in rank.decisions:
+        action = str(decision["action"]).replace("_", " ")
+        yield layout.wrapped("Retry", f"{action} ({decision['policy']}): {decision['reason']}")
+    yield from _usage(used)
+    for number, event in enumerate(rank.events[-_MOST_EVENTS:]):
+        yield layout.wrapped("Events" if number == 0 else "", f"{_clock(event)}  {event['text']}")
+    for number, note in enumerate(rank.notes):
+        by = f" ({note['author']})" if note["author"] else ""
+        yield layout.wrapped("Notes" if number == 0 else "", f"{note['text']}{by}")
+    logs = [
+        f"{log.name} {size(log.size)}"
+        + (f", {size(log.dropped)} of it dropped" * bool(log.dropped))
+        for log in rank.logs
+    ]
+    if logs:
+        yield layout.wrapped("Logs", "; ".join(logs))
+
+
+def _diagnosis(diagnosis: Mapping[str, Any] | None) -> Iterator[str]:
+    """The same words as ``epochzero diagnose`` prints, from their JSON form."""
+    if not diagnosis or diagnosis.get("outcome") == "no_failure":
+        return
+    category = _category(str(diagnosis.get("category", "")))
+    title = diagnosis.get("title") or category
+    yield layout.wrapped(
+        "Failure", category if title == category else f"{category}: {title}", fg="red"
+    )
+    if root := diagnosis.get("root"):
+        rank = "" if root.get("rank") is None else f", rank {root['rank']}"
+        yield layout.field("Root", f"{root.get('file', '')}:{root.get('line', '')}{rank}")
+        yield layout.wrapped("", layout.shorten(str(root.get("text", "")).strip(), 300), fg="red")
+    if frame := diagnosis.get("user_frame"):
+        yield layout.field("Your code", f"{frame.get('file')}:{frame.get('line')}")
+    for number, fix in enumerate(diagnosis.get("fixes", ())[:2]):
+        yield layout.wrapped("Fix" if number == 0 else "", f"{number + 1}. {fix}")
+
+
+def _places(ranking: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    names = []
+    for item in ranking[:3]:
+        unit = f" {item['unit']}" if item.get("unit") else ""
+        names.append(f"{item.get('path', '')}{unit}")
+    if names:
+        yield layout.wrapped("Look at", ", ".join(names))
+
+
+def _progress(progress: Mapping[str, Any]) -> str:
+    parts = []
+    for one, many in (("epoch", "epochs"), ("step", "steps")):
+        if progress.get(one) is not None:
+            of = f" of {progress[many]:g}" if progress.get(many) else ""
+            parts.append(f"{one} {progress[one]:g}{of}")
+    if progress.get("loss") is not None:
+        parts.append(f"loss {progress['loss']:.4g}")
+    if progress.get("checkpoint"):
+        parts.append(f"checkpoint {progress['checkpoint']}")
+    return ", ".join(parts)
+
+
+def _usage(used: Sequence[Usage]) -> Iterator[str]:
+    """Small charts over the time of the attempt; the scale ends at the highest value."""
+    if len(used) < 2:
+        return
+    cpu = [point.cpu_percent for point in used]
+    memory = [float(point.memory_bytes) for point in used]
+    yield layout.field("CPU", f"{_chart(cpu)}  most {max(cpu) / 100:.1f} cores")
+    yield layout.field("Memory", f"{_chart(memory)}  most {size(max(memory))}")
+    gpu = [point.gpu_percent for point in used if point.gpu_percent is not None]
+    held = [float(point.gpu_memory_bytes) for point in used if point.gpu_memory_bytes is not None]
+    if gpu and held:
+        yield layout.field("GPU", f"{_chart(gpu)}  mean {sum(gpu) / len(gpu):.0f} %")
+        yield layout.field("GPU memory", f"{_chart(held)}  most {size(max(held))}")
+
+
+def _chart(values: Sequence[float]) -> str:
+    top = max(values) or 1.0
+    return "".join(_BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] for value in values)
+
+
+def _category(name: str) -> str:
+    term = taxonomy.categories().get(name)
+    return term.title if term else name
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _clock(event: Mapping[str, Any]) -> str:
+    return datetime.fromtimestamp(event["time"]).astimezone().strftime("%H:%M:%S")
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -1,0 +1,64 @@
+"""``epochzero show``: one job, everything that is known of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import click
+
+from epochzero.cli.render_job import describe
+from epochzero.cli.storing import opened, store_option
+from epochzero.store.queries import find_job, job_details, read_log, usage
+
+__all__ = ["command"]
+
+_LOG = "output"
+
+
+@click.command(name="show")
+@click.argument("job", metavar="JOB")
+@click.option("--log", is_flag=True, help="Print the log instead, as the job wrote it.")
+@click.option("--rank", type=click.IntRange(0), help="The log of a rank.")
+@click.option(
+    "--attempt", type=click.IntRange(1), help="The log of an attempt.  [default: the last]"
+)
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="How to print the job.",
+)
+@store_option
+def command(
+    job: str, log: bool, rank: int | None, attempt: int | None, form: str, store: str | None
+) -> None:
+    """Show what is known of JOB: its identity, the beginning of it, its name, or `last`.
+
+    \b
+    epochzero show last
+    epochzero show 68e5d1 --format json
+    epochzero show resnet --log | less -R
+
+    Exit code 0, or 2 when there is no such job or no such log.
+    """
+    with opened(store) as database:
+        identity = find_job(database, job)
+        if log or rank is not None:
+            name = _LOG if rank is None else f"rank{rank}"
+            for part in read_log(database, identity, attempt=attempt, name=name):
+                sys.stdout.buffer.write(part)
+            sys.stdout.buffer.flush()
+            return
+        details = job_details(database, identity)
+        if form == "json":
+            click.echo(json.dumps(details.to_dict(), indent=2, ensure_ascii=False))
+            return
+        for line in describe(
+            details, now=time.time(), usage_of=lambda rank: usage(database, rank.id)
+        ):
+            click.echo(line)

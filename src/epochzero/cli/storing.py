@@ -1,0 +1,99 @@
+"""Where the commands find the store, and how a person writes a time."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from epochzero.cli.home import homes
+from epochzero.store.database import Database, open_database
+from epochzero.store.queries import STATES
+from epochzero.store.recorder import sweep
+
+__all__ = ["Moment", "filter_options", "opened", "store_address", "store_option"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+
+def store_option(command: _Command) -> _Command:
+    """``--store``: the option that every command with a store has."""
+    return click.option(
+        "--store",
+        metavar="URL",
+        envvar="EPOCHZERO_STORE",
+        show_envvar=True,
+        help="Database: postgresql://... or the path of an SQLite file.  "
+        "[default: epochzero.db in EPOCHZERO_HOME]",
+    )(command)
+
+
+def store_address(store: str | None, home: Path) -> str:
+    """The address of the store that belongs to a home, unless another one was given."""
+    return store or f"sqlite:///{home / 'epochzero.db'}"
+
+
+@contextmanager
+def opened(store: str | None) -> Iterator[Database]:
+    """The store, with all that the runs of this machine have left taken in.
+
+    Raises:
+        StoreError: it cannot be opened.
+    """
+    home = next((home for home in homes(os.environ) if (home / "runs").is_dir()), None)
+    if home is None:
+        home = homes(os.environ)[0]
+        if store is None:
+            home.mkdir(parents=True, exist_ok=True)
+    database = open_database(store_address(store, home))
+    try:
+        sweep(database, home / "runs")
+        yield database
+    finally:
+        database.close()
+
+
+class Moment(click.ParamType[float]):
+    """A time, in seconds since the epoch: ``7d`` ago, or a date."""
+
+    name = "time"
+
+    def convert(
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """See `click.ParamType.convert`."""
+        if isinstance(value, float):
+            return value
+        if ago := re.fullmatch(r"(\d+(?:\.\d+)?)([mhdw])", value):
+            return time.time() - float(ago[1]) * _UNITS[ago[2]]
+        try:
+            return datetime.fromisoformat(value).timestamp()
+        except ValueError:
+            self.fail(f"{value!r} is no time; write 7d, 12h, 30m, or 2026-05-01", param, ctx)
+
+
+_FILTERS = (
+    click.option("--state", type=click.Choice(STATES), help="How the job is."),
+    click.option("--category", metavar="NAME", help="What it failed with."),
+    click.option("--fingerprint", metavar="ID", help="Identity of its failure, or the beginning."),
+    click.option("--user", metavar="NAME", help="Whose it is."),
+    click.option("--host", metavar="NAME", help="Where it was started."),
+    click.option("--name", metavar="PATTERN", help="What it is called; may hold * and ?."),
+    click.option("--since", type=Moment(), help="Started since: 7d, 12h, 2026-05-01."),
+    click.option("--until", type=Moment(), help="Started before."),
+)
+
+
+def filter_options(command: _Command) -> _Command:
+    """The options that say which jobs: the fields of `JobFilter`."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command

@@ -1,0 +1,1 @@
+"""What was learned of jobs, kept: one schema, two databases."""

@@ -1,0 +1,197 @@
+"""Opens a store: SQLite by default, PostgreSQL for teams; brings its tables up to date.
+
+>>> database = open_database("sqlite:////tmp/epochzero.db")  # doctest: +SKIP
+>>> with database.read() as session: ...                     # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
+
+from epochzero.errors import InputError
+from epochzero.store.schema import REVISION
+
+__all__ = ["Database", "StoreError", "open_database"]
+
+_BUSY_S = 30
+_CONNECT_S = 5
+# Any number that no other program of the database takes for its own lock.
+_MIGRATION_LOCK = 0x45706F63685A
+_WRITES = "epochzero_writes"
+
+
+class StoreError(InputError):
+    """The store cannot be opened, read or written; what was not taken in stays in the journals."""
+
+
+class Database:
+    """An open store.
+
+    Args:
+        engine: of SQLAlchemy.
+        name: the address without a password, for messages.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine = engine
+        self.name = name
+
+    @property
+    def is_postgresql(self) -> bool:
+        return self._engine.dialect.name == "postgresql"
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session that only reads.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        with self._errors(), self._engine.connect() as connection, Session(connection) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A session whose changes are all kept at its end, or none.
+
+        Raises:
+            StoreError: the database does not answer, is locked for too long, or cannot be written.
+        """
+        with self._errors(), self._engine.connect() as connection:
+            connection = connection.execution_options(**{_WRITES: True})
+            with Session(connection) as session, session.begin():
+                yield session
+
+    def close(self) -> None:
+        """Gives up all connections."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise StoreError(f"{self.name}: {_first_line(error.orig)}") from error
+        except SQLAlchemyError as error:
+            raise StoreError(f"{self.name}: {_first_line(error)}") from error
+
+
+def open_database(address: str | Path) -> Database:
+    """Opens a store and brings its tables up to date.
+
+    Args:
+        address: ``postgresql://user@host/name``, ``sqlite:///path``, or the path of an SQLite file.
+
+    Raises:
+        StoreError: no such database, no driver for it, no permission, or one that a newer version
+            of EpochZero has written.
+    """
+    url = _url(address)
+    name = url.render_as_string(hide_password=True)
+    try:
+        engine = _engine(url)
+    except (ModuleNotFoundError, NoSuchModuleError) as error:
+        raise StoreError(
+            f"{name}: no driver for this database ({error}). "
+            "PostgreSQL needs: pip install 'epochzero[postgres]'"
+        ) from error
+    database = Database(engine, name)
+    try:
+        with database._errors(), engine.connect() as connection:
+            _bring_up_to_date(connection, name)
+    except StoreError:
+        engine.dispose()
+        raise
+    return database
+
+
+def _url(address: str | Path) -> URL:
+    words = str(address)
+    if "://" not in words:
+        return URL.create("sqlite", database=str(Path(words).absolute()))
+    try:
+        url = make_url(words)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(f"{words.partition('@')[2] or words}: is no address: {error}") from error
+    if url.drivername in ("postgres", "postgresql"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise StoreError(f"{url.drivername}: a store is an SQLite file or postgresql://...")
+    return url
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() == "postgresql":
+        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_S})
+    # Each session has a file handle of its own: nothing is shared between threads or forks.
+    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": _BUSY_S})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
+    """Write-ahead log: readers and a writer do not wait for each other, and a kill loses nothing."""
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {_BUSY_S * 1000}")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """A writer takes its lock first: two that read and then write would stop each other."""
+    writes = connection.get_execution_options().get(_WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _bring_up_to_date(connection: Connection, name: str) -> None:
+    if _revision(connection) == REVISION:
+        return
+    connection.rollback()
+    connection = connection.execution_options(**{_WRITES: True})
+    with connection.begin():
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
+        revision = _revision(connection)
+        if revision is not None and revision > REVISION:
+            raise StoreError(
+                f"{name}: was written by a newer version of EpochZero (tables {revision}, "
+                f"this version knows {REVISION}). Update EpochZero."
+            )
+        if revision != REVISION:
+            _migrate(connection)
+
+
+def _revision(connection: Connection) -> str | None:
+    if not sqlalchemy.inspect(connection).has_table("alembic_version"):
+        return None
+    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return None if found is None else str(found)
+
+
+def _migrate(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    configuration = Config()
+    configuration.set_main_option("script_location", "epochzero.store:migrations")
+    configuration.attributes["connection"] = connection
+    command.upgrade(configuration, REVISION)
+
+
+def _first_line(error: BaseException | None) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,399 @@
+"""Questions to the store: which jobs, and everything about one.
+
+Answers are immutable values; their JSON form is described in ``docs/store.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from sqlalchemy import Integer, Select, cast, func, select
+from sqlalchemy.orm import Session
+
+from epochzero.errors import InputError
+from epochzero.store import schema
+from epochzero.store.database import Database
+from epochzero.store.logs import read_output
+
+__all__ = [
+    "EVERY_JOB",
+    "SCHEMA",
+    "STATES",
+    "AttemptDetails",
+    "JobDetails",
+    "JobFilter",
+    "JobSummary",
+    "Log",
+    "RankDetails",
+    "Usage",
+    "filtered",
+    "find_job",
+    "find_jobs",
+    "job_details",
+    "read_log",
+    "usage",
+]
+
+SCHEMA = "epochzero.job/1"
+STATES = ("running", "succeeded", "failed", "cancelled", "lost")
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs; None asks nothing.
+
+    Attributes:
+        state, category, user, host: exactly.
+        fingerprint: or its beginning.
+        name: may hold ``*`` and ``?``.
+        since, until: when the job started, in seconds since the epoch.
+        limit: at most so many, the newest first.
+    """
+
+    state: str | None = None
+    category: str | None = None
+    fingerprint: str | None = None
+    user: str | None = None
+    host: str | None = None
+    name: str | None = None
+    since: float | None = None
+    until: float | None = None
+    limit: int | None = None
+
+
+EVERY_JOB = JobFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class JobSummary:
+    """A job in a listing; see `epochzero.store.schema.Job`."""
+
+    id: str
+    name: str
+    state: str
+    user: str
+    host: str
+    launcher: str
+    target: str
+    started: float
+    ended: float | None
+    attempts: int
+    gpus: int
+    gpu_hours: float
+    category: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log of a rank: bytes written, dropped while it ran, and kept in the store."""
+
+    name: str
+    size: int
+    dropped: int
+    stored: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankDetails:
+    """What is known of one rank of an attempt.
+
+    Attributes:
+        id: of its row.
+        rank: None when the supervisor watched the whole job.
+        progress: its last, in the JSON form of `epochzero.run.model.Progress` without ``kind``.
+        diagnosis, findings, ranking: in their JSON forms.
+        events, decisions, notes: in the order of time.
+    """
+
+    id: int
+    rank: int | None
+    host: str
+    state: str
+    started: float
+    ended: float | None
+    exit_code: int | None
+    signal: int | None
+    why: str
+    snapshot: Mapping[str, Any]
+    progress: Mapping[str, Any] | None = None
+    diagnosis: Mapping[str, Any] | None = None
+    findings: tuple[Mapping[str, Any], ...] = ()
+    ranking: tuple[Mapping[str, Any], ...] = ()
+    events: tuple[Mapping[str, Any], ...] = ()
+    decisions: tuple[Mapping[str, Any], ...] = ()
+    notes: tuple[Mapping[str, Any], ...] = ()
+    logs: tuple[Log, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptDetails:
+    """One start of a job."""
+
+    number: int
+    state: str
+    started: float
+    ended: float | None
+    exit_code: int | None
+    gpu_hours: float
+    ranks: tuple[RankDetails, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobDetails:
+    """Everything about a job but its samples and the bytes of its logs."""
+
+    summary: JobSummary
+    command: tuple[str, ...]
+    folder: str
+    world_size: int | None
+    scheduler: Mapping[str, str]
+    attempts: tuple[AttemptDetails, ...] = field(repr=False)
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The JSON form."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a rank used in one stretch of its time: means, and the peak of memory."""
+
+    elapsed: float
+    cpu_percent: float
+    memory_bytes: int
+    gpu_percent: float | None
+    gpu_memory_bytes: int | None
+
+
+def find_jobs(database: Database, wanted: JobFilter = EVERY_JOB) -> list[JobSummary]:
+    """The jobs that a filter lets through, the newest first.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    with database.read() as session:
+        return [_summary(job) for job in session.scalars(filtered(wanted))]
+
+
+def find_job(database: Database, word: str) -> str:
+    """The identity of the job that a person means: it, its beginning, its name, or ``last``.
+
+    Raises:
+        InputError: no job is called so, or several are.
+        StoreError: the database does not answer.
+    """
+    jobs = schema.Job
+    newest = select(jobs.id).order_by(jobs.started.desc(), jobs.id.desc())
+    with database.read() as session:
+        if word == "last":
+            found = session.scalars(newest.limit(1)).all()
+        else:
+            begins = jobs.id.startswith(word, autoescape=True)
+            found = session.scalars(newest.where(begins).limit(6)).all()
+            found = found or session.scalars(newest.where(jobs.name == word).limit(1)).all()
+    if not found:
+        raise InputError(f"no job {word!r} is known: epochzero jobs lists those that are")
+    if len(found) > 1 and word not in found:
+        raise InputError(f"several jobs begin with {word!r}: {', '.join(sorted(found))}")
+    return word if word in found else found[0]
+
+
+def job_details(database: Database, identity: str) -> JobDetails:
+    """Everything about a job.
+
+    Raises:
+        InputError: there is no such job.
+        StoreError: the database does not answer.
+    """
+    with database.read() as session:
+        job = session.get(schema.Job, identity)
+        if job is None:
+            raise InputError(f"no job {identity!r} is known")
+        attempts = session.scalars(
+            select(schema.Attempt)
+            .where(schema.Attempt.job_id == identity)
+            .order_by(schema.Attempt.number)
+        ).all()
+        return JobDetails(
+            summary=_summary(job),
+            command=tuple(job.command),
+            folder=job.folder,
+            world_size=job.world_size,
+            scheduler=job.scheduler,
+            attempts=tuple(_attempt(session, attempt) for attempt in attempts),
+        )
+
+
+def usage(database: Database, rank_id: int, *, points: int = 60) -> list[Usage]:
+    """What a rank used over its time, in at most so many stretches of equal length.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    samples = schema.Sample
+    with database.read() as session:
+        longest = session.scalar(
+            select(func.max(samples.elapsed)).where(samples.rank_id == rank_id)
+        )
+        if longest is None:
+            return []
+        stretch = cast(samples.elapsed * (points - 1) / max(longest, 1.0), Integer)
+        rows = session.execute(
+            select(
+                func.max(samples.elapsed),
+                func.avg(samples.cpu_percent),
+                func.max(samples.memory_bytes),
+                func.avg(samples.gpu_percent),
+                func.max(samples.gpu_memory_bytes),
+            )
+            .where(samples.rank_id == rank_id)
+            .group_by(stretch)
+            .order_by(stretch)
+        )
+        return [Usage(*row) for row in rows]
+
+
+def read_log(
+    database: Database, identity: str, *, attempt: int | None, name: str
+) -> Iterator[bytes]:
+    """The bytes of a job's log, in parts.
+
+    Args:
+        database: the store.
+        identity: of the job.
+        attempt: its number; None for the last.
+        name: of the log, such as ``output``.
+
+    Raises:
+        InputError: the job has no such log, or it is not kept (any more).
+        StoreError: the database does not answer.
+    """
+    outputs, ranks, attempts = schema.Output, schema.Rank, schema.Attempt
+    wanted = (
+        select(outputs, attempts.number)
+        .join(ranks, ranks.id == outputs.rank_id)
+        .join(attempts, attempts.id == ranks.attempt_id)
+        .where(attempts.job_id == identity)
+        .order_by(attempts.number.desc(), ranks.rank, outputs.id)
+    )
+    with database.read() as session:
+        rows = session.execute(wanted).all()
+        numbers = [number for _, number in rows if attempt in (None, number)]
+        found = [o for o, number in rows if number == max(numbers, default=0) and o.name == name]
+        if not found:
+            there = ", ".join(dict.fromkeys(o.name for o, number in rows if number in numbers))
+            raise InputError(
+                f"job {identity} has no log {name!r}" + (f": there are {there}" if there else "")
+            )
+        if found[0].stored is None:
+            raise InputError(
+                f"job {identity}: the log {name!r} is not in the store: the job is still running, "
+                "or it was pruned"
+            )
+        yield from read_output(session, found[0])
+
+
+def filtered(wanted: JobFilter) -> Select[Any]:
+    """The query for the jobs that a filter lets through, the newest first."""
+    jobs = schema.Job
+    query = select(jobs).order_by(jobs.started.desc(), jobs.id.desc())
+    for name in ("state", "category", "user", "host"):
+        if (value := getattr(wanted, name)) is not None:
+            query = query.where(getattr(jobs, name) == value)
+    if wanted.fingerprint is not None:
+        query = query.where(jobs.fingerprint.startswith(wanted.fingerprint, autoescape=True))
+    if wanted.name is not None:
+        escaped = wanted.name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        pattern = escaped.replace("*", "%").replace("?", "_")
+        query = query.where(jobs.name.like(pattern, escape="\\"))
+    if wanted.since is not None:
+        query = query.where(jobs.started >= wanted.since)
+    if wanted.until is not None:
+        query = query.where(jobs.started < wanted.until)
+    return query if wanted.limit is None else query.limit(wanted.limit)
+
+
+def _summary(job: schema.Job) -> JobSummary:
+    return JobSummary(**{f.name: getattr(job, f.name) for f in fields(JobSummary)})
+
+
+def _attempt(session: Session, attempt: schema.Attempt) -> AttemptDetails:
+    ranks = session.scalars(
+        select(schema.Rank)
+        .where(schema.Rank.attempt_id == attempt.id)
+        .order_by(schema.Rank.rank, schema.Rank.id)
+    ).all()
+    return AttemptDetails(
+        number=attempt.number,
+        state=attempt.state,
+        started=attempt.started,
+        ended=attempt.ended,
+        exit_code=attempt.exit_code,
+        gpu_hours=attempt.gpu_hours,
+        ranks=tuple(_rank(session, rank) for rank in ranks),
+    )
+
+
+def _rank(session: Session, rank: schema.Rank) -> RankDetails:
+    progress = _dicts(session, schema.Progress, rank, last=True)
+    failures = session.scalars(
+        select(schema.Failure).where(schema.Failure.rank_id == rank.id).order_by(schema.Failure.id)
+    ).all()
+    return RankDetails(
+        id=rank.id,
+        rank=rank.rank,
+        host=rank.host,
+        state=rank.state,
+        started=rank.started,
+        ended=rank.ended,
+        exit_code=rank.exit_code,
+        signal=rank.signal,
+        why=rank.why,
+        snapshot=rank.snapshot,
+        progress=progress[-1] if progress else None,
+        diagnosis=failures[-1].diagnosis if failures else None,
+        findings=tuple(
+            row.finding
+            for row in session.scalars(
+                select(schema.Finding)
+                .where(schema.Finding.rank_id == rank.id)
+                .order_by(schema.Finding.id)
+            )
+        ),
+        ranking=tuple(
+            row.item
+            for row in session.scalars(
+                select(schema.RankedPlace)
+                .where(schema.RankedPlace.rank_id == rank.id)
+                .order_by(schema.RankedPlace.position)
+            )
+        ),
+        events=_dicts(session, schema.Event, rank),
+        decisions=_dicts(session, schema.Decision, rank),
+        notes=_dicts(session, schema.Note, rank),
+        logs=tuple(
+            Log(output.name, output.size, output.dropped, output.stored)
+            for output in session.scalars(
+                select(schema.Output)
+                .where(schema.Output.rank_id == rank.id)
+                .order_by(schema.Output.id)
+            )
+        ),
+    )
+
+
+_Sequenced = type[schema.Progress] | type[schema.Event] | type[schema.Decision] | type[schema.Note]
+
+
+def _dicts(
+    session: Session, table: _Sequenced, rank: schema.Rank, *, last: bool = False
+) -> tuple[dict[str, Any], ...]:
+    """The rows of a rank in a table, without what ties them to it."""
+    order = table.sequence.desc() if last else table.sequence
+    query = select(table).where(table.rank_id == rank.id).order_by(order)
+    names = [c.name for c in table.__table__.columns if c.name not in ("rank_id", "sequence")]
+    found = session.scalars(query.limit(1) if last else query)
+    return tuple({name: getattr(row, name) for name in names} for row in found)

@@ -1,0 +1,114 @@
+"""Records as rows: what each record of a journal becomes in the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import singledispatch
+from typing import Any
+
+from epochzero.run import model
+from epochzero.store.schema import (
+    Base,
+    Decision,
+    Event,
+    Failure,
+    Finding,
+    Note,
+    Progress,
+    RankedPlace,
+    Sample,
+)
+
+__all__ = ["Row", "rows_of"]
+
+Row = tuple[type[Base], dict[str, Any]]
+"""A table, and the values of its columns."""
+
+
+@singledispatch
+def rows_of(record: model.Record, rank_id: int, sequence: int) -> Iterator[Row]:
+    """The rows that a record adds; one that only changes the rank's own row adds none.
+
+    Args:
+        record: of a journal.
+        rank_id: whose it is.
+        sequence: the byte of the journal after it, which no other record of the journal has.
+    """
+    yield from ()
+
+
+@rows_of.register
+def _(record: model.Sample, rank_id: int, sequence: int) -> Iterator[Row]:
+    values = asdict(record)
+    gpus = record.gpus
+    values["gpus"] = {"gpus": values["gpus"]} if gpus else None
+    values["gpu_percent"] = sum(gpu.utilization for gpu in gpus) / len(gpus) if gpus else None
+    values["gpu_memory_bytes"] = max(gpu.memory_bytes for gpu in gpus) if gpus else None
+    yield _sequenced(Sample, values, rank_id, sequence)
+
+
+@rows_of.register
+def _(record: model.Progress, rank_id: int, sequence: int) -> Iterator[Row]:
+    yield _sequenced(Progress, asdict(record), rank_id, sequence)
+
+
+@rows_of.register
+def _(record: model.Event, rank_id: int, sequence: int) -> Iterator[Row]:
+    yield _sequenced(Event, asdict(record), rank_id, sequence)
+
+
+@rows_of.register
+def _(record: model.Decision, rank_id: int, sequence: int) -> Iterator[Row]:
+    values = asdict(record) | {"avoid": list(record.avoid)}
+    del values["elapsed"]
+    yield _sequenced(Decision, values, rank_id, sequence)
+
+
+@rows_of.register
+def _(record: model.Note, rank_id: int, sequence: int) -> Iterator[Row]:
+    values = {"time": record.time, "author": record.author, "text": record.text}
+    yield _sequenced(Note, values, rank_id, sequence)
+
+
+@rows_of.register
+def _(record: model.Concluded, rank_id: int, sequence: int) -> Iterator[Row]:
+    if record.diagnosis:
+        yield Failure, {"rank_id": rank_id, **_failure(record, record.diagnosis)}
+    for finding in (record.checked or {}).get("findings", ()):
+        yield Finding, {"rank_id": rank_id, **_finding(finding)}
+    for position, item in enumerate((record.ranking or {}).get("items", ()), 1):
+        values = {"path": str(item.get("path", "")), "score": float(item.get("score", 0.0))}
+        yield (
+            RankedPlace,
+            {"rank_id": rank_id, "position": position, "item": dict(item), **values},
+        )
+
+
+def _sequenced(table: type[Base], values: dict[str, Any], rank_id: int, sequence: int) -> Row:
+    return table, {"rank_id": rank_id, "sequence": sequence, **values}
+
+
+def _failure(record: model.Concluded, diagnosis: Mapping[str, Any]) -> dict[str, Any]:
+    root = diagnosis.get("root") or {}
+    words = ("fingerprint", "category", "dimension", "root_cause", "phase", "retry", "title")
+    return {
+        "time": record.time,
+        "confidence": float(diagnosis.get("confidence", 0.0)),
+        "gpu_hours": record.gpu_hours,
+        "root_text": str(root.get("text", "")),
+        "root_rank": root.get("rank"),
+        "diagnosis": dict(diagnosis),
+        **{word: str(diagnosis.get(word, "")) for word in words},
+    }
+
+
+def _finding(finding: Mapping[str, Any]) -> dict[str, Any]:
+    place = finding.get("place") or {}
+    words = ("rule", "severity", "category", "message")
+    return {
+        "path": str(place.get("path", "")),
+        "line": place.get("line"),
+        "finding": dict(finding),
+        **{word: str(finding.get(word, "")) for word in words},
+    }

@@ -1,0 +1,118 @@
+"""Each cause is told once, however many rules and runs tell of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from epochzero.check import Target, check
+from epochzero.check.causes import SEEN_TOO, told_once
+from epochzero.check.findings import Finding, Place
+
+READ = Finding(
+    rule="feature-mismatch",
+    severity="warning",
+    category="tensor_mismatch",
+    phase="training",
+    place=Place("model.py", 7, 9),
+    message="The sizes differ.",
+    consequence="RuntimeError: mat1 and mat2 shapes cannot be multiplied",
+    fix="Use in_features=8.",
+)
+MET = replace(READ, rule="dry-run-failed", severity="error", message="The dry run ended here.")
+OTHER_END = "RuntimeError: another"
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "rules"),
+    [
+        (
+            {
+                "train.py": "import json\n\nconfig = json.load(open('c.json'))\nprint(config['name'])\n",
+                "c.json": '{"lr": 0.1}',
+            },
+            (),
+            ["configuration-key-missing"],
+        ),
+        (
+            {
+                "train.py": "import argparse\n\np = argparse.ArgumentParser()\n"
+                "p.add_argument('--a', action='store_true')\n"
+                "p.add_argument('--b', action='store_true')\nargs = p.parse_args()\n"
+                "if args.a and args.b:\n    raise ValueError('choose a or b')\n"
+            },
+            ("--a", "--b"),
+            ["arguments-contradict"],
+        ),
+        (
+            {
+                "train.py": "from torch.utils.data import DataLoader\n"
+                "loader = DataLoader([1, 2], num_workers=4)\n"
+            },
+            (),
+            ["workers-shared-memory"],
+        ),
+    ],
+)
+def test_the_rule_that_knows_most_tells_alone(
+    tmp_path: Path, files: dict[str, str], arguments: tuple[str, ...], rules: list[str]
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    target = Target("there", shared_memory_bytes=64 << 20)
+    found = check(["python", "train.py", *arguments], target, folder=tmp_path)
+    assert [one.rule for one in found.findings] == rules
+
+
+@pytest.mark.parametrize(
+    "met",
+    [
+        replace(MET, place=Place("model.py", 8), consequence=OTHER_END),
+        replace(MET, place=Place("train.py", 30)),
+        replace(
+            MET,
+            place=Place("blocks.py", 3),
+            consequence=OTHER_END,
+            via=(Place("train.py", 30), Place("model.py", 7)),
+        ),
+    ],
+    ids=["at the place", "with its words", "on the way"],
+)
+def test_a_dry_run_confirms_what_was_read(met: Finding) -> None:
+    (found,) = told_once([READ], [met], ())
+    assert (found.rule, found.severity, found.place) == (READ.rule, "error", READ.place)
+    assert found.message.endswith(SEEN_TOO)
+
+
+@pytest.mark.parametrize(
+    "met",
+    [
+        replace(MET, category="type_mismatch"),
+        replace(MET, place=Place("train.py", 30), consequence=OTHER_END),
+    ],
+)
+def test_another_failure_of_a_dry_run_is_told_beside(met: Finding) -> None:
+    assert told_once([READ], [met], ()) == [READ, met]
+
+
+def test_words_that_name_nothing_are_those_of_many_failures() -> None:
+    read = replace(READ, consequence="AssertionError")
+    met = replace(MET, place=Place("train.py", 30), consequence="AssertionError")
+    assert told_once([read], [met], ()) == [read, met]
+
+
+def test_what_two_dry_runs_meet_is_told_once() -> None:
+    assert told_once([], [MET, MET], ()) == [MET]
+
+
+def test_a_general_rule_gives_way_only_to_the_same_end_and_hands_on_its_severity() -> None:
+    general = replace(READ, rule="general", severity="error")
+    (found,) = told_once([general, READ], [], {"general"})
+    assert (found.rule, found.severity) == (READ.rule, "error")
+    other = replace(general, consequence=OTHER_END)
+    assert sorted(told_once([other, READ], [], {"general"}), key=lambda one: one.rule) == [
+        READ,
+        other,
+    ]

@@ -1,0 +1,127 @@
+"""Opening a store: new, old, newer, locked, unreachable, and addresses that are none."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from epochzero.store import schema
+from epochzero.store.database import Database, StoreError, open_database
+
+
+def test_the_migrations_make_what_the_code_expects(database: Database) -> None:
+    with database.read() as session:
+        context = MigrationContext.configure(session.connection())
+        assert compare_metadata(context, schema.Base.metadata) == []
+
+
+def test_the_newest_migration_is_the_one_that_is_asked_for() -> None:
+    folder = Path(schema.__file__).with_name("migrations")
+    assert ScriptDirectory(str(folder)).get_current_head() == schema.REVISION
+
+
+def test_opening_again_keeps_what_is_there(address: str) -> None:
+    first = open_database(address)
+    with first.write() as session:
+        session.add(schema.Chunk(digest="a" * 32, size=1, data=b"x"))
+    first.close()
+    second = open_database(address)
+    with second.read() as session:
+        assert session.get_one(schema.Chunk, "a" * 32).data == b"x"
+    second.close()
+
+
+def test_many_may_open_a_new_store_at_once(address: str) -> None:
+    failures: list[Exception] = []
+
+    def open_it() -> None:
+        try:
+            open_database(address).close()
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_store_of_a_newer_version_is_refused(address: str) -> None:
+    database = open_database(address)
+    with database.write() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    database.close()
+    with pytest.raises(StoreError, match=r"newer version of EpochZero .*9999"):
+        open_database(address)
+
+
+def _written(session: Session) -> int:
+    """Writes a row; zero."""
+    session.add(schema.Chunk(digest="b" * 32, size=1, data=b"x"))
+    session.flush()
+    return 0
+
+
+def test_a_failed_write_leaves_nothing(database: Database) -> None:
+    with pytest.raises(ZeroDivisionError), database.write() as session:
+        session.add(schema.Chunk(digest="b" * 32, size=1 // _written(session), data=b"x"))
+    with database.read() as session:
+        assert session.get(schema.Chunk, "b" * 32) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("postgresql://nobody@127.0.0.1:1/none", "refused"),
+        ("mysql://user@host/name", "an SQLite file or postgresql"),
+        ("postgresql://user:hunter2@host:port/name", "is no address"),
+        ("/proc/none/epochzero.db", "unable to open"),
+    ],
+)
+def test_what_cannot_be_opened_is_told_without_its_password(address: str, message: str) -> None:
+    with pytest.raises(StoreError) as told:
+        open_database(address)
+    assert message in str(told.value)
+    assert "hunter2" not in str(told.value)
+
+
+def test_a_file_that_is_no_database_is_told_and_kept(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database, " * 100)
+    with pytest.raises(StoreError, match="not a database"):
+        open_database(file)
+    assert file.read_text().startswith("not a database")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(StoreError, match="unable to open"):
+        open_database(tmp_path / "epochzero.db")
+
+
+def test_a_store_that_another_program_holds_is_waited_for_and_then_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("epochzero.store.database._BUSY_S", 0.2)
+    path = tmp_path / "epochzero.db"
+    database = open_database(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StoreError, match="locked"), database.write() as session:
+        _written(session)
+    other.close()
+    with database.write() as session:
+        _written(session)
+    database.close()

@@ -1,0 +1,69 @@
+"""Logs in the store come back as they were, and equal parts are kept once."""
+
+from __future__ import annotations
+
+import io
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import func, select
+from store.jobs import Runs, whole
+
+from epochzero.errors import InputError
+from epochzero.store.database import Database
+from epochzero.store.logs import _chunks
+from epochzero.store.queries import read_log
+from epochzero.store.recorder import take_in
+from epochzero.store.schema import Chunk
+
+_DRAW = random.Random(3)
+LOG = b"".join(b"step %d loss %.4f\n" % (step, _DRAW.random()) for step in range(40_000))
+
+
+def _stored(database: Database) -> int:
+    with database.read() as session:
+        return session.scalar(select(func.sum(Chunk.size))) or 0
+
+
+@given(st.lists(st.binary(max_size=300), max_size=20), st.integers(0, 3))
+def test_parts_make_the_whole(lines: list[bytes], copies: int) -> None:
+    log = b"\n".join(lines) * 10**copies
+    assert b"".join(_chunks(io.BytesIO(log))) == log
+
+
+def test_a_line_that_never_ends_is_cut() -> None:
+    log = b"x" * (5 << 20)
+    parts = list(_chunks(io.BytesIO(log)))
+    assert b"".join(parts) == log
+    assert max(map(len, parts)) <= 1 << 20
+
+
+def test_a_log_comes_back_from_each_attempt(database: Database, runs: Runs) -> None:
+    take_in(database, runs.write(whole(), log=LOG))
+    take_in(database, runs.write(whole(attempt=2), log=b"second\n"))
+    assert b"".join(read_log(database, "job1", attempt=1, name="output")) == LOG
+    assert b"".join(read_log(database, "job1", attempt=None, name="output")) == b"second\n"
+
+
+def test_a_retry_that_prints_the_same_and_more_takes_little(database: Database, runs: Runs) -> None:
+    take_in(database, runs.write(whole(), log=LOG))
+    before = _stored(database)
+    assert before == len(LOG)
+    longer = (
+        b"resumed from step 0\n" + LOG[: len(LOG) // 2] + b"warning: slow\n" + LOG[len(LOG) // 2 :]
+    )
+    take_in(database, runs.write(whole(attempt=2), log=longer))
+    assert b"".join(read_log(database, "job1", attempt=2, name="output")) == longer
+    assert _stored(database) - before < len(LOG) / 2
+
+
+def test_a_log_that_is_not_there_is_told(database: Database, runs: Runs) -> None:
+    journal = runs.write(whole())
+    (journal.parent / "output.log").unlink()
+    take_in(database, journal)
+    with pytest.raises(InputError, match="not in the store"):
+        list(read_log(database, "job1", attempt=None, name="output"))
+    with pytest.raises(InputError, match="no log 'rank3': there are output"):
+        list(read_log(database, "job1", attempt=None, name="rank3"))

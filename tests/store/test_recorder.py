@@ -1,0 +1,203 @@
+"""Journals become rows: every record once, whatever happens in between."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+from store.jobs import START, Runs, started, whole
+
+from epochzero.errors import InputError
+from epochzero.run.journal import Journal
+from epochzero.run.model import Ended, Note, Output, Sample
+from epochzero.store import schema
+from epochzero.store.database import Database, open_database
+from epochzero.store.queries import JobFilter, find_jobs, job_details, read_log
+from epochzero.store.recorder import mark_lost, sweep, take_in
+
+
+def _count(database: Database, table: type[schema.Base]) -> int:
+    with database.read() as session:
+        return session.scalar(select(func.count()).select_from(table)) or 0
+
+
+def test_a_failed_attempt_is_all_there(database: Database, runs: Runs) -> None:
+    records = whole()
+    assert take_in(database, runs.write(records)) == len(records)
+    (job,) = find_jobs(database)
+    assert (job.state, job.category, job.fingerprint) == ("failed", "key_not_found", "1:abc")
+    assert (job.gpus, job.gpu_hours, job.attempts) == (8, 4.0, 1)
+    details = job_details(database, "job1")
+    (attempt,) = details.attempts
+    (rank,) = attempt.ranks
+    assert details.command == ("python", "train.py")
+    assert (rank.exit_code, rank.state) == (1, "failed")
+    assert rank.snapshot["packages"] == {"torch": "2.13.0"}
+    assert rank.progress is not None
+    assert rank.progress["step"] == 120
+    assert rank.diagnosis is not None
+    assert rank.diagnosis["root"]["text"] == "KeyError: 'lr'"
+    assert [finding["rule"] for finding in rank.findings] == ["key-missing"]
+    assert [item["path"] for item in rank.ranking] == ["train.py"]
+    assert [event["details"] for event in rank.events] == [{"1": "stack"}]
+    assert [decision["action"] for decision in rank.decisions] == ["stop"]
+    assert [note["author"] for note in rank.notes] == ["bea"]
+    assert b"".join(read_log(database, "job1", attempt=None, name="output")) == b"hello\nworld\n"
+
+
+def test_taking_in_again_changes_nothing(database: Database, runs: Runs) -> None:
+    journal = runs.write(whole())
+    take_in(database, journal)
+    before = job_details(database, "job1")
+    assert take_in(database, journal) == 0
+    assert sweep(database, runs.folder) == 0
+    assert job_details(database, "job1") == before
+
+
+def test_what_comes_later_is_added(database: Database, runs: Runs) -> None:
+    journal = runs.write([started()])
+    take_in(database, journal)
+    (job,) = find_jobs(database)
+    assert (job.state, job.ended) == ("running", None)
+    more = Journal(journal.parent)
+    more.write(Sample(START + 1, 1.0, 1, 5.0, 1, 1))
+    more.write(Ended(START + 3600, 3600.0, 0))
+    more.close()
+    assert take_in(database, journal) == 2
+    (job,) = find_jobs(database)
+    assert (job.state, job.gpu_hours) == ("succeeded", 8.0)
+
+
+def test_a_retry_is_an_attempt_of_the_same_job(database: Database, runs: Runs) -> None:
+    runs.write(whole())
+    runs.write(whole(attempt=2, exit_code=0, time=START + 2000))
+    sweep(database, runs.folder)
+    (job,) = find_jobs(database)
+    assert (job.attempts, job.state, job.gpu_hours, job.category) == (2, "succeeded", 8.0, "")
+    assert [attempt.state for attempt in job_details(database, "job1").attempts] == [
+        "failed",
+        "succeeded",
+    ]
+
+
+def test_one_failed_rank_fails_the_attempt(database: Database, runs: Runs) -> None:
+    for rank in range(4):
+        runs.write(whole(rank=rank, exit_code=int(rank == 2), world_size=4), name=f"1-r{rank}")
+    sweep(database, runs.folder)
+    (attempt,) = job_details(database, "job1").attempts
+    assert attempt.state == "failed"
+    assert [rank.state for rank in attempt.ranks] == ["succeeded"] * 2 + ["failed", "succeeded"]
+    assert attempt.gpu_hours == 4.0
+
+
+def test_many_may_take_in_the_same_journals_at_once(address: str, runs: Runs) -> None:
+    journals = [runs.write(whole(rank=rank), name=f"1-r{rank}") for rank in range(8)]
+    open_database(address).close()
+
+    def take_all(number: int) -> None:
+        database = open_database(address)
+        for journal in random.Random(number).sample(journals, len(journals)):
+            take_in(database, journal)
+        database.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(take_all, range(4)))
+    database = open_database(address)
+    assert _count(database, schema.Job) == 1
+    assert _count(database, schema.Rank) == 8
+    assert _count(database, schema.Sample) == 80
+    assert _count(database, schema.Failure) == 8
+    database.close()
+
+
+_KILLED = (
+    "import sys; from pathlib import Path\n"
+    "from epochzero.store.database import open_database\n"
+    "from epochzero.store.recorder import take_in\n"
+    "database = open_database(sys.argv[1]); print('ready', flush=True)\n"
+    "take_in(database, Path(sys.argv[2]))\n"
+)
+
+
+def test_a_killed_recorder_leaves_no_record_out_and_none_twice(address: str, runs: Runs) -> None:
+    notes = [Note(START + n, float(n), str(n)) for n in range(20_000)]
+    journal = runs.write([started(), *notes])
+    draw = random.Random(7)
+    for _ in range(3):
+        child = subprocess.Popen(
+            [sys.executable, "-c", _KILLED, address, str(journal)], stdout=subprocess.PIPE
+        )
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(draw.uniform(0.0, 0.4))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+    database = open_database(address)
+    take_in(database, journal)
+    with database.read() as session:
+        texts = session.scalars(select(schema.Note.text).order_by(schema.Note.sequence)).all()
+    database.close()
+    assert [int(text) for text in texts] == list(range(20_000))
+
+
+def test_a_supervisor_that_died_leaves_a_lost_attempt(database: Database, runs: Runs) -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    take_in(database, runs.write([started(pid=child.pid)]))
+    take_in(database, runs.write([started("job2")]))
+    mark_lost(database, now=START + 30)
+    assert {job.state for job in find_jobs(database)} == {"running"}
+    mark_lost(database, now=START + 90)
+    assert {job.id: job.state for job in find_jobs(database)} == {"job1": "lost", "job2": "running"}
+
+
+def test_the_end_of_a_lost_attempt_counts_when_it_comes_after_all(
+    database: Database, runs: Runs
+) -> None:
+    journal = runs.write([started(host="elsewhere")])
+    take_in(database, journal)
+    mark_lost(database, now=START + 7200)
+    (job,) = find_jobs(database)
+    assert job.state == "lost"
+    more = Journal(journal.parent)
+    more.write(Ended(START + 9000, 9000.0, 0))
+    more.close()
+    take_in(database, journal)
+    (job,) = find_jobs(database, JobFilter(state="succeeded"))
+    assert job.ended == START + 9000
+
+
+def test_a_journal_that_says_nothing_is_told_and_swept_over(database: Database, runs: Runs) -> None:
+    journal = runs.write([started()])
+    journal.write_bytes(journal.read_bytes()[20:])
+    runs.write(whole("job2"))
+    with journal.open("ab") as file:
+        file.write(b"")
+    sweep(database, runs.folder)
+    assert [job.id for job in find_jobs(database)] == ["job2"]
+    headless = Journal(runs.folder / "job3" / "1")
+    headless.write(Ended(START, 1.0, 0))
+    headless.close()
+    with pytest.raises(InputError, match="does not say which job"):
+        take_in(database, headless.path)
+
+
+def test_a_journal_cannot_bring_files_of_others_into_the_store(
+    database: Database, runs: Runs, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_bytes(b"mine")
+    records = [
+        started(),
+        Output(START, 1.0, "output", ("../../../secret",), 4),
+        Ended(START, 1.0, 0),
+    ]
+    take_in(database, runs.write(records))
+    assert _count(database, schema.Chunk) == 0
