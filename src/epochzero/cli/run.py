@@ -16,10 +16,14 @@ import click
 
 from epochzero.cli.home import homes
 from epochzero.errors import InputError
+from epochzero.run.hang import RankWatcher, StallWatcher
 from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.journal import Journal
 from epochzero.run.launchers import Launch, gpus_of, job_environment, launch_of
 from epochzero.run.model import Ended, Started
+from epochzero.run.progress import ProgressWatcher
+from epochzero.run.samples import SampleWatcher
+from epochzero.run.snapshot import SnapshotWatcher
 from epochzero.run.supervise import Options, run_attempt
 from epochzero.run.terminal import closed_streams
 
@@ -53,7 +57,16 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
     type=click.FloatRange(min=0),
     default=10.0,
     show_default=True,
-    help="From SIGINT or SIGTERM until all that is left of the job is killed.",
+    help="From SIGINT or SIGTERM until all that is left of the job is killed; also how long ranks"
+    " may be silent after another one's failure.",
+)
+@click.option(
+    "--stall",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300.0,
+    show_default=True,
+    help="Without output and use of processors or GPUs, until stacks of the job are kept.",
 )
 @click.option(
     "--keep-output",
@@ -72,6 +85,7 @@ def command(
     name: str | None,
     gpus: int | None,
     grace: float,
+    stall: float,
     keep: int,
     quiet: bool,
 ) -> None:
@@ -111,12 +125,20 @@ def command(
         launcher=launch.launcher,
         scheduler=launch.scheduler,
     )
+    given = job_environment(environment, job=launch.job, attempt=attempt, folder=folder)
     ended = run_attempt(
         started,
         folder,
         journal,
-        environment=job_environment(environment, job=launch.job, attempt=attempt, folder=folder),
+        environment=given,
         options=Options(grace, keep, closed),
+        watchers=(
+            SnapshotWatcher(job, Path(started.folder), given),
+            SampleWatcher(Path(started.folder), given),
+            ProgressWatcher(),
+            RankWatcher(grace),
+            StallWatcher(stall, given),
+        ),
     )
     if journal is not None:
         journal.close()

@@ -11,11 +11,9 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from epochzero.logs.prefix import strip_ansi
 from epochzero.run.model import Progress, Record
 from epochzero.run.watcher import Clock
 
@@ -68,6 +66,8 @@ class Format:
 @cache
 def formats() -> tuple[Format, ...]:
     """All that are known."""
+    from importlib.resources import files  # Takes as long to load as they do.
+
     data = tomllib.loads(files("epochzero.run").joinpath("progress.toml").read_text("utf-8"))
     return tuple(
         Format(
@@ -84,6 +84,9 @@ def formats() -> tuple[Format, ...]:
 
 def told(line: str) -> dict[str, Any]:
     """What a line tells of progress: fields of `Progress`; of a long line its beginning is read."""
+    # Loaded with the first line that is read: a job's start does not wait for it.
+    from epochzero.logs.prefix import strip_ansi
+
     line = strip_ansi(line[:_LONGEST_LINE]).rstrip()
     lowered = line.lower()
     found: dict[str, Any] = {}
