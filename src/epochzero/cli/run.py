@@ -111,7 +111,16 @@ def _retries(_: click.Context, __: click.Parameter, text: str) -> str | int:
     type=click.FloatRange(min=0),
     default=10.0,
     show_default=True,
-    help="From SIGINT or SIGTERM until all that is left of the job is killed.",
+    help="From SIGINT or SIGTERM until all that is left of the job is killed; also how long ranks"
+    " may be silent after another one's failure.",
+)
+@click.option(
+    "--stall",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300.0,
+    show_default=True,
+    help="Without output and use of processors or GPUs, until stacks of the job are kept.",
 )
 @click.option(
     "--keep-output",
@@ -137,6 +146,7 @@ def command(
     advice_exit_codes: bool,
     store: str | None,
     grace: float,
+    stall: float,
     keep: int,
     quiet: bool,
 ) -> None:
@@ -191,6 +201,7 @@ def command(
             advise=retries == "advise",
             target=target,
             options=Options(grace, keep, closed),
+            stall=stall,
         ),
         lambda attempt: _keep(environment, replace(launch, attempt=attempt)),
         screen,

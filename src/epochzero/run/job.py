@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from epochzero.errors import InputError
 from epochzero.run.after import After
+from epochzero.run.hang import RankWatcher, StallWatcher
 from epochzero.run.journal import Journal, read_journal
 from epochzero.run.launchers import job_environment
 from epochzero.run.model import Concluded, Decision, Ended, Output, Progress, Started
+from epochzero.run.progress import ProgressWatcher, progressed
+from epochzero.run.samples import SampleWatcher
+from epochzero.run.snapshot import SnapshotWatcher
 from epochzero.run.supervise import Options, run_attempt
 from epochzero.run.watcher import Clock, Watcher
 
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from epochzero.locate import Ranking
     from epochzero.run.retry import Attempt, Policy
 
-__all__ = ["Failed", "Job", "Kept", "Listener", "is_farther", "run_job"]
+__all__ = ["Failed", "Job", "Kept", "Listener", "run_job"]
 
 Kept = tuple[Path | None, Journal | None, int]
 """The folder and journal of an attempt, None where nothing can be kept, and its number."""
@@ -45,6 +49,7 @@ class Job:
         target: the platform that a check would have been asked about; None for this machine.
         cache: of parsed code.
         options: how each attempt is run.
+        stall: seconds without output and without work until a stall is told.
     """
 
     started: Started
@@ -54,6 +59,7 @@ class Job:
     target: Target | str | Path | None = None
     cache: Cache | None = None
     options: Options = field(default_factory=Options)
+    stall: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +158,7 @@ class _Attempts:
             journal,
             environment=environment,
             options=self._job.options,
-            watchers=self._listener.begins(journal),
+            watchers=(*self._watchers(started, environment), *self._listener.begins(journal)),
         )
         if ended.exit_code == 0:
             return ended, None
@@ -160,6 +166,16 @@ class _Attempts:
             self._listener.failed(Failed(started, ended, folder))
             return ended, None
         return ended, self._concluded(After(started, ended, folder, clock), journal)
+
+    def _watchers(self, started: Started, environment: Mapping[str, str]) -> tuple[Watcher, ...]:
+        folder = Path(started.folder)
+        return (
+            SnapshotWatcher(started.command, folder, environment),
+            SampleWatcher(folder, environment),
+            ProgressWatcher(),
+            RankWatcher(self._job.options.grace),
+            StallWatcher(self._job.stall, environment),
+        )
 
     def _concluded(self, after: After, journal: Journal) -> Decision | None:
         """Asks the tools, the quick and needed ones first, and writes what they say."""
@@ -193,7 +209,7 @@ class _Attempts:
     def _decided(self, after: After, diagnosis: Diagnosis, progress: Progress | None) -> Decision:
         from epochzero.run.retry import Attempt, decide
 
-        farther = is_farther(progress, self._farthest)
+        farther = progressed(self._farthest, progress)
         self._history.append(
             Attempt.of(
                 diagnosis,
@@ -209,17 +225,6 @@ class _Attempts:
             self._farthest = progress
         time, elapsed = after.clock.now()
         return decide(self._job.policy(), self._history, time=time, elapsed=elapsed)
-
-
-def is_farther(progress: Progress | None, than: Progress | None) -> bool:
-    """Whether an attempt came farther than another: in epochs, else in steps."""
-    if progress is None:
-        return False
-    if than is None:
-        return True
-    if progress.epoch is not None and than.epoch is not None and progress.epoch != than.epoch:
-        return progress.epoch > than.epoch
-    return (progress.step or 0) > (than.step or 0)
 
 
 def _left(journal: Journal) -> tuple[list[Output], Progress | None]:
