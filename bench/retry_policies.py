@@ -24,8 +24,9 @@ from common import data_file, lab_jobs, rate, save
 from rivals.openpai import OpenPai
 from split import held
 
-from epochzero.diagnose import Diagnoser, find_facts
+from epochzero.diagnose import Diagnoser, Diagnosis, find_facts
 from epochzero.logs.source import Log, find_logs
+from epochzero.run.progress import told
 from epochzero.run.retry import Attempt, decide, load_policy
 
 POLICIES = ("always-3", "nvrx", "never", "auto")
@@ -102,7 +103,7 @@ def _labelled(records: Sequence[Mapping[str, Any]], openpai: OpenPai | None) -> 
         if label["retry"] == "unknown":
             continue
         logs = [Log("log", text=record["log"].encode())]
-        attempt = Attempt.of(diagnoser.diagnose(logs))
+        attempt = _attempt(diagnoser.diagnose(logs), logs)
         reaction = openpai.reaction(logs) if openpai else ""
         yield Case(record["id"], label["retry"] == "may_succeed", label["phase"], attempt, reaction)
 
@@ -114,10 +115,17 @@ def _lab(openpai: OpenPai | None) -> Iterable[Case]:
         if job.good or retry == "unknown":
             continue
         logs, facts = find_logs([job.folder]), find_facts([job.folder])
-        attempt = Attempt.of(diagnoser.diagnose(logs, facts))
+        attempt = _attempt(diagnoser.diagnose(logs, facts), logs)
         reaction = openpai.reaction(logs, facts.exit_status) if openpai else ""
         phase = job.expect.get("phase", "unknown")
         yield Case(job.name, retry == "may_succeed", phase, attempt, reaction)
+
+
+def _attempt(diagnosis: Diagnosis, logs: Iterable[Log]) -> Attempt:
+    """With what `epochzero run` reads of checkpoints."""
+    lines = (line for log in logs for block in log.blocks() for line in block.data.splitlines())
+    told_of = (told(line.decode("utf-8", "replace")) for line in lines)
+    return Attempt.of(diagnosis, checkpoint=any("checkpoint" in found for found in told_of))
 
 
 def _retries(policy_name: str) -> Retries:

