@@ -14,12 +14,15 @@ from pathlib import Path
 
 import click
 
+from epochzero.cli.announce import announce
 from epochzero.cli.home import homes
 from epochzero.errors import InputError
 from epochzero.run.identity import attempt_folder, name_of
+from epochzero.run.init import stand_behind_init
 from epochzero.run.journal import Journal
 from epochzero.run.launchers import Launch, gpus_of, job_environment, launch_of
 from epochzero.run.model import Ended, Started
+from epochzero.run.notify import Webhook
 from epochzero.run.supervise import Options, run_attempt
 from epochzero.run.terminal import closed_streams
 
@@ -34,6 +37,13 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
         if (size := int(float(number.removesuffix(unit)) * units[unit])) > 0:
             return size
     raise click.BadParameter("must be a size such as 64MB")
+
+
+def _webhook(_: click.Context, __: click.Parameter, url: str | None) -> Webhook | None:
+    try:
+        return Webhook(url) if url else None
+    except InputError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 @click.command(
@@ -64,6 +74,14 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
     callback=_size,
     help="How much of each log's head is kept, and again of its tail.",
 )
+@click.option(
+    "--notify",
+    metavar="URL",
+    envvar="EPOCHZERO_NOTIFY",
+    show_envvar=True,
+    callback=_webhook,
+    help="Webhook that is told of a failure: Slack, Mattermost, Discord, Teams, or any that reads JSON.",
+)
 @click.option("--quiet", is_flag=True, help="Say nothing, however the job ends.")
 @click.pass_context
 def command(
@@ -73,6 +91,7 @@ def command(
     gpus: int | None,
     grace: float,
     keep: int,
+    notify: Webhook | None,
     quiet: bool,
 ) -> None:
     """Run the job of COMMAND as it would run by itself, and keep what matters.
@@ -90,6 +109,8 @@ def command(
     once. Exit code of the job, 128 + n when signal n ended it, 127 when it was not found, 126 when
     it could not be executed.
     """
+    if os.getpid() == 1 and (code := stand_behind_init()) is not None:
+        context.exit(code)
     closed = closed_streams()
     environment = _environment()
     name = name or name_of(job)
@@ -118,6 +139,8 @@ def command(
         environment=job_environment(environment, job=launch.job, attempt=attempt, folder=folder),
         options=Options(grace, keep, closed),
     )
+    if ended.exit_code:
+        announce(started, ended, journal, webhook=notify)
     if journal is not None:
         journal.close()
     if ended.exit_code and not quiet:
