@@ -242,7 +242,9 @@ def _was_run(job: SlurmJob, home: Path) -> bool:
             if journal.stat().st_mtime < (job.facts.start or 0.0):
                 continue
             _, first = next(read_journal(journal), (0, None))
-            if isinstance(first, Started) and numbers.items() <= first.scheduler.items():
+            if not isinstance(first, Started) or first.job == job.identity:
+                continue
+            if numbers.items() <= first.scheduler.items():
                 return True
     return False
 
