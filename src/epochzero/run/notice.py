@@ -69,11 +69,13 @@ class Notice:
         """For people, the most important first."""
         how = f"exit code {self.exit_code}" if self.signal is None else signal_name(self.signal)
         what = f"{self.title} ({self.category})" if self.category else ""
+        # Often the line tells its rank itself.
+        named = self.rank is None or f"rank{self.rank}]" in self.root
         cost = f"{self.gpus} GPUs, {self.gpu_hours:.1f} GPU hours" if self.gpus else ""
         told = {
             "": f"{self.name} {self.state} on {self.host} after {_length(self.seconds)} ({how})",
             "why": what,
-            "line": self.root if self.rank is None else f"rank {self.rank}: {self.root}",
+            "line": self.root if named else f"rank {self.rank}: {self.root}",
             "code": self.place,
             "fix": self.fix,
             "retry": ": ".join(filter(None, (self.action, self.reason))),
