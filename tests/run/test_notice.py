@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from epochzero.run.model import Concluded, Decision, Ended, Started
+from epochzero.run.model import Decision, Ended, Started
 from epochzero.run.notice import notice_of, write_termination_log
 
 STARTED = Started("j1", 2, "resnet", ("python", "train.py"), "/job", "node7", "ann", 1, 0.0, gpus=8)
@@ -21,12 +21,11 @@ DIAGNOSIS: dict[str, Any] = {
     "fixes": ["Add 'lr' to the configuration."],
     "retry_reason": "The same lines run again.",
 }
-CONCLUDED = Concluded(9001.0, 9001.0, DIAGNOSIS, gpu_hours=20.0)
 
 
 def test_a_failure_is_told_in_a_few_lines() -> None:
     decision = Decision(0.0, 0.0, "stop", reason="It fails again.")
-    assert notice_of(STARTED, ENDED, CONCLUDED, decision).lines() == [
+    assert notice_of(STARTED, ENDED, DIAGNOSIS, decision).lines() == [
         "resnet failed on node7 after 2.5 h (exit code 1)",
         "why: Key Not Found (key_not_found)",
         "line: rank 1: KeyError: 'lr'",
@@ -47,7 +46,7 @@ def test_without_a_diagnosis_it_says_how_the_job_ended() -> None:
 
 def test_secrets_and_line_ends_of_a_log_are_not_told() -> None:
     root = {"text": "login failed\n\x1b with password=hunter2x " + "a" * 9999, "rank": None}
-    notice = notice_of(STARTED, ENDED, Concluded(0.0, 0.0, DIAGNOSIS | {"root": root}))
+    notice = notice_of(STARTED, ENDED, DIAGNOSIS | {"root": root})
     assert "hunter2x" not in str(notice.to_dict())
     assert "\n" not in notice.root
     assert len(notice.root) == 500
@@ -55,7 +54,7 @@ def test_secrets_and_line_ends_of_a_log_are_not_told() -> None:
 
 def test_the_termination_log_is_overwritten_where_there_is_one(tmp_path: Path) -> None:
     path = tmp_path / "termination-log"
-    notice = notice_of(STARTED, ENDED, CONCLUDED)
+    notice = notice_of(STARTED, ENDED, DIAGNOSIS)
     write_termination_log(notice, path)
     assert not path.exists()
     path.write_text("x" * 9999)

@@ -16,9 +16,9 @@ from epochzero.errors import InputError
 from epochzero.run.notice import notice_of
 from epochzero.run.notify import Webhook
 from tests.run.conftest import Kept
-from tests.run.test_notice import CONCLUDED, ENDED, STARTED
+from tests.run.test_notice import DIAGNOSIS, ENDED, STARTED
 
-NOTICE = notice_of(STARTED, ENDED, CONCLUDED)
+NOTICE = notice_of(STARTED, ENDED, DIAGNOSIS)
 
 
 class Server(ThreadingHTTPServer):

@@ -12,7 +12,7 @@ from typing import Any
 
 from epochzero.diagnose.facts import signal_name
 from epochzero.diagnose.redact import redact
-from epochzero.run.model import Concluded, Decision, Ended, Started
+from epochzero.run.model import Decision, Ended, Started
 
 __all__ = ["SCHEMA", "TERMINATION_LOG", "Notice", "notice_of", "write_termination_log"]
 
@@ -88,11 +88,17 @@ class Notice:
 def notice_of(
     started: Started,
     ended: Ended,
-    concluded: Concluded | None = None,
+    diagnosis: Mapping[str, Any] | None = None,
     decision: Decision | None = None,
 ) -> Notice:
-    """Puts together what is known of an attempt after its end."""
-    diagnosis: Mapping[str, Any] = (concluded.diagnosis if concluded else None) or {}
+    """Puts together what is known of an attempt after its end.
+
+    Args:
+        started, ended: its first and last record.
+        diagnosis: in its JSON form.
+        decision: what the policy says.
+    """
+    diagnosis = diagnosis or {}
     root = diagnosis.get("root") or {}
     frame = diagnosis.get("user_frame") or {}
     failed = "cancelled" if ended.why == "user" else "failed"
@@ -106,7 +112,7 @@ def notice_of(
         signal=ended.signal,
         seconds=round(ended.elapsed, 3),
         gpus=started.gpus,
-        gpu_hours=concluded.gpu_hours if concluded else started.gpus * ended.elapsed / 3600,
+        gpu_hours=started.gpus * ended.elapsed / 3600,
         category=diagnosis.get("category") or "",
         title=_line(diagnosis.get("title")),
         root=_line(root.get("text")),

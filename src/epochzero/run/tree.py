@@ -15,7 +15,15 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-__all__ = ["adopt_orphans", "descendants", "end_descendants", "name_of", "send", "started_at"]
+__all__ = [
+    "adopt_orphans",
+    "below",
+    "descendants",
+    "end_descendants",
+    "name_of",
+    "send",
+    "started_at",
+]
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PAUSE_S = 0.02
@@ -31,16 +39,20 @@ def adopt_orphans(adopt: bool = True) -> None:
 
 def descendants(root: int, *, since: int = 0) -> list[int]:
     """All living processes below ``root`` that were not started before ``since`` (`started_at`)."""
+    return below(root, ((pid, parent) for pid, parent, start in _processes() if start >= since))
+
+
+def below(root: int, parents: Iterable[tuple[int, int]]) -> list[int]:
+    """All below ``root``, of processes that are given each with its parent."""
     children: dict[int, list[int]] = {}
-    for pid, parent, started in _processes():
-        if started >= since:
-            children.setdefault(parent, []).append(pid)
+    for pid, parent in parents:
+        children.setdefault(parent, []).append(pid)
     found: list[int] = []
     waiting = [root]
     while waiting:
-        below = children.get(waiting.pop(), ())
-        found += below
-        waiting += below
+        under = children.get(waiting.pop(), ())
+        found += under
+        waiting += under
     return found
 
 

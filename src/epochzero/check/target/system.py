@@ -28,6 +28,7 @@ __all__ = [
     "NO_GPUS",
     "Gpus",
     "Limits",
+    "control_groups",
     "gpus",
     "limits",
     "listing",
@@ -192,7 +193,7 @@ class Limits:
 
 def limits(root: Path = Path("/")) -> Limits:
     """The limits that hold here: of the machine, the control groups above this process, and ulimit."""
-    groups = _groups(root)
+    groups = control_groups(root)
     memory = [*_numbers(groups, "memory.max"), *_numbers(groups, "memory.limit_in_bytes")]
     physical = re.search(r"^MemTotal:\s+(\d+) kB", _text(root / "proc/meminfo"), re.MULTILINE)
     if physical:
@@ -226,7 +227,7 @@ def _least(numbers: Iterable[int]) -> int | None:
     return min((number for number in numbers if 0 <= number < _NO_LIMIT), default=None)
 
 
-def _groups(root: Path) -> list[Path]:
+def control_groups(root: Path = Path("/")) -> list[Path]:
     """Folders of the control groups that hold this process, and of those above them."""
     base = root / "sys/fs/cgroup"
     found: list[Path] = []
