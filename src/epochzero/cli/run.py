@@ -212,7 +212,7 @@ def command(
         scheduler=launch.scheduler,
         target=target or "",
     )
-    screen = _Screen(store, quiet=quiet, advise=retries == "advise")
+    screen = _Screen(store, notify, quiet=quiet, advise=retries == "advise")
     ended, decision = run_job(
         Job(
             started,
@@ -227,8 +227,6 @@ def command(
         screen,
     )
     code = ended.exit_code
-    if code:
-        screen.announce(notify)
     if code and decision is not None:
         code = _advised(started, ended, decision, advice_file, advice_exit_codes)
     context.exit(code)
@@ -237,13 +235,15 @@ def command(
 class _Screen:
     """Says what happens on standard error, and sees that it comes into the store."""
 
-    def __init__(self, store: str | None, *, quiet: bool, advise: bool) -> None:
+    def __init__(
+        self, store: str | None, webhook: Webhook | None, *, quiet: bool, advise: bool
+    ) -> None:
         self._store = store
+        self._webhook = webhook
         self._quiet = quiet
         self._advise = advise
         self._recording: Recording | None = None
         self._has_to_be_kept = store is not None
-        self._failure: Failed | None = None
         self._began = time.monotonic()
 
     def begins(self, journal: Journal | None) -> Sequence[Watcher]:
@@ -258,15 +258,23 @@ class _Screen:
     def failed(self, failed: Failed) -> None:
         """The screen about a failure, as soon as it is known."""
         self._has_to_be_kept = True
-        self._failure = failed
-        if self._quiet:
-            return
-        from epochzero.cli import render_run
+        if not self._quiet:
+            from epochzero.cli import render_run
 
-        _say(render_run.closing(failed))
-        _tell(render_run.failed(failed))
-        if failed.decision is not None:
-            _tell(render_run.decided(failed.decision, advise=self._advise))
+            _say(render_run.closing(failed))
+            _tell(render_run.failed(failed))
+            if failed.decision is not None:
+                _tell(render_run.decided(failed.decision, advise=self._advise))
+        if failed.decision is None or failed.decision.action == "stop" or self._advise:
+            self._announce(failed)
+
+    def _announce(self, failed: Failed) -> None:
+        """Tells those who are not at the screen; the job is not started again."""
+        from epochzero.cli.announce import announce
+
+        problem = announce(failed, self._webhook)
+        if problem and not self._quiet:
+            _say(problem)
 
     def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
         """What takes a little longer to find out."""
@@ -274,16 +282,6 @@ class _Screen:
             from epochzero.cli import render_run
 
             _tell(render_run.explained(ranking, checked))
-
-    def announce(self, webhook: Webhook | None) -> None:
-        """Tells those who are not at the screen of the last failure."""
-        if self._failure is None:
-            return
-        from epochzero.cli.announce import announce
-
-        problem = announce(self._failure, webhook)
-        if problem and not self._quiet:
-            _say(problem)
 
     def waits(self, seconds: float) -> bool:
         """Waits for a retry; Ctrl-C ends the waiting and the job."""
