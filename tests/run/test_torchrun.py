@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.diagnose import Diagnoser
-from epochzero.logs.source import find_logs
-from epochzero.run.model import Output
+from epochzero.run.model import Concluded, Output
 from epochzero.store.database import open_database
 from epochzero.store.queries import EVERY_JOB, find_job, find_jobs, job_details
 from epochzero.store.recorder import sweep
@@ -41,8 +39,9 @@ def script(tmp_path: Path) -> str:
 
 def _run(*words: str) -> int:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    home = Path(environment["EPOCHZERO_HOME"]).parent
     return subprocess.run(
-        words, capture_output=True, timeout=PATIENCE_S, env=environment
+        words, capture_output=True, timeout=PATIENCE_S, env=environment, cwd=home
     ).returncode
 
 
@@ -51,9 +50,10 @@ def test_a_supervisor_around_it_knows_which_rank_failed_first(kept: Kept, script
     outputs = [record for record in kept.records if isinstance(record, Output)]
     assert [output.name for output in outputs] == ["output", "rank0", "rank1"]
     assert b"KeyError: 'lr'" in kept.log("rank1")
-    diagnosis = Diagnoser().diagnose(find_logs([kept.folder / "output.log"]))
-    assert diagnosis.root is not None
-    assert (diagnosis.root.rank, diagnosis.root.text) == (1, "[rank1]: KeyError: 'lr'")
+    (diagnosis,) = [record.diagnosis for record in kept.records if isinstance(record, Concluded)]
+    assert diagnosis is not None
+    assert (diagnosis["root"]["rank"], diagnosis["category"]) == (1, "key_not_found")
+    assert diagnosis["root"]["text"] == "[rank1]: KeyError: 'lr'"
 
 
 def test_supervisors_of_all_ranks_make_one_job(kept: Kept, script: str, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_supervisors_of_all_ranks_make_one_job(kept: Kept, script: str, tmp_path
     (attempt,) = job_details(database, find_job(database, "last")).attempts
     first = min(attempt.ranks, key=lambda rank: rank.ended or 0.0)
     assert (len(attempt.ranks), first.rank, first.exit_code) == (2, 1, 1)
+    assert summary.category == "key_not_found"
+    assert first.diagnosis is not None
+    assert first.diagnosis["root"]["text"].endswith("KeyError: 'lr'")
     database.close()
-    diagnosis = Diagnoser().diagnose(find_logs([job / "1-r1" / "output.log"]))
-    assert diagnosis.root is not None
-    assert diagnosis.root.text.endswith("KeyError: 'lr'")

@@ -299,7 +299,7 @@ class _Attempt:
 
     def _note(self, number: int) -> None:
         name = signal.Signals(number).name
-        scheduled = bool(self.started.launcher) and number in _BY_SCHEDULER
+        scheduled = bool(self.started.scheduler) and number in _BY_SCHEDULER
         who = "scheduler" if scheduled else "user"
         self.event("signal", f"{name} came and was passed on to the job", signal=name, who=who)
         if number in _ENDS or number in _BY_USER:
