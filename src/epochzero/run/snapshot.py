@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from epochzero.errors import InputError
 from epochzero.run.model import Record, Snapshot
 from epochzero.run.usage import Tree, environment_of, is_python
-from epochzero.run.watcher import Clock
+from epochzero.run.watcher import Clock, load
 
 if TYPE_CHECKING:
     from epochzero.check.target import Interpreter
@@ -90,6 +90,7 @@ def take(
         program: its Python; None for none.
     """
     # A job that ends at once does without, and these take half a second to load.
+    load("epochzero.check", "epochzero.code", "epochzero.diagnose")
     from epochzero.check.target import read_interpreter
     from epochzero.check.target.system import gpus
     from epochzero.diagnose.redact import redact
