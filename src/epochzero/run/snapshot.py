@@ -25,6 +25,7 @@ __all__ = ["SnapshotWatcher", "take"]
 
 MOST_CHANGES = 1 << 20
 _MOST_VARIABLE = 10_000
+_LONGEST_LINE = 1000
 _SETTLED_S = 0.2
 """A job that ends sooner is not kept waiting for a snapshot."""
 _PATIENCE_S = 10.0
@@ -207,9 +208,14 @@ class _Repository:
         try:
             # The first piece is as large as the bound; git ends when no more is read.
             chunks = self._git.stream("diff", "--no-ext-diff", "--no-textconv", "HEAD")
-            return next(chunks, b"")[:MOST_CHANGES].decode("utf-8", "replace")
+            text = next(chunks, b"")[:MOST_CHANGES].decode("utf-8", "replace")
         except InputError:
             return ""
+        # The last line may be cut within a secret. One that is very long is data, and costly to search.
+        return "".join(
+            line if len(line) <= _LONGEST_LINE else f"{line[0]}[{len(line)} characters]\n"
+            for line in text[: text.rfind("\n") + 1].splitlines(keepends=True)
+        )
 
     def _said(self, *arguments: str) -> str:
         try:
