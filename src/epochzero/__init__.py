@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from epochzero.check import Checked, Target, check
     from epochzero.diagnose import Diagnosis, Facts, diagnose
     from epochzero.locate import Locator, Ranking, Report, locate
+    from epochzero.run import run
 
 __version__ = "0.1.0"
 
@@ -40,12 +41,14 @@ __all__ = [
     "check",
     "diagnose",
     "locate",
+    "run",
 ]
 
 _ROOMS = {
     "epochzero.check": ("Checked", "Target", "check"),
     "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
     "epochzero.locate": ("Locator", "Ranking", "Report", "locate"),
+    "epochzero.run": ("run",),
 }
 
 

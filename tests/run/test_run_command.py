@@ -75,7 +75,7 @@ def test_a_failure_is_one_screen_and_is_kept(run: Run, kept: Kept, job: Path) ->
         "FAILED  Key Not Found",
         "train.py:4 in rate",
         "8 GPUs x",
-        "Again       no. The failure is deterministic",
+        "Retry       No. The failure is deterministic",
         "Look at     train.py",
         "epochzero show",
     ):

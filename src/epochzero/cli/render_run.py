@@ -37,15 +37,15 @@ def failed(told: Failed) -> Iterator[str]:
 
     yield ""
     if told.diagnosis is not None:
-        yield from render.lines(told.diagnosis, top=2)
+        yield from render.lines(told.diagnosis, top=2, advice=told.decision is None)
 
 
 def decided(decision: Decision, *, advise: bool) -> Iterator[str]:
     """Whether the job is started again, and why."""
     what = {
-        "stop": "no",
-        "retry": f"in {layout.duration(decision.after)}",
-        "retry_elsewhere": f"on another node, in {layout.duration(decision.after)}",
+        "stop": "No",
+        "retry": f"In {layout.duration(decision.after)}",
+        "retry_elsewhere": f"On another node, in {layout.duration(decision.after)}",
     }[decision.action]
     only = " (advice: --retries auto would do it)" if advise and decision.action != "stop" else ""
     avoid = f" Not on {', '.join(decision.avoid)}." if decision.avoid else ""
@@ -54,7 +54,7 @@ def decided(decision: Decision, *, advise: bool) -> Iterator[str]:
         if decision.saved_gpu_hours >= 0.01
         else ""
     )
-    yield layout.wrapped("Again", f"{what}{only}. {decision.reason}{avoid}{saved}")
+    yield layout.wrapped("Retry", f"{what}{only}. {decision.reason}{avoid}{saved}")
 
 
 def explained(ranking: Ranking | None, checked: Checked | None) -> Iterator[str]:

@@ -306,8 +306,7 @@ class _Screen:
         if not self._recording.finish():
             _say(f"not in the store yet: {self._recording.trouble}")
         elif self._has_to_be_kept and not self._quiet:
-            job, attempt = journal.path.parts[-3:-1]
-            _tell([layout.field("More", f"epochzero show {job}  (attempt {attempt})")])
+            _tell([layout.field("More", f"epochzero show {journal.path.parts[-3]}")])
 
 
 def _policy(name: str, retries: str | int) -> Policy:

@@ -6,6 +6,10 @@ attempt --(fails)--> diagnosis --> decision --(retry)--> wait --> attempt
 
 from __future__ import annotations
 
+import getpass
+import os
+import platform
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,8 +19,9 @@ from typing import TYPE_CHECKING, Protocol
 from epochzero.errors import InputError
 from epochzero.run.after import After
 from epochzero.run.hang import RankWatcher, StallWatcher
+from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.journal import Journal, read_journal
-from epochzero.run.launchers import job_environment
+from epochzero.run.launchers import job_environment, launch_of
 from epochzero.run.model import Concluded, Decision, Ended, Output, Progress, Started
 from epochzero.run.progress import ProgressWatcher, progressed
 from epochzero.run.samples import SampleWatcher
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
     from epochzero.locate import Ranking
     from epochzero.run.retry import Attempt, Policy
 
-__all__ = ["Failed", "Job", "Kept", "Listener", "run_job"]
+__all__ = ["Failed", "Job", "Kept", "Listener", "Ran", "run_here", "run_job"]
 
 Kept = tuple[Path | None, Journal | None, int]
 """The folder and journal of an attempt, None where nothing can be kept, and its number."""
@@ -132,6 +137,93 @@ def run_job(
         if not listener.waits(decision.after):
             return ended, decision
         number += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A job that was run.
+
+    Attributes:
+        job: its identity.
+        ended: how its last attempt ended.
+        failed: what its last failed attempt failed with; None when none did.
+        folders: where its attempts are kept.
+    """
+
+    job: str
+    ended: Ended
+    failed: Failed | None
+    folders: tuple[Path, ...]
+
+
+def run_here(
+    command: Sequence[str],
+    home: Path,
+    environment: Mapping[str, str],
+    *,
+    name: str,
+    gpus: int,
+    policy: str | Path,
+    target: Target | str | Path | None,
+) -> Ran:
+    """See `epochzero.run.run`."""
+    from epochzero.run.retry import load_policy
+
+    chosen = load_policy(policy)
+    name = name or name_of(command)
+    launch = launch_of(environment, name)
+    started = Started(
+        job=launch.job,
+        attempt=launch.attempt,
+        name=name,
+        command=tuple(command),
+        folder=os.getcwd(),
+        host=platform.node(),
+        user=getpass.getuser(),
+        pid=os.getpid(),
+        time=time.time(),
+        rank=launch.rank,
+        world_size=launch.world_size,
+        gpus=gpus,
+        launcher=launch.launcher,
+        scheduler=launch.scheduler,
+        target=str(target) if isinstance(target, str | Path) else "",
+    )
+    listener = _Silent()
+
+    def keep(attempt: int) -> Kept:
+        while (folder := attempt_folder(home, launch.job, attempt, launch.rank)).exists():
+            attempt += 1
+        listener.folders.append(folder)
+        return folder, Journal(folder), attempt
+
+    job = Job(started, environment, policy=lambda: chosen, target=target)
+    ended, _ = run_job(job, keep, listener)
+    return Ran(launch.job, ended, listener.last, tuple(listener.folders))
+
+
+class _Silent:
+    """A listener that only remembers."""
+
+    def __init__(self) -> None:
+        self.last: Failed | None = None
+        self.folders: list[Path] = []
+
+    def begins(self, journal: Journal | None) -> Sequence[Watcher]:
+        return ()
+
+    def failed(self, failed: Failed) -> None:
+        self.last = failed
+
+    def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
+        pass
+
+    def waits(self, seconds: float) -> bool:
+        time.sleep(seconds)
+        return True
+
+    def ends(self, journal: Journal | None) -> None:
+        pass
 
 
 class _Attempts:
