@@ -212,19 +212,19 @@ def command(
         scheduler=launch.scheduler,
         target=target or "",
     )
-    screen = _Screen(store, notify, quiet=quiet, advise=retries == "advise")
+    whole = Job(
+        started,
+        environment,
+        policy=lambda: chosen or _policy(policy, retries),
+        advise=retries == "advise",
+        target=target,
+        options=Options(grace, keep, closed),
+        stall=stall,
+    )
     ended, decision = run_job(
-        Job(
-            started,
-            environment,
-            policy=lambda: chosen or _policy(policy, retries),
-            advise=retries == "advise",
-            target=target,
-            options=Options(grace, keep, closed),
-            stall=stall,
-        ),
+        whole,
         lambda attempt: _keep(environment, replace(launch, attempt=attempt)),
-        screen,
+        _Screen(whole, store, notify, quiet=quiet),
     )
     code = ended.exit_code
     if code and decision is not None:
@@ -236,12 +236,12 @@ class _Screen:
     """Says what happens on standard error, and sees that it comes into the store."""
 
     def __init__(
-        self, store: str | None, webhook: Webhook | None, *, quiet: bool, advise: bool
+        self, job: Job, store: str | None, webhook: Webhook | None, *, quiet: bool
     ) -> None:
+        self._job = job
         self._store = store
         self._webhook = webhook
         self._quiet = quiet
-        self._advise = advise
         self._recording: Recording | None = None
         self._has_to_be_kept = store is not None
         self._began = time.monotonic()
@@ -264,8 +264,8 @@ class _Screen:
             _say(render_run.closing(failed))
             _tell(render_run.failed(failed))
             if failed.decision is not None:
-                _tell(render_run.decided(failed.decision, advise=self._advise))
-        if failed.decision is None or failed.decision.action == "stop" or self._advise:
+                _tell(render_run.decided(failed.decision, self._job))
+        if failed.decision is None or failed.decision.action == "stop" or self._job.only_advises:
             self._announce(failed)
 
     def _announce(self, failed: Failed) -> None:

@@ -66,6 +66,16 @@ class Job:
     options: Options = field(default_factory=Options)
     stall: float = 300.0
 
+    @property
+    def is_one_of_many(self) -> bool:
+        """Whether only a rank of the job runs here: the others would not meet one started again alone."""
+        return self.started.rank is not None and (self.started.world_size or 1) > 1
+
+    @property
+    def only_advises(self) -> bool:
+        """Whether nothing is started again, whatever is decided."""
+        return self.advise or self.is_one_of_many
+
 
 @dataclass(frozen=True, slots=True)
 class Failed:
@@ -132,7 +142,7 @@ def run_job(
         if journal is not None:
             journal.close()
         listener.ends(journal)
-        if decision is None or decision.action == "stop" or job.advise:
+        if decision is None or decision.action == "stop" or job.only_advises:
             return ended, decision
         if not listener.waits(decision.after):
             return ended, decision
@@ -279,7 +289,9 @@ class _Attempts:
             decision = self._decided(after, diagnosis, progress)
         self._listener.failed(Failed(started, ended, after.folder, diagnosis, decision))
         ranking = checked = None
-        if ended.why != "user" and (decision is None or decision.action == "stop" or job.advise):
+        if ended.why != "user" and (
+            decision is None or decision.action == "stop" or job.only_advises
+        ):
             ranking = after.ranking(diagnosis, job.cache) if diagnosis is not None else None
             checked = after.checked(job.target)
             self._listener.explained(ranking, checked)
