@@ -146,8 +146,8 @@ class Screen:
     def wait(self) -> int:
         """Reads to the end; the exit code."""
         with suppress(OSError):
-            while data := os.read(self.master, 65536):
-                self.text += data
+            while select.select([self.master], [], [], PATIENCE_S)[0]:
+                self.text += os.read(self.master, 65536)
         return self.process.wait(PATIENCE_S)
 
     def close(self) -> None:

@@ -26,14 +26,12 @@ def _number(process: subprocess.Popen[bytes]) -> int:
 
 
 def test_output_passes_separately_and_is_kept_in_order(run: Run, kept: Kept) -> None:
-    done = run("sh", "-c", "echo one; sleep 0.1; echo two >&2; sleep 0.1; printf three; exit 3")
+    done = run("sh", "-c", "echo one; sleep 0.3; echo two >&2; sleep 0.3; printf three; exit 3")
     assert (done.returncode, done.stdout) == (3, b"one\nthree")
     told = done.stderr.decode().splitlines()
     assert told[0] == "two"
-    assert (
-        told[1]
-        == f"epochzero: sh failed with exit code 3 after 0 s; what it wrote is kept in {kept.folder}"
-    )
+    assert told[1].startswith("epochzero: sh failed with exit code 3 after ")
+    assert told[1].endswith(f" s; what it wrote is kept in {kept.folder}")
     assert kept.output == b"one\ntwo\nthree"
     assert isinstance(kept.records[0], Started)
     assert kept.ended.exit_code == 3
@@ -253,7 +251,7 @@ def test_a_second_interrupt_ends_at_once(start: Start) -> None:
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(0.2)
-    assert process.wait(5) == 128 + signal.SIGKILL
+    assert process.wait(15) == 128 + signal.SIGKILL
 
 
 # Forks twice, changes its session, closes everything, and ignores requests to end.
@@ -324,6 +322,17 @@ def test_the_job_ends_with_a_killed_supervisor(start: Start) -> None:
     assert gone(daemon)
 
 
+def test_the_job_of_a_killed_supervisor_has_its_grace(start: Start, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    # Nobody reads any more what it writes to its streams.
+    script = f"exec 2> /dev/null; trap 'sleep 1.6; echo > {saved}; exit' TERM; echo $$; while :; do sleep 0.1; done"
+    process = start("--grace", "12", "--", "sh", "-c", script)
+    job = _number(process)
+    process.kill()
+    assert gone(job)
+    assert saved.exists()
+
+
 def test_the_job_ends_with_a_killed_guard(start: Start, kept: Kept) -> None:
     process = start("--grace", "0.3", "--", PYTHON, "-c", DAEMON + "time.sleep(600)")
     daemon = _number(process)
@@ -335,13 +344,11 @@ def test_the_job_ends_with_a_killed_guard(start: Start, kept: Kept) -> None:
 
 
 def test_ranks_of_torchrun_have_logs_of_their_own(run: Run, kept: Kept) -> None:
-    script = (
-        "printf '[default0]:a\\nboth\\n[default1]:b\\n[default0]:c\\n'; printf '[rank1]: d' >&2"
-    )
+    script = "printf '[default0]:a\\nboth\\n[default1]:b\\n[default0]:c\\n'; printf '[rank1]: d'"
     run("sh", "-c", script)
     assert kept.log("rank0") == b"[default0]:a\n[default0]:c\n"
-    assert kept.log("rank1") == b"[default1]:b\n"
-    assert kept.output.startswith(b"[default0]:a\nboth\n")
+    assert kept.log("rank1") == b"[default1]:b\n[rank1]: d"
+    assert kept.output == b"[default0]:a\nboth\n[default1]:b\n[default0]:c\n[rank1]: d"
 
 
 def test_attempts_of_one_job_lie_side_by_side(run: Run, kept: Kept) -> None:

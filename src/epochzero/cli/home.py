@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,4 +17,5 @@ def homes(environment: Mapping[str, str]) -> tuple[Path, ...]:
     chosen = environment.get("EPOCHZERO_HOME")
     state = environment.get("XDG_STATE_HOME") or "~/.local/state"
     home = Path(os.path.expanduser(chosen or os.path.join(state, "epochzero")))
-    return home.absolute(), Path(tempfile.gettempdir()) / f"epochzero-{os.getuid()}"
+    temporary = Path(environment.get("TMPDIR") or "/tmp")
+    return home.absolute(), temporary / f"epochzero-{os.getuid()}"

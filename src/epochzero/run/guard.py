@@ -121,7 +121,6 @@ class _Guard:
         if self.alone:
             self.ask_at = now
         self.kill_at = min(self.kill_at, now + grace)
-        self.give_up_at = min(self.give_up_at, self.kill_at + PATIENCE_S)
 
     def _press(self) -> None:
         """Sends what is due to all that lives; a tree that forks meanwhile is found again."""
@@ -134,11 +133,12 @@ class _Guard:
         if now >= self.kill_at:
             send(signal.SIGKILL, living)
             self.kill_at = now + _AGAIN_S
+            self.give_up_at = min(self.give_up_at, now + PATIENCE_S)
         else:
             send(signal.SIGTERM, living)
-            self.kill_at = min(self.kill_at, now + LINGER_S)
+            if self.exited:
+                self.kill_at = min(self.kill_at, now + LINGER_S)
         self.ask_at = _NEVER
-        self.give_up_at = min(self.give_up_at, now + PATIENCE_S)
 
     def _reap(self) -> bool:
         """Takes note of all that has ended or stopped; False when no child is left."""
@@ -161,7 +161,7 @@ class _Guard:
 
 def _start(job: dict[str, Any], channel: Channel) -> int:
     """Starts the job; its number. Ends this process when it cannot be started."""
-    if job["terminal"]:
+    if job["terminal"] is not None:
         fcntl.ioctl(job["terminal"], termios.TIOCSCTTY, 0)
     failed, failing = os.pipe()
     pid = os.fork()
@@ -188,7 +188,7 @@ def _become(job: dict[str, Any], failing: int) -> NoReturn:
     """Turns this process into the job, or writes the error's number to ``failing``."""
     try:
         os.setpgid(0, 0)
-        if job["terminal"]:
+        if job["terminal"] is not None:
             os.tcsetpgrp(job["terminal"], os.getpid())
         for number in {*_LEFT_TO_THE_SUPERVISOR, signal.SIGXFSZ} - {*job["ignored"]}:
             signal.signal(number, signal.SIG_DFL)

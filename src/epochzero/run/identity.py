@@ -7,9 +7,8 @@ what the job starts in `JOB_VARIABLE`.
 
 from __future__ import annotations
 
-import hashlib
+import os
 import re
-import secrets
 import time
 from collections.abc import Sequence
 from pathlib import Path, PurePath
@@ -32,11 +31,14 @@ _JOB = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 def new_job() -> str:
     """A new identity: 8 hexadecimal digits of the time in seconds, 6 random ones."""
-    return f"{int(time.time()):08x}{secrets.token_hex(3)}"
+    return f"{int(time.time()):08x}{os.urandom(3).hex()}"
 
 
 def derived_job(*parts: str) -> str:
     """The identity that everyone makes who knows the same parts, such as a scheduler's number."""
+    # Most jobs have no scheduler, and it takes some milliseconds to import.
+    import hashlib
+
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:_LENGTH]
 
 

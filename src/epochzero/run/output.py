@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,31 +45,32 @@ class Logs:
         self._lock = threading.Lock()
         self._output = _Log(folder, "output", keep)
         self._ranks: dict[int, _Log] = {}
-        self._streams: dict[str, _Lines] = {}
+        self._streams: defaultdict[str, _Lines] = defaultdict(_Lines)
 
     def write(self, stream: str, data: bytes) -> None:
         """Keeps what came from a stream."""
         with self._lock:
-            lines = self._streams.setdefault(stream, _Lines())
+            lines = self._streams[stream]
             if stream == self._terminal:
                 data = lines.undone(data)
             self._output.write(data)
-            for rank, text in lines.of_ranks(data):
-                if (log := self._log_of(rank)) is not None:
-                    log.write(text)
+            self._write_ranks(lines.of_ranks(data))
 
     def close(self, clock: Clock) -> tuple[Output, ...]:
         """Ends the logs and says what they hold; nothing is kept of what is written afterwards."""
         with self._lock:
             for lines in self._streams.values():
                 self._output.write(lines.held)
+                self._write_ranks(lines.rest())
             logs = (self._output, *(log for _, log in sorted(self._ranks.items())))
             return tuple(log.close(clock) for log in logs)
 
-    def _log_of(self, rank: int) -> _Log | None:
-        if rank not in self._ranks and len(self._ranks) < _MOST_RANKS:
-            self._ranks[rank] = _Log(self._folder, f"rank{rank}", self._keep)
-        return self._ranks.get(rank)
+    def _write_ranks(self, written: list[tuple[int, bytes]]) -> None:
+        for rank, text in written:
+            if rank not in self._ranks and len(self._ranks) < _MOST_RANKS:
+                self._ranks[rank] = _Log(self._folder, f"rank{rank}", self._keep)
+            if rank in self._ranks:
+                self._ranks[rank].write(text)
 
 
 class _Lines:
@@ -114,6 +115,11 @@ class _Lines:
             if whole:
                 self._rank = None
         return found
+
+    def rest(self) -> list[tuple[int, bytes]]:
+        """What a rank wrote without ending its line."""
+        prefix = _RANK.match(self._begun)
+        return [(int(prefix[1]), self._begun)] if prefix else []
 
 
 def _with_ends(data: bytes) -> list[bytes]:

@@ -16,6 +16,7 @@ import errno
 import os
 import selectors
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from epochzero.errors import InputError
 from epochzero.run.guarding import Guarding
 from epochzero.run.journal import Journal
 from epochzero.run.model import Ended, Event, Record, Started
@@ -90,7 +92,12 @@ def run_attempt(
     Returns:
         How it ended; 127 where the command was not found and 126 where it could not be executed, as
         a shell has it.
+
+    Raises:
+        InputError: this system is not Linux.
     """
+    if sys.platform != "linux":
+        raise InputError("a job can be run under supervision on Linux only")
     attempt = _Attempt(started, folder, journal, options or Options())
     with ExitStack() as stack:
         adopt_orphans()

@@ -64,7 +64,8 @@ class Terminal:
         self.raw = False
         self.master, self.slave = pty.openpty()
         self._settings = termios.tcgetattr(outside)
-        inside = list(self._settings)
+        # In the background the terminal outside is set up for the shell's line, not for a job.
+        inside = termios.tcgetattr(outside if self.foreground else self.slave)
         if not typed:
             # The terminal outside makes line ends; doing it twice would change bytes.
             inside[1] &= ~termios.OPOST

@@ -2,7 +2,7 @@
 
 A process that leaves its parent, its group and its session still has an ancestor that the kernel
 gives it to when its parent ends: the nearest one that adopts orphans (``PR_SET_CHILD_SUBREAPER``,
-prctl(2)). The supervisor and its guard do. Without ``/proc`` only direct children are known.
+prctl(2)). The supervisor and its guard do.
 
 Python's standard library only: the guard runs without anything else.
 """
@@ -22,12 +22,11 @@ _PAUSE_S = 0.02
 
 
 def adopt_orphans(adopt: bool = True) -> None:
-    """Whether descendants whose parent ends become children of this process; Linux only."""
+    """Whether descendants whose parent ends become children of this process."""
     # It takes ten milliseconds to import.
     import ctypes
 
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(adopt), 0, 0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(adopt), 0, 0, 0)
 
 
 def descendants(root: int, *, since: int = 0) -> list[int]:

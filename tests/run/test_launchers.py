@@ -1,0 +1,98 @@
+"""What launchers and schedulers tell in variables; ranks agree on their job without talking."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from epochzero.run.identity import is_job, name_of, new_job
+from epochzero.run.launchers import gpus_of, job_environment, launch_of
+
+STEP = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "2"}
+
+
+def test_without_a_launcher_each_job_is_new_and_later_ones_sort_behind() -> None:
+    launch = launch_of({}, "train.py")
+    assert (launch.launcher, launch.rank, launch.world_size, launch.attempt) == ("", None, None, 1)
+    assert len(launch.job) == 14
+    assert is_job(launch.job)
+    earlier = new_job()
+    assert earlier[:8] == f"{int(time.time()):08x}" or earlier < new_job()
+    assert len({new_job() for _ in range(100)}) > 90
+
+
+def test_ranks_of_a_step_are_of_one_job_and_steps_are_not() -> None:
+    ranks = [launch_of(STEP | {"SLURM_PROCID": str(rank)}, "a.py") for rank in (0, 1)]
+    assert [launch.rank for launch in ranks] == [0, 1]
+    assert ranks[0].job == ranks[1].job
+    assert ranks[0].world_size == 2
+    assert ranks[0].scheduler == STEP | {"SLURM_PROCID": "0"}
+    other = launch_of(STEP | {"SLURM_STEP_ID": "1"}, "a.py")
+    assert other.job != ranks[0].job
+
+
+@pytest.mark.parametrize(
+    ("variables", "launcher", "rank"),
+    [
+        ({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"}, "mpirun", 3),
+        ({"TORCHELASTIC_RUN_ID": "none", "RANK": "2", "WORLD_SIZE": "4"}, "torchrun", 2),
+        ({"SLURM_JOB_ID": "7", "SLURM_PROCID": "0"}, "slurm", None),
+        ({"PBS_JOBID": "7.server"}, "pbs", None),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "JOB_COMPLETION_INDEX": "5"}, "kubernetes", 5),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "RANK": "1"}, "kubernetes", 1),
+        ({"OMPI_COMM_WORLD_RANK": "x"}, "mpirun", None),
+    ],
+)
+def test_launchers_are_known_by_their_variables(
+    variables: dict[str, str], launcher: str, rank: int | None
+) -> None:
+    launch = launch_of(variables, "a.py")
+    assert (launch.launcher, launch.rank) == (launcher, rank)
+
+
+def test_a_given_job_is_kept_unless_it_could_not_name_a_folder() -> None:
+    assert launch_of({"EPOCHZERO_JOB": "mine"} | STEP, "a.py").job == "mine"
+    assert launch_of({"EPOCHZERO_JOB": "../up"}, "a.py").job != "../up"
+
+
+def test_a_requeued_job_is_another_attempt_of_the_same() -> None:
+    first, second = (launch_of(STEP | more, "a.py") for more in ({}, {"SLURM_RESTART_COUNT": "1"}))
+    assert first.job == second.job
+    assert (first.attempt, second.attempt) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("variables", "gpus"),
+    [
+        ({"SLURM_GPUS": "16", "SLURM_NNODES": "2"}, 16),
+        ({"SLURM_GPUS_ON_NODE": "8", "SLURM_NNODES": "2"}, 16),
+        ({"CUDA_VISIBLE_DEVICES": "0,1,2"}, 3),
+        ({"CUDA_VISIBLE_DEVICES": "0,-1,2"}, 1),
+        ({"CUDA_VISIBLE_DEVICES": ""}, 0),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-1a,GPU-2b"}, 2),
+    ],
+)
+def test_gpus_are_counted_as_the_scheduler_tells(variables: dict[str, str], gpus: int) -> None:
+    assert gpus_of(variables) == gpus
+
+
+def test_error_files_of_torchelastic_stay_in_the_attempt() -> None:
+    def logs(environment: dict[str, str]) -> str:
+        return job_environment(environment, job="j", attempt=1, folder=Path("/a"))["PET_LOG_DIR"]
+
+    assert logs({}) == "/a/elastic"
+    assert logs({"PET_LOG_DIR": "/mine"}) == "/mine"
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (("python", "-u", "src/train.py", "--x"), "train.py"),
+        (("torchrun", "--nproc_per_node", "2", "t.py"), "t.py"),
+        (("/usr/bin/env",), "env"),
+    ],
+)
+def test_a_job_is_called_after_its_script(command: tuple[str, ...], name: str) -> None:
+    assert name_of(command) == name
