@@ -21,6 +21,7 @@ from epochzero.errors import CatalogError, EpochZeroError, InputError
 if TYPE_CHECKING:
     from epochzero.check import Checked, Target, check
     from epochzero.diagnose import Diagnosis, Facts, diagnose
+    from epochzero.integrations import progress
     from epochzero.locate import Locator, Ranking, Report, locate
 
 __version__ = "0.1.0"
@@ -40,11 +41,13 @@ __all__ = [
     "check",
     "diagnose",
     "locate",
+    "progress",
 ]
 
 _ROOMS = {
     "epochzero.check": ("Checked", "Target", "check"),
     "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
+    "epochzero.integrations": ("progress",),
     "epochzero.locate": ("Locator", "Ranking", "Report", "locate"),
 }
 
@@ -65,7 +68,7 @@ class _Package(ModuleType):
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, ModuleType) and f"epochzero.{name}" in _ROOMS:
+        if isinstance(value, ModuleType) and name in _ROOMS.get(f"epochzero.{name}", ()):
             value = getattr(value, name)
         super().__setattr__(name, value)
 

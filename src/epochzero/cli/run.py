@@ -18,8 +18,15 @@ from epochzero.cli.home import homes
 from epochzero.errors import InputError
 from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.journal import Journal
-from epochzero.run.launchers import Launch, gpus_of, job_environment, launch_of
+from epochzero.run.launchers import (
+    ELASTIC_FOLDER,
+    Launch,
+    gpus_of,
+    job_environment,
+    launch_of,
+)
 from epochzero.run.model import Ended, Started
+from epochzero.run.reported import Reported
 from epochzero.run.supervise import Options, run_attempt
 from epochzero.run.terminal import closed_streams
 
@@ -117,6 +124,7 @@ def command(
         journal,
         environment=job_environment(environment, job=launch.job, attempt=attempt, folder=folder),
         options=Options(grace, keep, closed),
+        watchers=(Reported(),),
     )
     if journal is not None:
         journal.close()
@@ -145,6 +153,7 @@ def _keep(
             folder = attempt_folder(home, launch.job, attempt, launch.rank)
             try:
                 folder.mkdir(parents=True, mode=0o700)
+                (folder / ELASTIC_FOLDER).mkdir()
                 journal = Journal(folder)
             except FileExistsError:
                 if folder.is_dir():
