@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.diagnose import diagnose
+from epochzero.diagnose import Diagnoser, diagnose
 from epochzero.integrations.reporting import Reporter, never_raises
+from epochzero.logs.source import find_logs
 from epochzero.run.launchers import ERROR_VARIABLE
 from epochzero.run.model import Event, Progress
 from epochzero.run.reported import PROGRESS_FILE, PROGRESS_VARIABLE, Reported
@@ -118,9 +119,11 @@ def test_the_rank_that_failed_is_known_under_torchrun(
     script.write_text(WORKER.replace("@record\n", recording))
     words = ("-m", "torch.distributed.run", "--nproc_per_node", "2", str(script))
     assert run(sys.executable, *words, timeout=120).returncode == 1
-    diagnosis = diagnose(str(kept.folder / "elastic"))
-    assert "of rank 1" in diagnosis.root.text
-    assert diagnosis.root.rank == 1
+    logs = find_logs([kept.folder / "output.log", kept.folder / "elastic"])
+    root = Diagnoser().diagnose(logs).root
+    assert "of rank 1" in root.text
+    assert (Path(root.file).name, root.rank) == ("output.log", 1)
+    assert root.time is not None
     assert _last(kept).step == 5
 
 

@@ -5,6 +5,7 @@ Source: Keras' documentation, "Base Callback class".
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,13 +20,18 @@ class KerasCallback(Callback):
     """``model.fit(..., callbacks=[KerasCallback()])``. Keras does not say where checkpoints are."""
 
     async_safe = True
-    """Keras need not wait for the GPU to call it."""
+    """Keras need not wait for the GPU to call it: it may do so from several threads, in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._epoch = 0
+        self._before = 0
+        self._step = 0
 
     @never_raises
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
         """Training begins."""
-        self._epoch = 0
-        self._before = 0
         self._step = 0
         epochs, batches = self.params.get("epochs"), self.params.get("steps")
         steps = epochs * batches if epochs and batches else None
@@ -42,13 +48,17 @@ class KerasCallback(Callback):
     @never_raises
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Some batches are done, the last of which is this; Keras has made numbers of the losses."""
-        self._step = self._before + batch + 1
+        step = self._before + batch + 1
         batches = self.params.get("steps")
-        reporter().tell(
-            step=self._step,
-            epoch=self._epoch + (batch + 1) / batches if batches else None,
-            loss=(logs or {}).get("loss"),
-        )
+        with self._lock:
+            if step <= self._step:
+                return
+            self._step = step
+            reporter().tell(
+                step=step,
+                epoch=self._epoch + (batch + 1) / batches if batches else None,
+                loss=(logs or {}).get("loss"),
+            )
 
     @never_raises
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:

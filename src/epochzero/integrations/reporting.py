@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -108,23 +109,27 @@ class Reporter:
         self.rank = launch_of(os.environ, "").rank if self.active else None
         self._told: dict[str, Any] = {}
         self._next = 0.0
+        # The handler of a signal may tell while its thread does so already.
+        self._lock = threading.RLock()
 
     def tell(self, **values: Any) -> None:
         """Keeps what is known now, and writes it when the last line is a second old."""
         if not self.active or self.rank:
             return
-        for name, value in values.items():
-            if value is not None:
-                self._told[name] = value
-        now = time.monotonic()
-        if now >= self._next or "phase" in self._told or "checkpoint" in self._told:
-            self._next = now + _EVERY_S
-            self.write()
+        with self._lock:
+            for name, value in values.items():
+                if value is not None:
+                    self._told[name] = value
+            now = time.monotonic()
+            if now >= self._next or "phase" in self._told or "checkpoint" in self._told:
+                self._next = now + _EVERY_S
+                self.write()
 
     def write(self) -> None:
         """Writes what has not been written yet; a full disk loses the line."""
-        values = {name: _plain(value) for name, value in self._told.items()}
-        self._told = {}
+        with self._lock:
+            told, self._told = self._told, {}
+        values = {name: _plain(value) for name, value in told.items()}
         line = json.dumps({name: value for name, value in values.items() if value is not None})
         if line == "{}":
             return
