@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,9 @@ MODULES = sorted(
     for path in (ROOT / "src").rglob("*.py")
     if path.name != "__main__.py"
 )
+
+
+FRAMEWORKS = ("keras", "lightning", "transformers")
 
 
 def blocks(name: str, language: str) -> list[str]:
@@ -99,6 +103,9 @@ def test_the_generated_pages_are_current(script: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_in_docstrings(module: str) -> None:
+    room, _, framework = module.rpartition(".")
+    if room == "epochzero.integrations" and framework in FRAMEWORKS and not find_spec(framework):
+        pytest.skip(f"what a callback for {framework} is can be told with {framework} only")
     assert doctest.testmod(importlib.import_module(module)).failed == 0
 
 
