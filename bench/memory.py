@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -115,7 +116,14 @@ def estimated(program: Sequence[str], gpu: GPU, python: str) -> tuple[Memory, fl
         script = HERE / "memory" / program[0]
         command = [python, str(HERE / "memory" / "trace.py"), json.dumps(spec), str(script)]
         began = time.perf_counter()
-        done = subprocess.run([*command, *program[1:]], capture_output=True, text=True, check=False)
+        # On a machine with a GPU it is not used.
+        done = subprocess.run(
+            [*command, *program[1:]],
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             sys.exit(f"{' '.join(program)}: {done.stderr[-2000:]}")
         found = estimate(read(trace), gpu)

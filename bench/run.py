@@ -29,7 +29,8 @@ BENCHMARKS = {
     "check_dry": ("rivals", "python"),
     "check_speed": ("rivals",),
     "memory": ("rivals",),
-    "memory_gpu": (),
+    "memory_gpu": ("rivals",),
+    "store": (),
     "retry_policies": ("openpai",),
 }
 """Each with the folders it can use."""

@@ -32,7 +32,8 @@ MODULES = sorted(
     .replace("/", ".")
     .removesuffix(".__init__")
     for path in (ROOT / "src").rglob("*.py")
-    if path.name != "__main__.py"
+    # alembic runs its own one by itself.
+    if path.name not in ("__main__.py", "env.py")
 )
 
 

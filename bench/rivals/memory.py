@@ -33,10 +33,13 @@ for run in json.load(sys.stdin):
         vram.resolve_profile(run["model"], allow_network=False),
         vram.RunConfig(
             batch_size=given["batch_size"], seq_len=given.get("seq_len"),
-            image_size=given.get("image_size"), precision=vram.PrecisionMode.AMP,
-            optimizer=vram.OptimizerKind.ADAMW,
+            image_size=given.get("image_size"),
+            precision=vram.PrecisionMode(given["precision"]),
+            optimizer=vram.OptimizerKind(given["optimizer"]),
+            gradient_checkpointing=given["gradient_checkpointing"],
+            flash_attention=given["flash_attention"],
         ),
-        gpu=run["gpu"], with_remediations=False,
+        gpu=run.get("gpu"), gpu_memory=run.get("gpu_memory"), with_remediations=False,
     )
     parts = report.breakdown
     reserved = report.total - parts.cuda_context

@@ -7,23 +7,26 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from epochzero.run.model import Concluded, Decision, Event, Started
+from epochzero.diagnose import Diagnoser
+from epochzero.logs.source import Log
+from epochzero.run.model import Decision, Event, Started
 from epochzero.run.notes import leave_note, run_tags
 from epochzero.run.watcher import Clock
+from tests.run.conftest import Kept
 
-DIAGNOSIS = {
-    "category": "gpu_out_of_memory",
-    "fingerprint": "1:2fc7666cb78cae2a",
-    "retry": "fails_again",
-    "title": "GPU Out of Memory",
-    "root": {"text": "torch.OutOfMemoryError: CUDA out of memory."},
-    "user_frame": {"file": "train.py", "line": 7},
-    "fixes": ["Halve the batch."],
-}
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
+
+LOG = """\
+Traceback (most recent call last):
+  File "/home/ann/train.py", line 7, in <module>
+    loss.backward()
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+"""
 MLFLOW_JOB = """
 import mlflow, sys
 mlflow.set_experiment("toys")
@@ -45,8 +48,8 @@ EventFileWriter(sys.argv[1].removeprefix("--logdir=")).close()
 def _leave(tool: str, started: Started, environment: dict[str, str]) -> Event:
     clock = Clock()
     decision = Decision(*clock.now(), "stop", reason="It fails again.")
-    concluded = Concluded(*clock.now(), diagnosis=DIAGNOSIS)
-    return leave_note(tool, started, concluded, decision, environment=environment, clock=clock)
+    diagnosis = Diagnoser().diagnose([Log("log", text=LOG.encode())])
+    return leave_note(tool, started, diagnosis, decision, environment=environment, clock=clock)
 
 
 def _started(folder: Path, *words: str) -> Started:
@@ -75,10 +78,10 @@ def test_a_run_of_mlflow_gets_tags_and_text(tmp_path: Path, by_number: bool) -> 
     tags = json.loads(mlflow(READ, {}))
     ours, other = tags[runs["j1"]], tags[runs["other"]]
     assert ours["epochzero.category"] == "gpu_out_of_memory"
-    assert ours["epochzero.fingerprint"] == "1:2fc7666cb78cae2a"
+    assert ours["epochzero.fingerprint"].startswith("1:")
     assert (ours["epochzero.retry"], ours["epochzero.decision"]) == ("fails_again", "stop")
-    assert ours["mlflow.note.content"].startswith("A toy.\n\n**GPU Out of Memory**")
-    assert "At `train.py:7`" in ours["mlflow.note.content"]
+    assert ours["mlflow.note.content"].startswith("A toy.\n\n**GPU out of memory** (attempt 1)")
+    assert "At `/home/ann/train.py:7`" in ours["mlflow.note.content"]
     assert "epochzero.category" not in other
 
 
@@ -131,3 +134,22 @@ def test_the_tags_that_a_user_gives_mlflow_are_kept() -> None:
     assert json.loads(text) == {"team": "a", "epochzero.job": "j", "epochzero.attempt": "2"}
     assert run_tags({"MLFLOW_RUN_CONTEXT": "[3"}, job="j", attempt=2) == {}
     assert run_tags({"MLFLOW_RUN_CONTEXT": "3"}, job="j", attempt=2) == {}
+
+
+@pytest.mark.parametrize("tool", ["mlflow", "tensorboard"])
+def test_a_failed_job_is_noted_where_it_logged(
+    run: Run, kept: Kept, tmp_path: Path, tool: str
+) -> None:
+    pytest.importorskip(tool, reason="the note is written by the tool itself")
+    logs = {"mlflow": MLFLOW_JOB, "tensorboard": TENSORBOARD_JOB.replace("sys.argv[1]", "'logs'")}
+    (tmp_path / "train.py").write_text(f"{logs[tool]}\nraise ValueError('bad shapes')\n")
+    done = run("--note", tool, "--", sys.executable, "train.py", cwd=tmp_path, timeout=200)
+    assert done.returncode == 1
+    assert "note_left" in kept.events, kept.events
+    assert kept.events["note_left"].details["tool"] == tool
+
+
+def test_a_note_that_cannot_be_left_changes_nothing(run: Run, kept: Kept, tmp_path: Path) -> None:
+    done = run("--note", "tensorboard", "--", "sh", "-c", "echo Killed; exit 9", cwd=tmp_path)
+    assert done.returncode == 9
+    assert kept.events["note_failed"].details == {"tool": "tensorboard"}

@@ -10,7 +10,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,9 +20,10 @@ from epochzero import taxonomy
 from epochzero.check.budget import Stopped, at_most
 from epochzero.check.causes import told_once
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
-from epochzero.check.data import DataSet, compare_data
+from epochzero.check.data import DataSet, compare_data, told_as_made
 from epochzero.check.dryrun.contain.model import Limits
-from epochzero.check.dryrun.gpus import pretended_gpus
+from epochzero.check.dryrun.gpus import not_pretended, pretended_gpus
+from epochzero.check.dryrun.memory.history import PastPeak
 from epochzero.check.dryrun.model import DryRun, Made
 from epochzero.check.findings import Checked, Finding, Place, Severity, Unknown
 from epochzero.check.job import read_job
@@ -54,6 +55,7 @@ __all__ = [
     "DryRun",
     "Finding",
     "Limits",
+    "PastPeak",
     "Place",
     "Rule",
     "Severity",
@@ -79,6 +81,7 @@ def check(
     dry: Limits | None = None,
     synthesize: bool = False,
     fit: str = "",
+    history: Sequence[PastPeak] = (),
     hear: Callable[[Record], None] = lambda _: None,
 ) -> Checked:
     """What will go wrong when the job of a command line runs on a platform.
@@ -97,6 +100,8 @@ def check(
             and try their corner cases too.
         fit: in the dry run, find the largest value of this option of the job, by its name, with which
             it fits on the target's GPU.
+        history: what past runs of jobs took of their GPUs; in the dry run, those of this job correct
+            what is estimated for it.
         hear: is told what a dry run's child tells, while it runs, from more than one thread.
 
     Raises:
@@ -105,7 +110,18 @@ def check(
     """
     with _without_collector():
         return _check(
-            arguments, target, folder, select, ignore, environment, data, dry, synthesize, fit, hear
+            arguments,
+            target,
+            folder,
+            select,
+            ignore,
+            environment,
+            data,
+            dry,
+            synthesize,
+            fit,
+            history,
+            hear,
         )
 
 
@@ -120,6 +136,7 @@ def _check(
     dry: Limits | None,
     synthesize: bool,
     fit: str,
+    history: Sequence[PastPeak],
     hear: Callable[[Record], None],
 ) -> Checked:
     base = Path(folder).absolute()
@@ -131,7 +148,8 @@ def _check(
     named = _named(settings.target if target is None else target)
     read = read_job(tuple(arguments), base, environment)
     platforms = [named] * len(read.jobs) if named else _machines(read.jobs, environment)
-    programs = _in_order(map(_program, read.jobs, platforms))
+    jobs = [replace(job, seconds_per_epoch=settings.seconds_per_epoch) for job in read.jobs]
+    programs = _in_order(map(_program, jobs, platforms))
     data = data or settings.data
     if synthesize and not data:
         raise InputError("no data are named that could be made: give their path and profile")
@@ -139,7 +157,7 @@ def _check(
     runs = (
         ()
         if dry is None
-        else _run_dry(programs, platforms, dry, environment or {}, made, base, fit, hear)
+        else _run_dry(programs, platforms, dry, environment or {}, made, base, fit, history, hear)
     )
     unread = [name for name in UNREAD if name in (select or UNREAD) and name not in ignore]
     asked = [name for name in unread if (runs if name in DRY_RUN else data)]
@@ -148,6 +166,8 @@ def _check(
         for program, platform in zip(programs, platforms, strict=True)
         for answer in _asked(program, platform, rules)
     ]
+    if runs and made:
+        answers = list(told_as_made(answers, made, programs, platforms[0], base))
     if DATA_DIFFERS in asked:
         answers += compare_data(data, programs, platforms[0], base)
     found = told_once(
@@ -260,35 +280,51 @@ def _run_dry(
     data: Sequence[DataSet],
     folder: Path,
     fit: str,
+    history: Sequence[PastPeak],
     hear: Callable[[Record], None],
 ) -> tuple[DryRun, ...]:
     """Each job whose script or module, and whose arguments, are known."""
     # They know diagnose, whose patterns take long to load.
+    from epochzero.check.dryrun.handed import Handed
     from epochzero.check.dryrun.inverse import Option, option_of
     from epochzero.check.dryrun.run import dry_run
     from epochzero.check.dryrun.synthesize import over_made_data
 
-    def run(program: Program, platform: Target, made: Sequence[Made]) -> DryRun:
-        option = option_of(program, fit) if fit else None
+    def run(
+        handed: Handed | None,
+        program: Program,
+        platform: Target,
+        made: Sequence[Made],
+        regular: bool,
+    ) -> DryRun:
+        option = option_of(program, fit) if fit and regular else None
         found = dry_run(
             program.job,
             platform,
             limits,
             environment=environment,
-            gpus=pretended_gpus(program, platform),
+            gpus=pretended_gpus(program, platform, environment),
             first=program.before is None,
             made=made,
+            handed=handed if regular else None,
             fit=option if isinstance(option, Option) else None,
+            history=history,
             hear=hear,
         )
         told = (option,) if isinstance(option, Unknown) else ()
-        return replace(found, unknowns=(*found.unknowns, *told))
+        beyond = not_pretended(program, platform, environment)
+        return replace(found, unknowns=(*found.unknowns, *told, *beyond))
 
-    return tuple(
-        over_made_data(partial(run, program, platform), data, folder, limits.seconds)
+    runnable = [
+        (program, platform)
         for program, platform in zip(programs, platforms, strict=True)
         if program.job.is_program and not program.job.unsure and program.job.complete
-    )
+    ]
+    with Handed.on() if len(runnable) > 1 else nullcontext() as handed:
+        return tuple(
+            over_made_data(partial(run, handed, *each), data, folder, limits.seconds)
+            for each in runnable
+        )
 
 
 def _in_order(programs: Iterable[Program]) -> list[Program]:

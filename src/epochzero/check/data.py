@@ -7,17 +7,18 @@ the line that reads them. Only the beginning of each table is read, so that a ch
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.paths.platform import beneath
 from epochzero.check.paths.world import world_of
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
 
-__all__ = ["DataSet", "compare_data"]
+__all__ = ["DataSet", "compare_data", "told_as_made"]
 
 RULE_ID = "data-differs"
 MOST_RECORDS = 100_000
@@ -95,6 +96,38 @@ def compare_data(
             )
         for note in found.notes:
             yield Unknown(what, note, place)
+
+
+def told_as_made(
+    found: Iterable[Finding | Unknown],
+    data: Sequence[DataSet],
+    programs: Sequence[Program],
+    target: Target,
+    folder: Path,
+) -> Iterator[Finding | Unknown]:
+    """Findings, but that data are absent which a dry run has made: whether they are there is unknown.
+
+    Args:
+        found: by reading the job, with what is unknown.
+        data: that were made where they are absent.
+        programs: which read them.
+        target: the platform.
+        folder: of the job.
+    """
+    absent: dict[tuple[str, Place], DataSet] = {}
+    for each in data:
+        path = os.path.abspath(folder / each.path)
+        for program in programs if not os.path.exists(path) else ():
+            for problem in world_of(program, target).problems:
+                if beneath(problem.path, path) or beneath(path, problem.path):
+                    absent[problem.rule, problem.access.call.at.place] = each
+    for one in found:
+        made = absent.get((one.rule, one.place)) if isinstance(one, Finding) else None
+        if made is not None:
+            reason = f"they are not on this machine; the dry run made them after {made.profile}"
+            yield Unknown(f"whether {made.path} are there", reason, one.place)
+        else:
+            yield one
 
 
 def _reading(path: Path, programs: Sequence[Program], target: Target) -> Place | None:

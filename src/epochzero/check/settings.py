@@ -19,7 +19,9 @@ __all__ = ["Settings", "read_settings"]
 
 FILE = "pyproject.toml"
 LARGEST_BYTES = 4 << 20
-_KEYS = ("target", "select", "ignore", "per-file-ignores", "exclude", "data")
+_KEYS = (
+    "target", "select", "ignore", "per-file-ignores", "exclude", "data", "seconds-per-epoch"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Settings:
         per_file_ignores: pattern of paths -> ids of the rules that do not count there.
         exclude: patterns of paths in which no finding counts.
         data: of the job, with what they should be like.
+        seconds_per_epoch: that the job takes on its platform; None when it is not said.
     """
 
     target: str = ""
@@ -41,6 +44,7 @@ class Settings:
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
     data: tuple[DataSet, ...] = ()
+    seconds_per_epoch: float | None = None
 
     def reason_to_leave(self, rule: str, path: str) -> str:
         """Why findings of the rule do not count in a file; empty when they do.
@@ -111,7 +115,16 @@ def _settings(section: Mapping[str, Any], folder: Path) -> Settings:
         {pattern: _rules(ignores, pattern, "per-file-ignores.") for pattern in ignores},
         _texts(section, "exclude"),
         tuple(_data(section)),
+        _seconds(section.get("seconds-per-epoch")),
     )
+
+
+def _seconds(value: object) -> float | None:
+    if value is None or (
+        isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    ):
+        return value
+    raise InputError("seconds-per-epoch must be a number above 0")
 
 
 def _data(section: Mapping[str, Any]) -> Iterator[DataSet]:

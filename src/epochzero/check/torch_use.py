@@ -18,6 +18,7 @@ __all__ = [
     "is_off",
     "makes_layers_with_modes",
     "optimizer_steps",
+    "stepped_optimizer",
     "text_of",
 ]
 
@@ -45,6 +46,12 @@ _FRAMEWORKS = frozenset(
         "transformers",
         "trl",
     ]
+)
+_SCALERS = (
+    "torch.GradScaler()",
+    "torch.amp.GradScaler()",
+    "torch.amp.grad_scaler.GradScaler()",
+    "torch.cuda.amp.GradScaler()",
 )
 _MODES = ("torch.nn.Dropout", "torch.nn.BatchNorm", "torch.nn.AlphaDropout", "torchvision.models.")
 
@@ -75,16 +82,27 @@ def backward_calls(program: Program) -> Iterator[Called]:
 
 
 def optimizer_steps(program: Program) -> Iterator[Called]:
-    """Calls of ``step`` of one of PyTorch's optimizers."""
+    """Calls of ``step`` of one of PyTorch's optimizers, or of a gradient scaler that steps one."""
     for one in program.calls:
         maker, _, method = one.name.rpartition(".")
-        if method == "step" and maker.startswith("torch.optim.") and "lr_scheduler" not in maker:
+        if method != "step" or "lr_scheduler" in maker:
+            continue
+        if maker.startswith("torch.optim.") or (maker in _SCALERS and one.arguments):
             yield one
+
+
+def stepped_optimizer(step: Called) -> Value | None:
+    """The optimizer of one of the `optimizer_steps`."""
+    scaled = step.name.rpartition(".")[0] in _SCALERS
+    return step.arguments[0] if scaled else step.receiver
 
 
 def makes_layers_with_modes(program: Program) -> bool:
     """Whether the job makes a layer that works otherwise in training than in evaluation."""
-    return any(one.name.startswith(_MODES) for one in program.calls)
+    return any(
+        one.name.startswith(_MODES) or one.name.endswith(".from_pretrained")
+        for one in program.calls
+    )
 
 
 def argument(call: Called, position: int, name: str) -> Value | None:

@@ -11,7 +11,7 @@ import textwrap
 
 import click
 
-__all__ = ["code", "counted", "escaped", "fenced", "field", "plain", "shorten", "wrapped"]
+__all__ = ["code", "counted", "escaped", "fenced", "field", "plain", "shorten", "size", "wrapped"]
 
 LABEL_WIDTH = 12
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -72,3 +72,23 @@ def escaped(text: str) -> str:
             else {"<": "&lt;", ">": "&gt;", "@": "&#64;"}[character],
         )
     return text
+
+
+def duration(seconds: float) -> str:
+    """3 d 04 h, 2 h 05 min, 7 min 30 s or 12 s."""
+    minutes, second = divmod(round(max(0.0, seconds)), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    if days:
+        return f"{days} d {hour:02d} h"
+    if hours:
+        return f"{hours} h {minute:02d} min"
+    return f"{minutes} min {second:02d} s" if minutes else f"{second} s"
+
+
+def size(count: float) -> str:
+    """1.5 GB, 320 MB or 12 kB."""
+    for unit, one in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if count >= one:
+            return f"{count / one:.3g} {unit}"
+    return f"{count / 1e3:.3g} kB"

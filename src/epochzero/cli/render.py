@@ -15,7 +15,7 @@ from epochzero.cli import layout
 from epochzero.diagnose.model import Consequence, Diagnosis, Root
 from epochzero.logs.source import Log
 
-__all__ = ["progress", "write"]
+__all__ = ["lines", "progress", "write"]
 
 SHOW_PROGRESS_BYTES = 200 << 20
 
@@ -37,7 +37,8 @@ def write(diagnoses: Iterable[Diagnosis], form: str, *, top: int, many: bool) ->
         else:
             if number:
                 click.echo()
-            _text(found, top)
+            for line in lines(found, top):
+                click.echo(line)
 
 
 @contextmanager
@@ -54,46 +55,46 @@ def progress(logs: Sequence[Log]) -> Iterator[None]:
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
-def _text(found: Diagnosis, top: int) -> None:
-    click.echo(_headline(found))
+def lines(found: Diagnosis, top: int) -> Iterator[str]:
+    """A diagnosis as people read it.
+
+    Args:
+        found: what is shown.
+        top: at most so many fixes, and consequences.
+    """
+    yield _headline(found)
     if found.meaning:
-        click.echo(layout.wrapped("", found.meaning))
+        yield layout.wrapped("", found.meaning)
     if found.root:
         place = ":".join(str(part) for part in (found.root.file, found.root.line) if part)
         where = ", ".join([place, *_who(found.root)])
-        click.echo(layout.field("Root", where))
-        click.echo(layout.wrapped("", layout.shorten(found.root.text.strip(), 600), fg="red"))
+        yield layout.field("Root", where)
+        yield layout.wrapped("", layout.shorten(found.root.text.strip(), 600), fg="red")
     if found.user_frame:
         frame = found.user_frame
         call = f" in {frame.function}" if frame.function else ""
-        click.echo(layout.field("Your code", f"{frame.file}:{frame.line}{call}"))
+        yield layout.field("Your code", f"{frame.file}:{frame.line}{call}")
         if frame.code:
-            click.echo(layout.wrapped("", frame.code, fg="cyan"))
+            yield layout.wrapped("", frame.code, fg="cyan")
     if found.outcome != "no_failure":
-        click.echo(
-            layout.field(
-                "Phase",
-                f"{_title('phases', found.phase)}; "
-                f"cause: {_title('root_causes', found.root_cause).lower()}",
-            )
+        yield layout.field(
+            "Phase",
+            f"{_title('phases', found.phase)}; "
+            f"cause: {_title('root_causes', found.root_cause).lower()}",
         )
         for number, fix in enumerate(found.fixes[:top], 1):
-            click.echo(layout.wrapped("Fix" if number == 1 else "", f"{number}. {fix}"))
+            yield layout.wrapped("Fix" if number == 1 else "", f"{number}. {fix}")
         advice = _title("retries", found.retry)
-        click.echo(layout.wrapped("Retry", f"{advice}. {found.retry_reason}".rstrip(" .") + "."))
+        yield layout.wrapped("Retry", f"{advice}. {found.retry_reason}".rstrip(" .") + ".")
     for number, line in enumerate(_cascade(found.cascade, top)):
-        click.echo(layout.wrapped("Then" if number == 0 else "", line))
+        yield layout.wrapped("Then" if number == 0 else "", line)
     if found.cost:
         cost = found.cost
-        click.echo(
-            layout.field(
-                "Cost",
-                f"{cost.gpus} GPUs x {_duration(cost.seconds)} = {cost.gpu_hours:g} GPU hours",
-            )
-        )
+        took = layout.duration(cost.seconds)
+        yield layout.field("Cost", f"{cost.gpus} GPUs x {took} = {cost.gpu_hours:.3g} GPU hours")
     if found.fingerprint:
         by = found.signature or found.basis
-        click.echo(layout.field("Identity", f"{found.fingerprint}  ({by})"))
+        yield layout.field("Identity", f"{found.fingerprint}  ({by})")
 
 
 def _headline(found: Diagnosis) -> str:
@@ -153,14 +154,6 @@ def _ranges(numbers: Sequence[int]) -> str:
         else:
             parts.append([number])
     return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
-
-
-def _duration(seconds: float) -> str:
-    hours, rest = divmod(round(seconds), 3600)
-    minutes, rest = divmod(rest, 60)
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
 def _markdown(found: Diagnosis, top: int) -> str:

@@ -270,6 +270,7 @@ def _size(number: float) -> str:
 _ENDED = {
     "finished": "came to its end",
     "failed": "failed",
+    "stopped": "could not go on here",
     "time": "ran until its time was over",
     "killed": "was ended",
 }

@@ -19,7 +19,7 @@ from epochzero.store.queries import (
     Usage,
 )
 
-__all__ = ["describe", "duration", "listing", "size"]
+__all__ = ["describe", "listing"]
 
 _COLORS = {"running": "cyan", "succeeded": "green", "failed": "red", "lost": "yellow"}
 _BARS = "▁▂▃▄▅▆▇█"
@@ -43,7 +43,7 @@ def listing(jobs: Sequence[JobSummary], *, now: float) -> Iterator[str]:
             layout.shorten(layout.plain(job.name), 28),
             job.state,
             _moment(job.started),
-            duration((job.ended or now) - job.started),
+            layout.duration((job.ended or now) - job.started),
             f"{job.gpu_hours:.1f}" if job.gpus else "",
             str(job.attempts) if job.attempts > 1 else "",
             _category(job.category),
@@ -76,7 +76,7 @@ def describe(job: JobDetails, *, now: float, usage_of: UsageOf) -> Iterator[str]
     yield layout.wrapped(
         "Where", ", ".join((*where, *([summary.launcher] * bool(summary.launcher))))
     )
-    took = duration((summary.ended or now) - summary.started)
+    took = layout.duration((summary.ended or now) - summary.started)
     cost = f"; {summary.gpus} GPUs, {summary.gpu_hours:.1f} GPU hours" if summary.gpus else ""
     yield layout.field("When", f"{_moment(summary.started)}, {took}{cost}")
     for attempt in job.attempts:
@@ -84,30 +84,10 @@ def describe(job: JobDetails, *, now: float, usage_of: UsageOf) -> Iterator[str]
         yield from _attempt(attempt, usage_of, alone=len(job.attempts) == 1, now=now)
 
 
-def duration(seconds: float) -> str:
-    """3 d 04 h, 2 h 05 min, 7 min 30 s or 12 s."""
-    minutes, second = divmod(round(max(0.0, seconds)), 60)
-    hours, minute = divmod(minutes, 60)
-    days, hour = divmod(hours, 24)
-    if days:
-        return f"{days} d {hour:02d} h"
-    if hours:
-        return f"{hours} h {minute:02d} min"
-    return f"{minutes} min {second:02d} s" if minutes else f"{second} s"
-
-
-def size(count: float) -> str:
-    """1.5 GB, 320 MB or 12 kB."""
-    for unit, one in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if count >= one:
-            return f"{count / one:.3g} {unit}"
-    return f"{count / 1e3:.3g} kB"
-
-
 def _attempt(
     attempt: AttemptDetails, usage_of: UsageOf, *, alone: bool, now: float
 ) -> Iterator[str]:
-    took = duration((attempt.ended or now) - attempt.started)
+    took = layout.duration((attempt.ended or now) - attempt.started)
     code = f", exit code {attempt.exit_code}" if attempt.exit_code else ""
     if not alone:
         state = click.style(attempt.state, fg=_COLORS.get(attempt.state))
@@ -152,8 +132,8 @@ def _rank(rank: RankDetails, used: Sequence[Usage], *, named: bool) -> Iterator[
         by = f" ({note['author']})" if note["author"] else ""
         yield layout.wrapped("Notes" if number == 0 else "", f"{note['text']}{by}")
     logs = [
-        f"{log.name} {size(log.size)}"
-        + (f", {size(log.dropped)} of it dropped" * bool(log.dropped))
+        f"{log.name} {layout.size(log.size)}"
+        + (f", {layout.size(log.dropped)} of it dropped" * bool(log.dropped))
         for log in rank.logs
     ]
     if logs:
@@ -208,12 +188,12 @@ def _usage(used: Sequence[Usage]) -> Iterator[str]:
     cpu = [point.cpu_percent for point in used]
     memory = [float(point.memory_bytes) for point in used]
     yield layout.field("CPU", f"{_chart(cpu)}  most {max(cpu) / 100:.1f} cores")
-    yield layout.field("Memory", f"{_chart(memory)}  most {size(max(memory))}")
+    yield layout.field("Memory", f"{_chart(memory)}  most {layout.size(max(memory))}")
     gpu = [point.gpu_percent for point in used if point.gpu_percent is not None]
     held = [float(point.gpu_memory_bytes) for point in used if point.gpu_memory_bytes is not None]
     if gpu and held:
         yield layout.field("GPU", f"{_chart(gpu)}  mean {sum(gpu) / len(gpu):.0f} %")
-        yield layout.field("GPU memory", f"{_chart(held)}  most {size(max(held))}")
+        yield layout.field("GPU memory", f"{_chart(held)}  most {layout.size(max(held))}")
 
 
 def _chart(values: Sequence[float]) -> str:

@@ -5,32 +5,39 @@ from __future__ import annotations
 import getpass
 import os
 import platform
-import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from epochzero.cli import layout
 from epochzero.cli.home import homes
+from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
 from epochzero.run.identity import attempt_folder, name_of
+from epochzero.run.job import Failed, Job, Kept, run_job
 from epochzero.run.journal import Journal
-from epochzero.run.launchers import (
-    ELASTIC_FOLDER,
-    Launch,
-    gpus_of,
-    job_environment,
-    launch_of,
-)
-from epochzero.run.model import Ended, Started
-from epochzero.run.reported import Reported
-from epochzero.run.supervise import Options, run_attempt
+from epochzero.run.launchers import ELASTIC_FOLDER, Launch, gpus_of, launch_of
+from epochzero.run.model import Decision, Ended, Started
+from epochzero.run.supervise import Options
 from epochzero.run.terminal import closed_streams
+from epochzero.run.watcher import Watcher
+from epochzero.store.recording import Recording
+
+if TYPE_CHECKING:
+    from epochzero.check import Checked
+    from epochzero.locate import Ranking
+    from epochzero.run.retry import Policy
 
 __all__ = ["command"]
+
+_SHORT_S = 5.0
+_POLICY = "auto"
 
 
 def _size(_: click.Context, __: click.Parameter, text: str) -> int:
@@ -41,6 +48,14 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
         if (size := int(float(number.removesuffix(unit)) * units[unit])) > 0:
             return size
     raise click.BadParameter("must be a size such as 64MB")
+
+
+def _retries(_: click.Context, __: click.Parameter, text: str) -> str | int:
+    if text in ("advise", "auto", "never"):
+        return text
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise click.BadParameter("must be advise, auto, never or a number")
 
 
 @click.command(
@@ -54,6 +69,42 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
     type=click.IntRange(min=0),
     help="How many GPUs the job holds in all.  [default: as the scheduler tells]",
 )
+@click.option(
+    "--target",
+    metavar="TARGET",
+    help="The platform that the job was meant for, for the check: a file, or GPUs by name.",
+)
+@click.option(
+    "--check", "first", is_flag=True, help="Check the job first; do not start what would fail."
+)
+@click.option(
+    "--retries",
+    metavar="advise|auto|never|N",
+    default="advise",
+    show_default=True,
+    callback=_retries,
+    help="Start a failed job again: where the policy says that it helps (auto), never, or N times "
+    "whatever failed; advise only says what auto would do.",
+)
+@click.option(
+    "--policy",
+    metavar="NAME|FILE",
+    default=_POLICY,
+    show_default=True,
+    help="What decides about retries.",
+)
+@click.option(
+    "--advice-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write what a scheduler should do after a failure, as JSON.",
+)
+@click.option(
+    "--advice-exit-codes",
+    is_flag=True,
+    help="After a failure exit with 75 (try again), 76 (on another node) or 78 (do not).",
+)
+@store_option
 @click.option(
     "--grace",
     metavar="SECONDS",
@@ -71,6 +122,13 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
     callback=_size,
     help="How much of each log's head is kept, and again of its tail.",
 )
+@click.option(
+    "--note",
+    "notes",
+    type=click.Choice(("mlflow", "tensorboard")),
+    multiple=True,
+    help="After a failure, note the diagnosis in the job's runs there too; repeatable.",
+)
 @click.option("--quiet", is_flag=True, help="Say nothing, however the job ends.")
 @click.pass_context
 def command(
@@ -78,33 +136,46 @@ def command(
     job: tuple[str, ...],
     name: str | None,
     gpus: int | None,
+    target: str | None,
+    first: bool,
+    retries: str | int,
+    policy: str,
+    advice_file: Path | None,
+    advice_exit_codes: bool,
+    store: str | None,
     grace: float,
     keep: int,
+    notes: tuple[str, ...],
     quiet: bool,
 ) -> None:
     """Run the job of COMMAND as it would run by itself, and keep what matters.
 
     Output, input and signals pass through; so does the exit code. Nothing that the job started
-    outlives it by more than two seconds. Its output and a journal are kept in EPOCHZERO_HOME
-    (~/.local/state/epochzero).
+    outlives it by more than two seconds. When it fails, its first cause, the place in the code, its
+    cost and whether a retry helps are said on standard error. All of it is kept in EPOCHZERO_HOME
+    (~/.local/state/epochzero): `epochzero jobs` and `epochzero show` tell it again.
 
     \b
     epochzero run -- python train.py --epochs 3
     epochzero run --name resnet --gpus 8 -- torchrun --nproc_per_node 8 train.py
+    epochzero run --retries auto --check --target cluster.toml -- python train.py
     srun epochzero run -- python train.py
 
     SIGINT and SIGTERM end the job's whole process tree after --grace seconds, a second SIGINT at
     once. Exit code of the job, 128 + n when signal n ended it, 127 when it was not found, 126 when
-    it could not be executed.
+    it could not be executed; 1 when --check found that it would fail.
     """
     closed = closed_streams()
     environment = _environment()
+    # Reading a policy takes a moment that only who names one, or asks for retries, has to wait.
+    chosen = None if policy == _POLICY and retries == "advise" else _policy(policy, retries)
+    if first and not _checked(job, target, environment):
+        context.exit(1)
     name = name or name_of(job)
     launch = launch_of(environment, name)
-    folder, journal, attempt = _keep(environment, launch)
     started = Started(
         job=launch.job,
-        attempt=attempt,
+        attempt=launch.attempt,
         name=name,
         command=job,
         folder=_folder(environment),
@@ -117,20 +188,135 @@ def command(
         gpus=gpus_of(environment) if gpus is None else gpus,
         launcher=launch.launcher,
         scheduler=launch.scheduler,
+        target=target or "",
     )
-    ended = run_attempt(
-        started,
-        folder,
-        journal,
-        environment=job_environment(environment, job=launch.job, attempt=attempt, folder=folder),
-        options=Options(grace, keep, closed),
-        watchers=(Reported(),),
+    screen = _Screen(store, quiet=quiet, advise=retries == "advise")
+    ended, decision = run_job(
+        Job(
+            started,
+            environment,
+            policy=lambda: chosen or _policy(policy, retries),
+            advise=retries == "advise",
+            target=target,
+            options=Options(grace, keep, closed),
+            notes=notes,
+        ),
+        lambda attempt: _keep(environment, replace(launch, attempt=attempt)),
+        screen,
     )
-    if journal is not None:
-        journal.close()
-    if ended.exit_code and not quiet:
-        _say(_closing(started, ended, folder))
-    context.exit(ended.exit_code)
+    code = ended.exit_code
+    if code and decision is not None:
+        code = _advised(started, ended, decision, advice_file, advice_exit_codes)
+    context.exit(code)
+
+
+class _Screen:
+    """Says what happens on standard error, and sees that it comes into the store."""
+
+    def __init__(self, store: str | None, *, quiet: bool, advise: bool) -> None:
+        self._store = store
+        self._quiet = quiet
+        self._advise = advise
+        self._recording: Recording | None = None
+        self._has_to_be_kept = store is not None
+        self._began = time.monotonic()
+
+    def begins(self, journal: Journal | None) -> Sequence[Watcher]:
+        """See `epochzero.run.job.Listener`."""
+        self._began = time.monotonic()
+        if journal is None:
+            return ()
+        home = journal.path.parents[3]
+        self._recording = Recording(store_address(self._store, home), journal.path)
+        return (self._recording,)
+
+    def failed(self, failed: Failed) -> None:
+        """The screen about a failure, as soon as it is known."""
+        self._has_to_be_kept = True
+        if self._quiet:
+            return
+        from epochzero.cli import render_run
+
+        _say(render_run.closing(failed))
+        _tell(render_run.failed(failed))
+        if failed.decision is not None:
+            _tell(render_run.decided(failed.decision, advise=self._advise))
+
+    def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
+        """What takes a little longer to find out."""
+        if not self._quiet:
+            from epochzero.cli import render_run
+
+            _tell(render_run.explained(ranking, checked))
+
+    def waits(self, seconds: float) -> bool:
+        """Waits for a retry; Ctrl-C ends the waiting and the job."""
+        if not self._quiet:
+            _say(f"starting again in {seconds:.0f} s; Ctrl-C to leave it")
+        try:
+            time.sleep(seconds)
+        except KeyboardInterrupt:
+            return False
+        return True
+
+    def ends(self, journal: Journal | None) -> None:
+        """All records of the attempt are written.
+
+        A short job that ended well is left for the next command that opens the store: taking it in
+        would take longer than the job.
+        """
+        if self._recording is None or journal is None:
+            return
+        if not self._has_to_be_kept and time.monotonic() - self._began < _SHORT_S:
+            return
+        if not self._recording.finish():
+            _say(f"not in the store yet: {self._recording.trouble}")
+        elif self._has_to_be_kept and not self._quiet:
+            job, attempt = journal.path.parts[-3:-1]
+            _tell([layout.field("More", f"epochzero show {job}  (attempt {attempt})")])
+
+
+def _policy(name: str, retries: str | int) -> Policy:
+    """The policy that the options ask for."""
+    from epochzero.run.retry import load_policy
+
+    if isinstance(retries, int):
+        always = load_policy("always-3")
+        rules = tuple(replace(rule, retries=retries) for rule in always.rules)
+        return replace(always, name=f"always-{retries}", rules=rules, most=retries)
+    if retries == "never":
+        return load_policy("never")
+    return load_policy(Path(name) if os.sep in name or name.endswith(".toml") else name)
+
+
+def _checked(job: Sequence[str], target: str | None, environment: Mapping[str, str]) -> bool:
+    """Whether nothing says that the job would fail; what does is told."""
+    from epochzero.check import check
+    from epochzero.cli import render_findings
+
+    began = time.perf_counter()
+    found = check(job, target, environment=environment)
+    errors = any(finding.severity == "error" for finding in found.findings)
+    if errors:
+        seconds = time.perf_counter() - began
+        render_findings.write(found, "text", folder=Path(), verbose=False, seconds=seconds)
+        _say("the job was not started")
+    return not errors
+
+
+def _advised(
+    started: Started, ended: Ended, decision: Decision, file: Path | None, by_exit_code: bool
+) -> int:
+    """Tells a scheduler what to do; the exit code."""
+    from epochzero.run.retry.advice import EXIT_CODES, advice, write_advice
+
+    if file is not None:
+        told = advice(decision, job=started.job, attempt=started.attempt, exit_code=ended.exit_code)
+        try:
+            write_advice(file, told)
+        except InputError as error:
+            _say(str(error))
+    return EXIT_CODES[decision.action] if by_exit_code else ended.exit_code
 
 
 def _environment() -> dict[str, str]:
@@ -143,9 +329,7 @@ def _environment() -> dict[str, str]:
     return environment
 
 
-def _keep(
-    environment: Mapping[str, str], launch: Launch
-) -> tuple[Path | None, Journal | None, int]:
+def _keep(environment: Mapping[str, str], launch: Launch) -> Kept:
     """The attempt's folder, its journal and its number; a job runs also where nothing can be kept."""
     wanted, *others = homes(environment)
     for home in (wanted, *others):
@@ -182,21 +366,13 @@ def _user() -> str:
     return str(os.getuid())
 
 
-def _closing(started: Started, ended: Ended, folder: Path | None) -> str:
-    """The line after a failure."""
-    if ended.why == "not_started":
-        reason = "command not found" if ended.exit_code == 127 else "cannot be executed"
-        return f"{started.command[0]}: {reason}"
-    how = (
-        f"was ended by {signal.Signals(ended.signal).name}"
-        if ended.signal is not None
-        else f"failed with exit code {ended.exit_code}"
-    )
-    where = f"; what it wrote is kept in {folder}" if folder is not None else ""
-    return f"{started.name} {how} after {ended.elapsed:.0f} s{where}"
-
-
 def _say(text: str) -> None:
     """To standard error, where somebody reads it."""
     with suppress(OSError):
         click.echo(f"epochzero: {text}", err=True)
+
+
+def _tell(lines: Iterable[str]) -> None:
+    with suppress(OSError):
+        for line in lines:
+            click.echo(line, err=True)

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from epochzero.cli.home import homes
-from epochzero.store.database import Database, open_database
-from epochzero.store.queries import STATES
-from epochzero.store.recorder import sweep
+from epochzero.store.states import STATES
+
+if TYPE_CHECKING:
+    from epochzero.store.database import Database
 
 __all__ = ["Moment", "filter_options", "opened", "store_address", "store_option"]
 
@@ -29,11 +30,19 @@ def store_option(command: _Command) -> _Command:
     return click.option(
         "--store",
         metavar="URL",
+        callback=_address,
         envvar="EPOCHZERO_STORE",
         show_envvar=True,
         help="Database: postgresql://... or the path of an SQLite file.  "
         "[default: epochzero.db in EPOCHZERO_HOME]",
     )(command)
+
+
+def _address(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Refuses at once what can be no store; what is behind it is seen when it is opened."""
+    if text is None or "://" not in text or text.startswith(("sqlite:", "postgres")):
+        return text
+    raise click.BadParameter("must be an SQLite file or postgresql://...")
 
 
 def store_address(store: str | None, home: Path) -> str:
@@ -48,6 +57,9 @@ def opened(store: str | None) -> Iterator[Database]:
     Raises:
         StoreError: it cannot be opened.
     """
+    from epochzero.store.database import open_database
+    from epochzero.store.recorder import sweep
+
     home = next((home for home in homes(os.environ) if (home / "runs").is_dir()), None)
     if home is None:
         home = homes(os.environ)[0]

@@ -68,6 +68,14 @@ def command() -> None:
     help="The Python of the job, such as .venv/bin/python.  [default: `python` of the path]",
 )
 @click.option(
+    "--list",
+    "folders",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Note which files are in this folder, such as one of data; may be repeated.",
+)
+@click.option(
     "--probe", is_flag=True, help="Try whether the internet can be reached, for a second."
 )
 def capture(
@@ -76,6 +84,7 @@ def capture(
     libraries: tuple[str, ...],
     packages: Path | None,
     python: Path | None,
+    folders: tuple[Path, ...],
     probe: bool,
 ) -> None:
     """Write what this machine is like, as the job will see it, to a target file.
@@ -108,6 +117,7 @@ def capture(
         interpreter=interpreter,
         libraries=libraries or LIBRARIES,
         probe=probe,
+        folders=folders,
         tell=progress,
     )
     if packages is not None:

@@ -12,6 +12,7 @@ import fcntl
 import os
 import select
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -24,6 +25,8 @@ Hear = Callable[[str, bytes], None]
 _NAMES = {1: "stdout", 2: "stderr"}
 _CHUNK = 1 << 18
 _PIPE_BYTES = 1 << 20
+_PATIENCE_S = 0.05
+_PAUSE_S = 0.0005
 
 
 class Streams:
@@ -67,6 +70,9 @@ class Streams:
         """The job has its ends; ours of them are closed, and output begins to flow."""
         for descriptor in {*self.job.values()} - {0}:
             os.close(descriptor)
+        if len(self.pumps) == 2:
+            output, errors = sorted(self.pumps, key=lambda pump: pump.name == "stderr")
+            errors.after = output
         for pump in self.pumps:
             pump.start()
 
@@ -95,12 +101,16 @@ class Pump(threading.Thread):
 
     Attributes:
         writing: whether it waits for the reader outside.
+        after: the stream that is heard first, where both have something: a program prints how far it is, and
+            then why it fails. Which came first two pipes do not tell.
     """
 
     def __init__(self, source: int, sink: int, hear: Hear, problem: Callable[[str], None]) -> None:
         # A reader outside that never reads must not hold the process.
         super().__init__(name=_NAMES[sink], daemon=True)
         self.writing = False
+        self.after: Pump | None = None
+        self._hearing = threading.Lock()
         self._source = source
         self._sink: int | None = sink
         self._hear = hear
@@ -110,15 +120,34 @@ class Pump(threading.Thread):
         """Until the job has closed the stream, or nobody reads it outside."""
         # The system says so when the last end of a terminal is closed.
         with suppress(OSError):
-            while data := os.read(self._source, _CHUNK):
+            while data := self._heard():
                 self.writing = True
-                self._hear(self.name, data)
                 goes_on = self._pass_on(data)
                 self.writing = False
                 if not goes_on:
                     break
         # The job's next write fails, as it would without us.
         os.close(self._source)
+
+    def _heard(self) -> bytes:
+        """What the job writes next; empty at the end."""
+        _is_readable(self._source, None)
+        if self.after is not None:
+            self.after.caught_up()
+        with self._hearing:
+            if data := os.read(self._source, _CHUNK):
+                self._hear(self.name, data)
+            return data
+
+    def caught_up(self) -> None:
+        """Waits, a moment at most, until all is heard that the job has written by now."""
+        until = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < until:
+            with self._hearing:
+                # A stream that is at its end can be read for ever.
+                if not self.is_alive() or not _is_readable(self._source):
+                    return
+            time.sleep(_PAUSE_S)
 
     def _pass_on(self, data: bytes) -> bool:
         """False when the reader outside has gone."""
@@ -136,3 +165,10 @@ class Pump(threading.Thread):
                 self._problem(f"{self.name} is kept but no longer passed on: {reason}")
                 self._sink = None
         return True
+
+
+def _is_readable(descriptor: int, milliseconds: int | None = 0) -> bool:
+    """Whether there is something to read within that time, be it the end."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(milliseconds))

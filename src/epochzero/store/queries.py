@@ -20,7 +20,6 @@ from epochzero.store.logs import read_output
 __all__ = [
     "EVERY_JOB",
     "SCHEMA",
-    "STATES",
     "AttemptDetails",
     "JobDetails",
     "JobFilter",
@@ -37,7 +36,6 @@ __all__ = [
 ]
 
 SCHEMA = "epochzero.job/1"
-STATES = ("running", "succeeded", "failed", "cancelled", "lost")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,9 @@ from epochzero.store.inserting import insert_once
 from epochzero.store.logs import store_outputs
 from epochzero.store.rows import rows_of
 from epochzero.store.schema import Attempt, Failure, Job, Rank
+from epochzero.store.states import FINAL
 
-__all__ = ["FINAL", "LOST_AFTER_S", "identity_of", "mark_lost", "sweep", "take_in"]
-
-FINAL = frozenset({"succeeded", "failed", "cancelled", "lost"})
-"""States in which nothing more happens to a job."""
+__all__ = ["LOST_AFTER_S", "identity_of", "mark_lost", "sweep", "take_in"]
 
 LOST_AFTER_S = 60.0
 """A supervisor writes every second. One of this machine that is gone and silent so long is lost."""

@@ -9,8 +9,9 @@ from pathlib import Path
 from sqlalchemy import delete, func, select, update
 
 from epochzero.store.database import Database
-from epochzero.store.recorder import FINAL, identity_of
+from epochzero.store.recorder import identity_of
 from epochzero.store.schema import Attempt, Chunk, Job, Output, OutputChunk, Rank, Sample
+from epochzero.store.states import FINAL
 
 __all__ = ["Pruned", "prune", "prune_folders"]
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from epochzero.check import Checked, Limits, Target, check
+from epochzero.check.dryrun import process
+from epochzero.check.dryrun.contain import Means, containment_by
 from epochzero.check.target.model import GPU
 
 pytest.importorskip("torch", reason="the scripts train with torch")
@@ -213,7 +216,7 @@ def test_what_an_earlier_job_writes_is_unknown(tmp_path: Path) -> None:
         dry=Limits(seconds=10),
         select=["dry-run-failed"],
     )
-    assert [run.ended for run in found.dry] == ["finished", "failed"]
+    assert [run.ended for run in found.dry] == ["finished", "stopped"]
     assert not found.findings
 
 
@@ -250,6 +253,16 @@ def test_a_script_that_does_not_end_is_unknown(tmp_path: Path) -> None:
     found = dry(tmp_path, "while True: pass", prelude="", seconds=1.5)
     assert not found.findings
     assert found.dry[0].ended == "time"
+
+
+def test_a_job_is_run_where_the_system_has_no_namespaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intercepted = containment_by(Means.INTERCEPTION)
+    monkeypatch.setattr(process, "best_containment", lambda: intercepted)
+    found = dry(tmp_path, "torch.save(nn.Linear(8, 4).state_dict(), 'model.pt')")
+    assert (found.findings, found.dry[0].ended) == ((), "finished")
+    assert not (tmp_path / "model.pt").exists()
 
 
 def test_a_module_and_its_own_imports_are_run(tmp_path: Path) -> None:
@@ -297,7 +310,7 @@ LONG = """
 def test_what_a_shortened_loop_cannot_cause_is_certain(
     tmp_path: Path, after: str, severity: str
 ) -> None:
-    (finding,) = dry(tmp_path, f"{LONG}    {after}\n").findings
+    (finding,) = dry(tmp_path, f"{LONG}    {after}\n", seconds=60).findings
     assert finding.severity == severity
     assert finding.place.code == after
 
@@ -339,3 +352,79 @@ def test_the_line_is_that_of_the_error_behind(tmp_path: Path, script: str, line:
     (finding,) = dry(tmp_path, script, prelude="").findings
     assert finding.place.line == line
     assert finding.place.code == "return 1 / value"
+
+
+SLOW = """
+    import time
+    model = nn.Linear(8, 4)
+    seen = 0
+    for step in range(500):
+        model(torch.randn(5, 8))
+        seen += 1
+        time.sleep(0.05)
+    history = {seen: "all"}
+    print(history[400])
+"""
+
+
+def test_all_attempts_share_the_time_and_a_warning_says_that_it_ran_out(tmp_path: Path) -> None:
+    began = time.monotonic()
+    (finding,) = dry(tmp_path, SLOW.replace("seen += 1", "seen = step"), seconds=8).findings
+    assert time.monotonic() - began < 8 + 5
+    assert finding.severity == "warning"
+    assert "--dry-time gives it more" in finding.message
+
+
+def test_what_the_platform_alone_has_stops_a_run_and_is_no_failure(tmp_path: Path) -> None:
+    found = dry(tmp_path, "raise ConnectionError('refused')", target=Target(name="cluster"))
+    assert (found.findings, found.dry[0].ended) == ((), "stopped")
+
+
+def test_a_refused_argument_is_told_where_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.parse_args()\n"
+    )
+    (tmp_path / "run.sh").write_text("set -e\npython train.py \\\n  \\\n  --lrr=3\n")
+    found = check(
+        ["sh", "run.sh"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        dry=Limits(seconds=10),
+        select=["dry-run-failed"],
+    )
+    (finding,) = found.findings
+    assert (finding.place.path, finding.place.line) == ("run.sh", 4)
+    assert [place.line for place in finding.via] == [3]
+
+
+EVALUATE = """
+model = torch.nn.Linear(8, 4)
+model.load_state_dict(torch.load("results/model.pt")["model"])
+print(open("results/table.csv").read(), model(torch.ones(2, 8)).sum())
+"""
+
+
+@pytest.mark.parametrize("key", ["model", "weights"])
+def test_a_job_finds_what_the_jobs_before_it_have_written(tmp_path: Path, key: str) -> None:
+    python = sys.executable
+    (tmp_path / "run.sh").write_text(f"mkdir results\n{python} train.py\n{python} evaluate.py\n")
+    model = f"torch.save({{'{key}': torch.nn.Linear(8, 4).state_dict()}}, 'results/model.pt')\n"
+    (tmp_path / "train.py").write_text(
+        f"import torch\n{model}open('results/table.csv', 'w').write('a,b')\n"
+    )
+    (tmp_path / "evaluate.py").write_text("import torch" + EVALUATE)
+    found = check(
+        ["sh", "run.sh"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        dry=Limits(seconds=60),
+        select=["dry-run-failed"],
+    )
+    assert found.dry[0].ended == "finished"
+    told = [(one.category, one.place.path, one.place.line) for one in found.findings]
+    assert told == ([] if key == "model" else [("key_not_found", "evaluate.py", 3)])
+    assert [one.place for one in found.dry[0].effects.written] == ["results/"]
+    assert found.dry[1].effects.written == ()
+    assert list(tmp_path.glob("*/")) in ([], [tmp_path / "__pycache__"])

@@ -97,3 +97,122 @@ def test_transformers_evaluates_and_saves(tmp_path: Path) -> None:
     (finding,) = found.findings
     assert "eval_accuracy" in finding.consequence
     assert (finding.category, finding.phase) == ("key_not_found", "training")
+
+
+LATE = """
+import time
+class Slow(Net):
+    def training_step(self, batch, _):
+        time.sleep(SECONDS)
+        return self.loss(batch)
+net, seen = Slow(), []
+class Epochs(lightning.Callback):
+    def on_train_epoch_end(self, trainer, module):
+        seen.append(1)
+lightning.Trainer(max_epochs=20, callbacks=[Epochs()], logger=False, limit_train_batches=2).fit(net, DataLoader(data))
+"""
+
+
+@pytest.mark.parametrize(("pause", "told"), [(0.001, []), (5, ["warning"])])
+def test_what_a_shortened_trainer_may_cause_is_no_error(
+    tmp_path: Path, pause: float, told: list[str]
+) -> None:
+    pytest.importorskip("lightning", reason="the script trains with Lightning")
+    script = LATE.replace("SECONDS", str(pause)) + "print(seen[19])\n"
+    found = dry(tmp_path, LIGHTNING + script.lstrip())
+    assert [one.severity for one in found.findings] == told
+
+
+def test_a_job_goes_on_from_the_state_that_accelerate_saved(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate", reason="the script trains with Accelerate")
+    script = """
+        import argparse, os, torch, accelerate
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--resume_from_checkpoint")
+        options = parser.parse_args()
+        accelerator = accelerate.Accelerator(cpu=True)
+        model = accelerator.prepare(torch.nn.Linear(8, 4))
+        if options.resume_from_checkpoint:
+            accelerator.load_state(options.resume_from_checkpoint)
+            print(torch.load(os.path.join(options.resume_from_checkpoint, "metrics.pt")))
+        accelerator.save_state("state")
+        """
+    (finding,) = dry(tmp_path, script).findings
+    assert (finding.severity, finding.category) == ("warning", "path_not_found")
+    assert "/state" in finding.message
+
+
+KERAS = """
+import keras
+import numpy as np
+
+x, y = np.random.rand(60000, 8).astype("float32"), np.random.randint(0, 3, 60000)
+model = keras.Sequential([keras.layers.Dense(16), keras.layers.Dense(3)])
+loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+model.compile("adam", loss)
+keep = keras.callbacks.ModelCheckpoint("epoch-{epoch:02d}.keras")
+"""
+
+
+@pytest.mark.parametrize(
+    ("backend", "library"), [("jax", "jax"), ("tensorflow", "tensorflow"), ("torch", "torch")]
+)
+def test_keras_runs_its_last_epoch_and_answers_for_each_sample(
+    backend: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("keras", reason="the script trains with Keras")
+    pytest.importorskip(library, reason="the backend of Keras")
+    monkeypatch.setenv("KERAS_BACKEND", backend)
+    script = """
+model.fit(x, y, 32, 40, callbacks=[keep], verbose=0)
+predicted = keras.models.load_model("epoch-40.keras").predict(x).argmax(1)
+print((predicted == y).mean(), missing)
+"""
+    found = dry(tmp_path, KERAS + script.lstrip())
+    (finding,) = found.findings
+    assert (finding.category, finding.place.line) == ("undefined_variable", 12)
+    assert {"data", "optimizer step", "save", "load"} <= {
+        part.name for part in found.dry[0].parts if part.reached
+    }
+
+
+def test_a_loop_around_a_compiled_step_of_jax_is_shortened(tmp_path: Path) -> None:
+    pytest.importorskip("jax", reason="the script trains with JAX")
+    found = dry(
+        tmp_path,
+        """
+        import time
+        import jax
+
+        step = jax.jit(jax.value_and_grad(lambda w: (w**2).sum()))
+        w = jax.numpy.ones(3)
+        for number in range(1000):
+            loss, gradient = step(w)
+            w -= 0.1 * gradient
+            time.sleep(0.5)
+        print(w.reshape(2, 2))
+        """,
+    )
+    (finding,) = found.findings
+    assert (finding.category, finding.place.line) == ("tensor_mismatch", 11)
+
+
+def test_a_gpu_that_tensorflow_would_have_is_not_missing(tmp_path: Path) -> None:
+    pytest.importorskip("tensorflow", reason="the script asks it for a GPU")
+    (tmp_path / "train.py").write_text(
+        "import tensorflow as tf\n"
+        'gpus = tf.config.list_physical_devices("GPU")\n'
+        "tf.config.experimental.set_memory_growth(gpus[0], True)\n"
+    )
+    found = check(
+        [sys.executable, "train.py"],
+        "A100",
+        folder=tmp_path,
+        environment=dict(os.environ),
+        select=["dry-run-failed"],
+        dry=Limits(seconds=60),
+    )
+    assert not found.findings
+    reasons = [one.reason for one in found.dry[0].unknowns]
+    assert any("needs a GPU" in reason for reason in reasons)
+    assert any("no GPU is pretended for TensorFlow" in reason for reason in reasons)

@@ -10,6 +10,9 @@ from textwrap import dedent
 import pytest
 
 from epochzero.check import Checked, Limits, Target, check
+from epochzero.check.dryrun.attempt import Plan, attempt
+from epochzero.check.dryrun.effects import effects_of
+from epochzero.check.job import read_job
 from epochzero.check.target.model import GPU
 
 pytest.importorskip("torch", reason="the scripts train with torch")
@@ -137,6 +140,45 @@ def test_a_checkpoint_from_which_the_job_cannot_go_on(tmp_path: Path) -> None:
     assert finding.place.line == 10
 
 
+ENDINGS = {
+    "known arguments": """
+parser = argparse.ArgumentParser()
+parser.add_argument("--ckpt-path")
+resumed = parser.parse_known_args()[0].ckpt_path
+go_on(resumed)
+""",
+    "click": """
+import click
+@click.command()
+@click.option("--resume", type=click.Path())
+def main(resume):
+    go_on(resume)
+main()
+""",
+    "variable": """
+go_on(os.environ.get("RESUME_FROM"))
+""",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_job_goes_on_by_an_option_of_any_parser_or_a_variable(
+    tmp_path: Path, ending: str
+) -> None:
+    script = """
+def go_on(path):
+    model = nn.Linear(8, 4)
+    if path:
+        model.load_state_dict(torch.load(path)["state_dict"])
+    with open("checkpoint.pt", "wb") as file:
+        torch.save({"model": model.state_dict()}, file)
+"""
+    (finding,) = dry(tmp_path, script + ENDINGS[ending]).findings
+    assert (finding.severity, finding.place.line) == ("warning", 8)
+    assert "state_dict" in finding.consequence
+    assert "checkpoint.pt" in finding.message
+
+
 def test_a_tensor_is_kept_for_a_stream(tmp_path: Path) -> None:
     script = """
     stream = torch.cuda.Stream()
@@ -147,3 +189,17 @@ def test_a_tensor_is_kept_for_a_stream(tmp_path: Path) -> None:
     print(batch + 1)
     """
     assert not dry(tmp_path, dedent(script)).findings
+
+
+def test_a_checkpoint_is_as_large_as_its_tensors_would_be(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\nmodel = torch.nn.Linear(1024, 1024, bias=False).cuda()\n"
+        "with open('model.pt', 'wb') as file:\n"
+        "    torch.save({'model': model.state_dict(), 'again': model.weight}, f=file)\n"
+    )
+    (job,) = read_job((sys.executable, "train.py"), tmp_path, {}).jobs
+    plan = Plan("fake", (A100,))
+    run = attempt(job, plan, Limits(seconds=60), dict(os.environ), lambda _: None)
+    assert sum(change.size for change in run.ended.changes) < 1 << 20
+    (written,) = effects_of([run.ended], run.records, job, [plan]).written
+    assert (written.place, written.size) == ("model.pt", 4 << 20)

@@ -36,8 +36,21 @@ for step in range(1000):
 """
 
 
-def run(folder: Path, target: Target, *arguments: str) -> Checked:
-    (folder / "train.py").write_text(SCRIPT)
+KERAS = """\
+import os
+os.environ["KERAS_BACKEND"] = "torch"
+import keras, numpy
+layers = [keras.Input((256,)), keras.layers.Dense(256, "relu"), keras.layers.Dense(4)]
+model = keras.Sequential(layers)
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+x, y = numpy.zeros((640, 256), "float32"), numpy.zeros(640, "int64")
+model.fit(x, y, batch_size=64, epochs=30)
+model.evaluate(x, y)
+"""
+
+
+def run(folder: Path, target: Target, *arguments: str, script: str = SCRIPT) -> Checked:
+    (folder / "train.py").write_text(script)
     return check(
         [sys.executable, "train.py", *arguments],
         target,
@@ -79,6 +92,120 @@ def test_a_job_on_a_target_without_gpus_takes_no_memory_of_one(tmp_path: Path) -
     assert found.dry[0].memory is None
 
 
+def test_keras_on_torch_trains_on_a_pretended_gpu(tmp_path: Path) -> None:
+    pytest.importorskip("keras", reason="the script trains with Keras")
+    found = run(tmp_path, with_gpu(8192), script=KERAS)
+    assert (found.findings, found.unknowns) == ((), ())
+    (dry,) = found.dry
+    assert "optimizer step" in {part.name for part in dry.parts if part.reached}
+    assert dry.memory is not None
+    parameters = 256 * 256 + 256 + 256 * 4 + 4
+    assert dry.memory.by_kind["parameter"] == 4 * parameters
+    # Adam's two states for each; the learning rate and the number of steps.
+    assert 0 <= dry.memory.by_kind["optimizer"] - 2 * 4 * parameters <= 16
+
+
+COMPILED = """\
+import torch
+model = torch.nn.Sequential(
+    torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Dropout(), torch.nn.Linear(64, 64)
+).cuda()
+compiled = torch.compile(model)
+optimizer = torch.optim.SGD(model.parameters())
+for step in range(1000):
+    compiled(torch.randn(65536, 64, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+ZERO = """\
+{"train_micro_batch_size_per_gpu": 8, "fp16": {"enabled": true}, "gradient_clipping": 1.0,
+ "optimizer": {"type": "AdamW"}, "zero_optimization": {"stage": 2, "reduce_bucket_size": 1000}}
+"""
+DEEPSPEED = """\
+import argparse, deepspeed, torch
+parser = deepspeed.add_config_arguments(argparse.ArgumentParser())
+parser.add_argument("--local_rank", type=int)
+args = parser.parse_args()
+model = torch.nn.Sequential(*(torch.nn.Linear(256, 256, bias=False) for _ in range(4)))
+data = torch.utils.data.TensorDataset(torch.randn(640, 256))
+engine, _, loader, _ = deepspeed.initialize(args, model, training_data=data)
+for epoch in range(30):
+    for (x,) in loader:
+        loss = engine(x.to(engine.device).half()).float().pow(2).mean()
+        engine.backward(loss)
+        engine.step()
+    engine.save_checkpoint("checkpoints", client_state={"epoch": epoch})
+_, state = engine.load_checkpoint("checkpoints")
+assert "epoch" in state
+"""
+TRAINER = """\
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+model = GPT2LMHeadModel(GPT2Config(vocab_size=1000, n_embd=64, n_layer=2, n_head=2))
+data = [{"input_ids": ids, "labels": ids} for ids in torch.randint(0, 1000, (64, 32))]
+given = TrainingArguments("out", deepspeed="zero.json", fp16=True, report_to=[])
+Trainer(model, given, train_dataset=data).train()
+"""
+
+
+def with_zero(folder: Path, script: str, *arguments: str) -> Checked:
+    (folder / "zero.json").write_text(ZERO)
+    (folder / "train.py").write_text(script)
+    return check(
+        ["deepspeed", "--num_gpus", "8", "train.py", *arguments],
+        with_gpu(8192),
+        folder=folder,
+        environment={**os.environ, "PATH": str(Path(sys.executable).parent)},
+        select=["dry-run-failed", "dry-run-memory"],
+        dry=Limits(seconds=60),
+    )
+
+
+def test_a_compiled_job_takes_at_most_what_it_takes_as_written(tmp_path: Path) -> None:
+    found = run(tmp_path, with_gpu(8192), script=COMPILED)
+    plain = run(tmp_path, with_gpu(8192), script=COMPILED.replace("torch.compile(model)", "model"))
+    memory, written = found.dry[0].memory, plain.dry[0].memory
+    assert memory is not None
+    assert written is not None
+    assert memory.allocated.high == written.allocated.high
+    # Of 16 MiB each, the input and what the two layers compute; written down, what lies between, too.
+    assert memory.allocated.low < 4 * 16 * MIB + 20 * MIB < written.allocated.low
+    assert any("torch.compile" in told for told in memory.assumptions)
+
+
+def test_a_job_with_deepspeed_runs_without_it_and_its_memory_is_reckoned(tmp_path: Path) -> None:
+    found = with_zero(tmp_path, DEEPSPEED, "--deepspeed_config", "zero.json")
+    assert (found.findings, found.unknowns) == ((), ())
+    (dry,) = found.dry
+    assert {"backward", "save", "load"} <= {part.name for part in dry.parts if part.reached}
+    assert dry.memory is not None
+    parameters = 4 * 256 * 256
+    assert dry.memory.by_kind["parameter"] == 2 * parameters
+    # In single precision, a copy and Adam's two states.
+    assert dry.memory.by_kind["optimizer"] == 3 * 4 * parameters // 8
+    assert any("ZeRO stage 2 over 8 GPUs" in told for told in dry.memory.assumptions)
+
+
+def test_what_the_stand_in_for_deepspeed_lacks_is_unknown(tmp_path: Path) -> None:
+    script = DEEPSPEED.replace("engine.step()", "engine.train_batch()")
+    found = with_zero(tmp_path, script, "--deepspeed_config", "zero.json")
+    assert found.findings == ()
+    assert any("no module deepspeed" in one.reason for one in found.unknowns)
+
+
+def test_the_trainer_of_transformers_with_deepspeed(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="the script trains with Transformers")
+    pytest.importorskip("accelerate", reason="its trainer needs accelerate")
+    found = with_zero(tmp_path, TRAINER)
+    assert found.findings == ()
+    memory = found.dry[0].memory
+    assert memory is not None
+    assert any("ZeRO stage 2 over 8 GPUs" in told for told in memory.assumptions)
+    # Half precision, and an eighth of three copies in single precision.
+    ratio = memory.by_kind["optimizer"] / memory.by_kind["parameter"]
+    assert ratio == pytest.approx(12 / 8 / 2, abs=0.01)
+
+
 def test_the_command_tells_and_draws_it(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     drawn = tmp_path / "memory.svg"
@@ -91,3 +218,44 @@ def test_the_command_tells_and_draws_it(tmp_path: Path) -> None:
     assert "Held by" in told
     assert "train.py:8: parameter" in told
     ElementTree.fromstring(drawn.read_text())
+
+
+RAGGED = """\
+import time
+import torch
+from torch.utils.data import DataLoader
+
+class Words(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1200
+    def __getitem__(self, number):
+        return torch.ones(4096 if number == 250 else 8)
+
+def padded(samples):
+    return torch.nn.utils.rnn.pad_sequence(samples, batch_first=True)
+
+model = torch.nn.Linear(1, 256).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for batch in DataLoader(Words(), batch_size=4, collate_fn=padded):
+    loss = model(batch.cuda().unsqueeze(-1)).square().sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    time.sleep(0.05)
+"""
+
+
+def test_the_memory_is_that_of_the_largest_batch(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RAGGED)
+    found = check(
+        [sys.executable, "train.py"],
+        with_gpu(8192),
+        folder=tmp_path,
+        environment=dict(os.environ),
+        select=["dry-run-failed", "dry-run-memory"],
+        dry=Limits(seconds=60),
+    )
+    (dry,) = found.dry
+    assert dry.memory is not None
+    assert dry.memory.allocated.likely > 4 * 4096 * 256 * 4
+    assert any("batch 63 is the largest of 300" in one.what for one in dry.assumptions)

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from epochzero.check import Checked, DataSet, Limits, Place, Target, check
+from epochzero.check.dryrun.findings import OUT_OF_TIME
+from epochzero.check.dryrun.model import DryRun, Made
+from epochzero.check.dryrun.run import dry_run
+from epochzero.check.dryrun.synthesize import over_made_data
+from epochzero.check.job import read_job
 from epochzero.data import profile
 from epochzero.errors import InputError
 
@@ -69,6 +75,7 @@ def test_a_corner_case_that_fails_is_named_with_its_data_set(tmp_path: Path) -> 
     assert "data/validation.csv made as single-class" in finding.message
     assert "data/train.csv" not in finding.message
     assert not (tmp_path / "data").exists()
+    assert found.dry[0].effects.written == ()
 
 
 def test_what_fails_with_regular_data_is_told_without_corner_cases(tmp_path: Path) -> None:
@@ -86,7 +93,7 @@ def test_what_no_data_would_prevent_stays_an_error(tmp_path: Path) -> None:
 def test_corner_cases_for_which_there_is_no_time_are_unknown(tmp_path: Path) -> None:
     import_slowly = "import time\ntime.sleep(1)\n"
     found = made(tmp_path, import_slowly + dedent(SCRIPT), seconds=2)
-    assert "the time of the dry run was over" in [unknown.reason for unknown in found.unknowns]
+    assert OUT_OF_TIME in [unknown.reason for unknown in found.unknowns]
 
 
 def test_data_that_are_there_are_left_as_they_are(tmp_path: Path) -> None:
@@ -102,3 +109,37 @@ def test_without_a_profile_nothing_can_be_made(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print(1)\n")
     with pytest.raises(InputError, match="give their path and profile"):
         check(["python", "train.py"], HERE, folder=tmp_path, dry=Limits(), synthesize=True)
+
+
+def test_that_made_data_are_absent_is_unknown_and_no_error(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(open('data/train.csv').read())\nopen('other.csv')\n")
+    profiles(tmp_path)
+    found = check(
+        [sys.executable, "train.py"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        select=["path-not-found", "folder-missing"],
+        data=DATA,
+        dry=Limits(seconds=30),
+        synthesize=True,
+    )
+    assert [one.place.line for one in found.findings] == [2]
+    (unknown,) = (one for one in found.unknowns if one.what == "whether data/train.csv are there")
+    assert unknown.place.line == 1
+    assert "made them after train.profile.json" in unknown.reason
+
+
+def test_a_value_that_fits_is_looked_for_over_regular_data_only(tmp_path: Path) -> None:
+    profiles(tmp_path)
+    (tmp_path / "train.py").write_text(dedent(SCRIPT).replace("data/train", "data/validation"))
+    (job,) = read_job((sys.executable, "train.py"), tmp_path, {}).jobs
+    regular: list[bool] = []
+
+    def run(made: Sequence[Made], is_regular: bool) -> DryRun:
+        regular.append(is_regular)
+        return dry_run(job, HERE, Limits(seconds=30), environment=dict(os.environ), made=made)
+
+    over_made_data(run, DATA[1:], tmp_path, 60.0)
+    assert regular.count(True) == 1
+    assert regular.count(False) >= 1

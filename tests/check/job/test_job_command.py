@@ -24,7 +24,9 @@ ELSEWHERE = {
 def test_every_launcher_means_what_is_understood(name: str) -> None:
     launcher = launchers()[name]
     assert {option.meaning for option in launcher.options.values()} <= {*MEANINGS, *ELSEWHERE}
-    assert launcher.starts in {"command", "script", "batch", "container", "make", "nothing"}
+    assert launcher.starts in {
+        "command", "script", "batch", "container", "services", "make", "nothing"
+    }  # fmt: skip
     assert set(launcher.switches.values()) <= {"module", "command"}
     assert set(launcher.sets.values()) <= {"", "processes", "processes_per_node"}
 

@@ -47,7 +47,8 @@ YAML = st.recursive(
             st.sampled_from(
                 ["kind", "spec", "containers", "command", "args", "env", "name", "value", "template",
                  "resources", "limits", "nvidia.com/gpu", "memory", "volumes", "volumeMounts", "mountPath",
-                 "workingDir", "pytorchReplicaSpecs", "replicas", "entrypoint", "parallelism"]
+                 "workingDir", "pytorchReplicaSpecs", "replicas", "entrypoint", "parallelism", "<<",
+                 "extends", "service", "environment", "env_file", "deploy", "shm_size", "services"]
             ),
             inner,
             max_size=6,
@@ -81,6 +82,7 @@ def test_any_launch_script_is_read_or_refused(text: str) -> None:
 def test_any_text_is_no_trouble_as_script_manifest_or_configuration(text: str) -> None:
     read(["bash", "a.sh"], a_sh=text)
     read(["pod.yaml"], pod_yaml=text)
+    read(["docker", "compose", "up"], compose_yaml=text)
     read(["accelerate", "launch", "--config_file", "c.yaml", "train.py"], c_yaml=text)
 
 
@@ -90,6 +92,7 @@ def test_any_manifest_is_read_or_refused(document: object) -> None:
 
     read(["kubectl", "apply", "-f", "pod.yaml"], pod_yaml=yaml.safe_dump(document))
     read(["pod.yaml"], pod_yaml=yaml.safe_dump({"kind": "PyTorchJob", "spec": document}))
+    read(["docker", "compose", "up"], compose_yaml=yaml.safe_dump({"services": document}))
 
 
 @given(st.sampled_from(sorted(MEANINGS)), st.text(max_size=30), st.booleans())
@@ -132,3 +135,7 @@ def test_aliases_do_not_make_a_manifest_endless() -> None:
         f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)
     )
     read(["pod.yaml"], pod_yaml="kind: Job\n" + bomb)
+    merged = "a0: &a0 {x: x}\n" + "".join(
+        f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 30)}]}}\n" for n in range(1, 40)
+    )
+    read(["docker", "compose", "up"], compose_yaml=merged + "services: {a: *a39}\n")

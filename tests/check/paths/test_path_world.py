@@ -150,7 +150,7 @@ def test_an_absolute_path_is_judged_only_where_the_target_is_known(tmp_path: Pat
     load = call("torch.load", "/models/best.pt")
     assert told(world(tmp_path, load)) == []
     assert [one.what for one in world(tmp_path, load).unknowns] == [
-        "whether /models/best.pt is there for torch.load"
+        "whether /models/best.pt is there"
     ]
     for files in ({"/models/best.pt": False}, {"/models": False}):
         assert told(world(tmp_path, load, target=Target("c", files=files))) == [
@@ -176,6 +176,28 @@ def test_a_folder_of_an_image_is_not_that_of_the_job(tmp_path: Path) -> None:
     assert told(world(tmp_path, READ, **in_image)) == []
     mounted = {**in_image, "mounts": {"/workspace": "."}}
     assert told(world(tmp_path, READ, **mounted)) == [("path-not-found", "error")]
+
+
+def test_what_lies_in_a_mount_is_not_known_once(tmp_path: Path) -> None:
+    reads = [call("builtins.open", f"/data/{name}.csv") for name in "abcd"]
+    found = world(tmp_path, *reads, call("torch.load", "/models/best.pt")).unknowns
+    assert [one.what for one in found] == [
+        "whether /data/a.csv, /data/b.csv, /data/c.csv and 1 more are there",
+        "whether /models/best.pt is there",
+    ]
+    assert "capture --list /data" in found[0].reason
+
+
+def test_a_container_does_not_see_what_is_not_mounted(tmp_path: Path) -> None:
+    here, load = Target("here", here=True), call("os.listdir", "/home")
+    inside = {"container": "pytorch/pytorch"}
+    assert told(world(tmp_path, load, target=here, **inside)) == [
+        ("path-outside-mounts", "warning")
+    ]
+    mounted = {**inside, "mounts": {"/home": "/home"}}
+    assert told(world(tmp_path, load, target=here, **mounted)) == []
+    # The image may have it; nothing speaks against that.
+    assert told(world(tmp_path, call("os.listdir", "/no/such"), target=here, **inside)) == []
 
 
 def test_a_place_that_the_target_knows_is_no_laptop(tmp_path: Path) -> None:

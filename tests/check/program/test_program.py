@@ -1107,3 +1107,16 @@ def test_what_a_thread_does_is_beside_the_program(read: Read) -> None:
         """
     calls = [one for one in read(text).calls if one.name == "builtins.open"]
     assert [one.at.aside for one in calls] == [True, False, False]
+
+
+def test_what_texts_run_and_how_other_parsers_read_is_said_not_to_be_known(read: Read) -> None:
+    text = (
+        "import sys\n\nimport tyro\n\n\ndef main(lr: float = 0.1):\n    print(lr)\n\n\n"
+        "tyro.cli(main)\nexec(sys.stdin.read())\nlayer = eval(sys.argv[1])\nprint(eval)\n"
+    )
+    found = read({"train.py": text}, "Linear").unknowns
+    assert [(one.what, one.place.line) for one in found] == [
+        ("the arguments", 10),
+        ("what exec runs", 11),
+        ("what eval gives", 12),
+    ]

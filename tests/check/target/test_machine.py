@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check.target import parse_target, this_machine, write_target
+from epochzero.check.target import capture, parse_target, this_machine, write_target
 from epochzero.check.target import system as system_
 from epochzero.check.target.model import Mount
 from epochzero.check.target.system import limits, mounts_of, ports, without_secrets
 from epochzero.check.target.torch_build import TorchBuild, torch_build
+from epochzero.errors import InputError
 
 GIB = 1 << 30
 
@@ -49,6 +50,21 @@ def test_what_is_captured_can_be_read_on_another_machine() -> None:
     assert read.distributions == found.distributions
     assert read.api == found.api
     assert "Option" in read.api["click"]
+
+
+def test_what_lies_in_folders_is_listed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "train").mkdir(parents=True)
+    (data / "train" / "0.bin").write_text("")
+    (data / "many").mkdir()
+    for number in range(system_.MOST_IN_FOLDER + 1):
+        (data / "many" / f"{number}").touch()
+    found = capture({}, name="c", libraries=(), folders=[data])
+    assert found.files[str(data / "train" / "0.bin")]
+    assert set(found.listed) == {str(data), str(data / "train")}
+    assert parse_target(write_target(found)).listed == found.listed
+    with pytest.raises(InputError, match="none: cannot be listed"):
+        capture({}, name="c", libraries=(), folders=[tmp_path / "none"])
 
 
 def test_a_part_that_fails_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,7 @@ class Plan:
     Attributes:
         mode: with true values on the CPU, or with the shapes that the GPUs would see.
         gpus: that the job sees; none where it asks for none.
+        devices: that it sees in JAX, all of them this machine's CPU.
         whole: loops are not shortened.
         often: how often a loop that is shortened sees the same before it jumps ahead.
         batch: samples of a batch at most; 0 for as many as the job asks for.
@@ -59,6 +60,7 @@ class Plan:
 
     mode: Mode
     gpus: Sequence[GPU] = ()
+    devices: int = 1
     whole: bool = False
     often: int = 1
     batch: int = 0
@@ -120,7 +122,12 @@ _ENDS = (Finished, Raised, Resumed)
 
 
 def attempt(
-    job: Job, plan: Plan, limits: Limits, environment: Mapping[str, str], hear: Hear
+    job: Job,
+    plan: Plan,
+    limits: Limits,
+    environment: Mapping[str, str],
+    hear: Hear,
+    keep: Path | None = None,
 ) -> Attempt:
     """Run the child once.
 
@@ -130,6 +137,7 @@ def attempt(
         limits: what it may use.
         environment: variables that are set where the command would be given.
         hear: is told each record as it comes.
+        keep: an empty folder for copies of what the job writes; None to let go of it.
     """
     given = {**environment, **{name: v for name, v in job.environment.items() if v is not None}}
     fake = plan.mode == "fake"
@@ -146,13 +154,14 @@ def attempt(
             {"model": g.model, "memory_bytes": g.memory_bytes, "capability": g.capability}
             for g in plan.gpus
         ],
+        "devices": plan.devices,
         "world": {"size": size, "rank": 0, "local_size": job.processes_per_node or 1},
         "seconds": _own_seconds(limits.seconds),
         "whole": plan.whole,
         "often": plan.often,
         "batch": plan.batch,
         "resume": plan.resume,
-        "made": plan.made,
+        "made": [*(("", str(job.base / one.text)) for one in job.makes), *plan.made],
     }
     ended = run_contained(
         [_python(job, given), str(CHILD), str(SPEC_DESCRIPTOR), str(RECORDS_DESCRIPTOR)],
@@ -160,6 +169,7 @@ def attempt(
         environment=given | _launched(job, alone=size == 1),
         limits=limits,
         spec=json.dumps(spec).encode(),
+        keep=keep,
         hear=lambda line: list(map(hear, read([line]))),
     )
     return Attempt(plan, ended, tuple(read(ended.records)))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from epochzero.check.dryrun.attempt import Plan
 from epochzero.check.dryrun.contain.model import Change, Ended
-from epochzero.check.dryrun.model import Effects, Written
-from epochzero.check.dryrun.records import Network, Record, Spawned
+from epochzero.check.dryrun.model import Effects, Made, Written
+from epochzero.check.dryrun.records import Network, Record, Saved, Spawned
 from epochzero.check.job.model import Job
 
 __all__ = ["effects_of"]
@@ -17,19 +20,52 @@ MOST = 5
 """Places, addresses and programs that are named of each."""
 
 
-def effects_of(ended: Sequence[Ended], records: Iterable[Record], job: Job) -> Effects:
-    """Of several attempts, what the one that wrote most would have written."""
+def effects_of(
+    ended: Sequence[Ended], records: Iterable[Record], job: Job, plans: Iterable[Plan] = ()
+) -> Effects:
+    """Of several attempts, what the one that wrote most would have written.
+
+    Args:
+        ended: how each of them ended.
+        records: of all.
+        job: that was run.
+        plans: of them: what was put into their view is none of the job's writing.
+    """
     told = list(records)
-    most = max(ended, key=lambda one: sum(change.size for change in one.changes))
-    written = [change for change in most.changes if change.how != "deleted"]
+    made = [one for plan in plans for one in plan.made if one.source]
+    saved = {Path(one.path): one.bytes for one in told if isinstance(one, Saved)}
+    written = max(
+        ([_in_full(c, saved) for c in one.changes if _is_own(c, made)] for one in ended),
+        key=lambda changes: sum(change.size for change in changes),
+    )
     return Effects(
-        containment=most.containment.description,
-        leaks=most.containment.leaks,
+        containment=ended[0].containment.description,
+        leaks=ended[0].containment.leaks,
         written=tuple(_by_folder(written, job)),
-        deleted=_named(_shown(one.path, job.base) for one in most.changes if one.how == "deleted"),
+        deleted=_named(
+            _shown(change.path, job.base)
+            for one in ended
+            for change in one.changes
+            if change.how == "deleted"
+        ),
         addresses=_named(one.address for one in told if isinstance(one, Network)),
         programs=_named(one.program for one in told if isinstance(one, Spawned)),
     )
+
+
+def _is_own(change: Change, made: Iterable[Made]) -> bool:
+    """Whether the job wrote it; what was put into its view is still as large as that was."""
+    for one in made:
+        if change.path.is_relative_to(one.path):
+            source = Path(one.source, os.path.relpath(change.path, one.path))
+            if source.is_file() and source.stat().st_size == change.size:
+                return False
+    return change.how != "deleted"
+
+
+def _in_full(change: Change, saved: Mapping[Path, int]) -> Change:
+    """With the size that it would have had on the platform."""
+    return replace(change, size=max(change.size, saved.get(change.path, 0)))
 
 
 def _by_folder(changes: Iterable[Change], job: Job) -> Iterable[Written]:

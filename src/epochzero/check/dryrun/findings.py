@@ -20,12 +20,24 @@ from epochzero.check.target.model import Target
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts
 from epochzero.logs.source import Log
 
-__all__ = ["Failure", "code_deleted", "failure", "nan_loss", "place_of"]
+__all__ = [
+    "FAILURES",
+    "OUT_OF_TIME",
+    "Failure",
+    "code_deleted",
+    "failure",
+    "nan_loss",
+    "place_of",
+]
 
+FAILURES = ("dry-run-failed", "dry-run-crashed")
+"""What a run that ended badly is told as."""
+OUT_OF_TIME = "the time of the dry run was over; --dry-time gives it more"
 _LIBRARIES = ("site-packages", "dist-packages")
 _NO_GPU = re.compile(
     r"not compiled with CUDA|No CUDA GPUs|NVIDIA driver|not linked with support for cuda"
-    r"|torch\.cuda\.is_available\(\) is False|No supported gpu backend|not found.*accelerator",
+    r"|torch\.cuda\.is_available\(\) is False|No supported gpu backend|not found.*accelerator"
+    r"|Unknown backend: '(gpu|cuda)'|no platforms that are instances of",
     re.IGNORECASE,
 )
 _PRETENDED = re.compile(r"unknown parameter type|must be (torch\.)?(cuda\.)?(Stream|Event), not")
@@ -46,6 +58,7 @@ class Failure:
         ended: how the process ended.
         plan: of the run.
         certain: whether the whole job would surely fail like this.
+        ran_out: whether the time was over before that could be made certain.
         first: whether no other job of the submission comes before it and may have written for it.
         resumed: that it is the job which goes on from what it saved that fails.
     """
@@ -54,6 +67,7 @@ class Failure:
     ended: Ended
     plan: Plan
     certain: bool
+    ran_out: bool
     first: bool
     resumed: Resumed | None = None
 
@@ -141,9 +155,19 @@ def _line(file: Path, line: int) -> str:
 def _place(failed: Failure, job: Job) -> Place:
     frames = failed.raised.frames if failed.raised else ()
     if failed.raised and failed.raised.type == "SystemExit" and _of_parser(frames):
-        return Place(COMMAND, 0, 1, job.command)
+        return _said(failed, job)
     own = _own(frames, job)
     return place_of(own[-1].path, own[-1].line, job, own[-1].code) if own else job.at
+
+
+def _said(failed: Failure, job: Job) -> Place:
+    """Where the argument that a parser refuses is given: in the script that starts the job, if one does."""
+    if job.at.path == COMMAND:
+        return Place(COMMAND, 0, 1, job.command)
+    complaint = failed.ended.output.rstrip().rpartition("\n")[2].split()
+    refused = {word.rstrip(":,").partition("=")[0] for word in complaint}
+    given = zip(job.argv, job.argv_at, strict=False)
+    return next((at for word, at in given if word.partition("=")[0] in refused), job.at)
 
 
 def _of_parser(frames: Sequence[Frame]) -> bool:
@@ -196,7 +220,10 @@ def _doubt(failed: Failure) -> str:
         return ""
     if failed.plan.batch:
         return "Batches were cut down, which may be its cause."
-    return "Loops were shortened before it, which may be its cause."
+    shortened = "Loops were shortened before it, which may be its cause"
+    if failed.ran_out:
+        return f"{shortened}: with whole loops {OUT_OF_TIME}."
+    return f"{shortened}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +307,7 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     if _NO_DISPLAY.search(shown) and "DISPLAY" in (target.environment or {}):
         return "it opens a window, and the dry run has no display"
     no_gpu = failed.plan.mode == "real" and (failed.plan.gpus or target.gpus != ())
-    if no_gpu and _NO_GPU.search(shown):
+    if no_gpu and (_NO_GPU.search(shown) or _counts_gpus(failed, job)):
         return "it needs a GPU, and the dry run has none"
     if failed.plan.gpus and _PRETENDED.search(shown):
         return (
@@ -291,9 +318,9 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     if variable := _variable(raised):
         known = target.here and not (job.launchers or job.programs)
         return "" if known else f"{variable} is not set in the dry run"
-    if raised.type == "ModuleNotFoundError":
+    if raised.type == "ModuleNotFoundError" or raised.message.startswith("No module named"):
         return _module_elsewhere(raised, job, target)
-    if raised.type in ("FileNotFoundError", "NotADirectoryError", "PermissionError"):
+    if raised.type in _OF_PATHS or (raised.type == "OSError" and _NO_FOLDER.search(shown)):
         alone = failed.first and not (job.makes or job.programs)
         return _path_elsewhere(raised, job, target) if alone else _BEFORE
     path = _missing_argument(job, target)
@@ -302,6 +329,21 @@ def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
     return ""
 
 
+_OF_PATHS = ("FileNotFoundError", "NotADirectoryError", "PermissionError")
+_NO_FOLDER = re.compile(r"non-existent directory|No such file or directory")
+
+
+def _counts_gpus(failed: Failure, job: Job) -> bool:
+    """Whether the job asks for a GPU in a library for which none is pretended, and there is none."""
+    raised = failed.raised
+    if raised is None or failed.plan.gpus or raised.type not in _OF_COUNTS:
+        return False
+    own = _own(raised.frames, job)
+    return bool(_GPU.search(f"{raised.message} {own[-1].code if own else ''}"))
+
+
+_OF_COUNTS = frozenset(["AssertionError", "IndexError", "RuntimeError", "SystemExit"])
+_GPU = re.compile(r"(\b|_)(gpu|cuda)s?(\b|_)", re.IGNORECASE)
 _NO_MEMORY = re.compile(r"MemoryError|can't allocate memory")
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from epochzero.check.dryrun.attempt import Attempt
@@ -10,8 +10,11 @@ from epochzero.check.dryrun.findings import place_of
 from epochzero.check.dryrun.memory.advice import advise
 from epochzero.check.dryrun.memory.estimate import Memory, estimate
 from epochzero.check.dryrun.memory.findings import finding
+from epochzero.check.dryrun.memory.history import PastPeak, correction
+from epochzero.check.dryrun.memory.resize import fused
 from epochzero.check.dryrun.memory.trace import Mark, Trace, trace_of
-from epochzero.check.dryrun.records import Allocated
+from epochzero.check.dryrun.memory.zero import Zero, partitioned
+from epochzero.check.dryrun.records import Allocated, Configured
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import Target
@@ -21,7 +24,11 @@ __all__ = ["memory_of", "trace_of_run", "variables_of"]
 
 
 def memory_of(
-    runs: Iterable[Attempt], job: Job, target: Target, environment: Mapping[str, str]
+    runs: Iterable[Attempt],
+    job: Job,
+    target: Target,
+    environment: Mapping[str, str],
+    history: Sequence[PastPeak] = (),
 ) -> tuple[Memory | None, *tuple[Finding | Unknown, ...]]:
     """What the job takes of its GPU's memory, and what to tell of it.
 
@@ -30,6 +37,7 @@ def memory_of(
         job: it.
         target: the platform.
         environment: variables that are set where the command would be given.
+        history: what past runs took.
     """
     fake = next((run for run in runs if run.plan.mode == "fake" and not run.unfit), None)
     if fake is None or not target.gpus:
@@ -39,7 +47,8 @@ def memory_of(
         return None, Unknown("the memory of the job", trace, job.at)
     gpu = target.gpus[0]
     variables = variables_of(job, target, environment)
-    memory = estimate(trace, gpu, variables, job.processes or 1)
+    corrected = correction(history, job, gpu.model)
+    memory = estimate(trace, gpu, variables, job.processes or 1, corrected)
     failing = memory.fit.failing
     path = str(job.base / failing.path) if failing and failing.line else ""
     place = place_of(path, failing.line if failing else 0, job)
@@ -64,7 +73,13 @@ def trace_of_run(run: Attempt, job: Job) -> Trace | str:
     if not trace.events:
         return "it puts nothing on a GPU"
     sites = (replace(one, path=place_of(one.path, 0, job).path) for one in trace.sites)
-    return replace(trace, sites=tuple(sites))
+    trace = replace(trace, sites=tuple(sites))
+    if trace.compiled:
+        trace = fused(trace)
+    for engine in run.of(Configured)[:1]:
+        processes = job.processes or job.processes_per_node or 1
+        trace = partitioned(trace, Zero.read(engine.config), processes)
+    return trace
 
 
 def _is_whole(trace: Trace) -> bool:

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from epochzero.check.findings import Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.target.gpus import presets
 from epochzero.check.target.model import GPU, Target
 
-__all__ = ["DEFAULT", "pretended_gpus"]
+__all__ = ["DEFAULT", "not_pretended", "pretended_gpus"]
 
 DEFAULT = "A100 80GB"
 _ASKS = re.compile(r"\bcuda\b")
-_TORCH = frozenset(
-    ["accelerate", "keras", "lightning", "pytorch_lightning", "torch", "transformers"]
-)
+_TORCH = frozenset(["accelerate", "lightning", "pytorch_lightning", "torch", "transformers"])
+_OTHERS = {"tensorflow": "TensorFlow", "jax": "JAX", "flax": "JAX", "keras": "Keras"}
+_KERAS_ON_TORCH = re.compile(r"KERAS_BACKEND\W+torch\b")
 
 
-def pretended_gpus(program: Program, target: Target) -> tuple[GPU, ...]:
+def pretended_gpus(
+    program: Program, target: Target, environment: Mapping[str, str]
+) -> tuple[GPU, ...]:
     """The GPUs of a node that the program would use; none where it has none to use.
 
     A machine without a GPU is not taken for the platform of a program that names ``cuda``: it is where
     the check runs.
     """
-    if not _imported(program) & _TORCH:
+    if not _uses_torch(program, target, environment):
         return ()
     if target.gpus:
         known = all(gpu.capability for gpu in target.gpus)
@@ -32,6 +35,29 @@ def pretended_gpus(program: Program, target: Target) -> tuple[GPU, ...]:
     texts = (module.text for module in program.modules.values())
     unknown = target.gpus is None or target.here
     return (presets()[DEFAULT],) if unknown and _asks(texts) else ()
+
+
+def not_pretended(
+    program: Program, target: Target, environment: Mapping[str, str]
+) -> tuple[Unknown, ...]:
+    """What is not known of a program that would use the target's GPUs without torch."""
+    if not target.gpus or _uses_torch(program, target, environment):
+        return ()
+    name = next((_OTHERS[one] for one in _OTHERS if one in _imported(program)), "")
+    reason = f"no GPU is pretended for {name}; the job runs on the CPU, with true values"
+    return (
+        (Unknown("GPU memory, and what only a GPU shows", reason, program.job.at),) if name else ()
+    )
+
+
+def _uses_torch(program: Program, target: Target, environment: Mapping[str, str]) -> bool:
+    """Whether the program calls torch, if only as the backend of Keras."""
+    imported = _imported(program)
+    if imported & _TORCH or "keras" not in imported:
+        return bool(imported & _TORCH)
+    seen = {**environment, **(target.environment or {}), **program.job.environment}
+    texts = (module.text for module in program.modules.values())
+    return seen.get("KERAS_BACKEND") == "torch" or any(map(_KERAS_ON_TORCH.search, texts))
 
 
 def _imported(program: Program) -> set[str]:

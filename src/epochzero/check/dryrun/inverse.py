@@ -12,6 +12,7 @@ from epochzero.check.dryrun.attempt import Attempt, Hear, Plan, attempt
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpu_memory import trace_of_run, variables_of
 from epochzero.check.dryrun.memory.fit import Largest, largest, smallest_gpu
+from epochzero.check.dryrun.memory.history import PastPeak, correction
 from epochzero.check.dryrun.memory.trace import Trace
 from epochzero.check.dryrun.records import Tries
 from epochzero.check.findings import Unknown
@@ -78,10 +79,14 @@ def _told(parsed: Parsed, option: OptionSpec) -> Option | None:
     return Option(longest if bare else f"--{longest}", value)
 
 
-def smallest_of(runs: Sequence[Attempt], job: Job, gpu: GPU) -> GPU | None:
+def smallest_of(
+    runs: Sequence[Attempt], job: Job, gpu: GPU, history: Sequence[PastPeak] = ()
+) -> GPU | None:
     """The preset with the least memory that is enough for a job that was run as on a GPU."""
     trace = next((trace_of_run(run, job) for run in runs if run.plan.mode == "fake"), None)
-    return smallest_gpu(trace, gpu, job.processes or 1) if isinstance(trace, Trace) else None
+    if not isinstance(trace, Trace):
+        return None
+    return smallest_gpu(trace, gpu, job.processes or 1, correction(history, job, gpu.model))
 
 
 def largest_of(
@@ -93,6 +98,7 @@ def largest_of(
     limits: Limits,
     environment: Mapping[str, str],
     hear: Hear,
+    history: Sequence[PastPeak] = (),
 ) -> Largest:
     """The largest value with which the job fits the first of its GPUs.
 
@@ -105,6 +111,7 @@ def largest_of(
         limits: of each run.
         environment: variables that are set where the command would be given.
         hear: is told each value that is tried, and what its run tells.
+        history: what past runs took.
     """
 
     def traced(value: int) -> Trace | None:
@@ -124,4 +131,5 @@ def largest_of(
         plan.gpus[0],
         variables_of(job, target, environment),
         processes=job.processes or 1,
+        corrected=correction(history, job, plan.gpus[0].model),
     )

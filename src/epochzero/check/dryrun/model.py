@@ -26,7 +26,7 @@ __all__ = [
 
 Mode: TypeAlias = Literal["real", "fake"]
 """With true values, on the CPU; or with shapes, as the platform's GPUs would see them."""
-Ending: TypeAlias = Literal["finished", "failed", "time", "killed"]
+Ending: TypeAlias = Literal["finished", "failed", "stopped", "time", "killed"]
 
 PARTS = (
     "arguments",
@@ -78,11 +78,11 @@ class Assumption:
 
 
 class Made(NamedTuple):
-    """Data that are made for a dry run.
+    """What is put where a dry run looks for it: data that are made, files of the jobs before.
 
     Attributes:
-        source: file or folder where they lie, absolute.
-        path: where the job looks for them, absolute.
+        source: file or folder where it lies, absolute; empty for an empty folder.
+        path: where the job looks for it, absolute.
     """
 
     source: str
@@ -133,7 +133,8 @@ class DryRun:
         job: the command, for people.
         modes: in which it was run.
         gpus: the models that were pretended; none where it asked for none.
-        ended: ``finished``, ``failed``, ``time`` (its limit was reached) or ``killed``.
+        ended: ``finished``, ``failed``, ``stopped`` (for want of what only the platform has), ``time``
+            (its limit was reached) or ``killed``.
         parts: of the job, reached or not, in the order of `PARTS`.
         findings: what would fail.
         unknowns: what could not be tried.

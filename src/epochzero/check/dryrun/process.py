@@ -44,6 +44,7 @@ def run_contained(
     limits: Limits,
     spec: bytes,
     containment: Containment | None = None,
+    keep: Path | None = None,
     hear: Callable[[bytes], object] = lambda _: None,
 ) -> Ended:
     """Run a command so that nothing of it lasts.
@@ -58,15 +59,16 @@ def run_contained(
         limits: what it may use.
         spec: what the job is told.
         containment: how; by default the best that this system allows.
+        keep: an empty folder for copies of what the job writes; None to let go of it.
         hear: is told each record as it comes.
     """
     how = containment or best_containment()
     start = time.monotonic()
     # The job may have made folders of its own in it that cannot be listed or removed.
     with tempfile.TemporaryDirectory(prefix="epochzero-", ignore_cleanup_errors=True) as scratch:
-        request = _request(command, folder, environment, limits, how, scratch)
+        request = _request(command, folder, environment, limits, how, scratch, keep)
         account, heard = _run(request, spec, limits, hear)
-    return _ended(account, heard, limits, how, time.monotonic() - start)
+    return _ended(account, heard, limits, how, keep, time.monotonic() - start)
 
 
 def _request(
@@ -76,6 +78,7 @@ def _request(
     limits: Limits,
     containment: Containment,
     scratch: str,
+    keep: Path | None,
 ) -> dict[str, Any]:
     variables, _ = contained_environment(environment)
     if containment.means is not Means.NAMESPACES:
@@ -86,6 +89,7 @@ def _request(
         "environment": variables,
         "scratch": scratch,
         "writable": _likely_written(command, folder, variables),
+        "keep": str(keep or ""),
         "how": containment.means.value,
         "limits": asdict(limits),
     }
@@ -258,12 +262,20 @@ def _put_to_rest(process: subprocess.Popen[bytes]) -> None:
 
 
 def _ended(
-    account: Mapping[str, Any], heard: _Heard, limits: Limits, how: Containment, seconds: float
+    account: Mapping[str, Any],
+    heard: _Heard,
+    limits: Limits,
+    how: Containment,
+    keep: Path | None,
+    seconds: float,
 ) -> Ended:
     status = account.get("status")
     limit = str(account.get("limit", ""))
     code, name = _decoded(status)
-    changes = account.get("changes", [])
+    changes = [
+        Change(Path(c["path"]), c["how"], c["bytes"], keep / str(n) if keep and c["kept"] else None)
+        for n, c in enumerate(account.get("changes", []))
+    ]
     return Ended(
         why=_why(account, code, name, limits),
         code=code,
@@ -275,7 +287,7 @@ def _ended(
         output_bytes=heard.output_bytes,
         records=tuple(heard.records),
         records_dropped=heard.dropped,
-        changes=tuple(Change(Path(c["path"]), c["how"], c["bytes"]) for c in changes),
+        changes=tuple(changes),
         changes_left_out=int(account.get("left_out", 0)),
         containment=how,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 __all__ = [
     "Allocated",
     "Assumed",
+    "Configured",
     "Ended",
     "Frame",
     "NaN",
@@ -18,6 +19,7 @@ __all__ = [
     "Reached",
     "Record",
     "Resumed",
+    "Saved",
     "Shortened",
     "Site",
     "Spawned",
@@ -86,6 +88,14 @@ class Assumed:
     path: str = ""
     line: int = 0
     count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file was written whose tensors have no values; ``bytes`` is what they would take in it."""
+
+    path: str = ""
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +172,13 @@ class Allocated:
 
 
 @dataclass(frozen=True, slots=True)
+class Configured:
+    """DeepSpeed's engine was asked for, with this configuration."""
+
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The script ended without an error, or was at a line when its time was over."""
 
@@ -178,12 +195,14 @@ Record = (
     | Reached
     | Shortened
     | Assumed
+    | Saved
     | NaN
     | Network
     | Spawned
     | Unfit
     | Resumed
     | Allocated
+    | Configured
     | Raised
     | Ended
 )
@@ -193,6 +212,7 @@ _KINDS: Mapping[str, type[Record]] = {
     "reached": Reached,
     "shortened": Shortened,
     "assumed": Assumed,
+    "saved": Saved,
     "nan": NaN,
     "network": Network,
     "spawned": Spawned,
@@ -200,6 +220,7 @@ _KINDS: Mapping[str, type[Record]] = {
     "resumed": Resumed,
     "raised": Raised,
     "allocated": Allocated,
+    "configured": Configured,
     "ended": Ended,
 }
 
@@ -219,17 +240,19 @@ def read(lines: Iterable[bytes]) -> Iterator[Record]:
 def _fitting(kind: type[Record] | type[Frame], said: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that are of the type that they should have."""
     found: dict[str, Any] = {}
-    for field in fields(kind):
-        value = said.get(field.name)
-        if field.name == "frames" and isinstance(value, list):
+    for part in fields(kind):
+        value = said.get(part.name)
+        if part.name == "frames" and isinstance(value, list):
             frames = [frame for frame in value if isinstance(frame, dict)]
             found["frames"] = tuple(Frame(**_fitting(Frame, frame)) for frame in frames)
-        elif field.name == "lines":
+        elif part.name == "lines":
             found["lines"] = tuple(value) if isinstance(value, list) else ()
-        elif field.name == "layer":
+        elif part.name == "layer":
             found["layer"] = value if isinstance(value, dict) else None
-        elif field.name == "argv" and isinstance(value, list):
+        elif part.name == "config":
+            found["config"] = value if isinstance(value, dict) else {}
+        elif part.name == "argv" and isinstance(value, list):
             found["argv"] = tuple(str(word)[:LONGEST_TEXT] for word in value)
-        elif type(value) is type(field.default):
-            found[field.name] = value[:LONGEST_TEXT] if isinstance(value, str) else value
+        elif type(value) is type(part.default):
+            found[part.name] = value[:LONGEST_TEXT] if isinstance(value, str) else value
     return found

@@ -8,6 +8,7 @@ fit must be the same after other numbers of iterations; all else must fail after
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,10 +16,20 @@ from epochzero.check.dryrun.agree import Outcome, agreed
 from epochzero.check.dryrun.attempt import Attempt, Hear, Plan, attempt
 from epochzero.check.dryrun.contain.model import Ended, Limits
 from epochzero.check.dryrun.effects import effects_of
-from epochzero.check.dryrun.findings import Failure, code_deleted, failure, nan_loss, place_of
+from epochzero.check.dryrun.findings import (
+    FAILURES,
+    OUT_OF_TIME,
+    Failure,
+    code_deleted,
+    failure,
+    nan_loss,
+    place_of,
+)
 from epochzero.check.dryrun.gpu_memory import memory_of
+from epochzero.check.dryrun.handed import Handed
 from epochzero.check.dryrun.inverse import Option, largest_of, smallest_of
-from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Made, Part
+from epochzero.check.dryrun.memory.history import PastPeak
+from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Made, Mode, Part
 from epochzero.check.dryrun.records import (
     Allocated,
     Assumed,
@@ -38,7 +49,10 @@ from epochzero.check.target.model import GPU, Target
 
 __all__ = ["dry_run"]
 
-SECOND_S = 20.0
+SECOND_SHARE = 1 / 3
+"""Of the time, where a smaller batch may have to be tried besides."""
+LEAST_S = 1.0
+"""Less time than this is not worth another attempt."""
 SMALL_BATCH = 2
 _OF_SIZES = re.compile(r"(shape|size|dimension|target).*\d|\d.*(shape|size|dimension)", re.DOTALL)
 
@@ -52,12 +66,14 @@ class _Tried:
         records: of all.
         certain: whether how the last one ended is no effect of what was left out.
         ended: how each one's process ended.
+        ran_out: whether the time was over before another attempt could make it certain.
     """
 
     last: Attempt
     records: tuple[Record, ...]
     certain: bool
     ended: tuple[Ended, ...]
+    ran_out: bool = False
 
     @property
     def seconds(self) -> float:
@@ -74,7 +90,9 @@ def dry_run(
     gpus: Sequence[GPU] = (),
     first: bool = True,
     made: Sequence[Made] = (),
+    handed: Handed | None = None,
     fit: Option | None = None,
+    history: Sequence[PastPeak] = (),
     hear: Hear = lambda _: None,
 ) -> DryRun:
     """Run a job dry and say how far it came and what would fail.
@@ -82,26 +100,38 @@ def dry_run(
     Args:
         job: it; its script must be one that can be read.
         target: the platform.
-        limits: of the run; a second one, where it is needed, takes `SECOND_S` at most.
+        limits: of the run; its time is that of all attempts in a mode together. The modes run at once.
         environment: variables that are set where the command would be given.
         gpus: that are pretended; none for a job that uses none.
         first: no other job of the submission comes before it.
         made: data that are put where the job looks for its own.
+        handed: takes what the job writes, and gives it what the jobs before have written; None for a
+            job that is alone.
         fit: an option of the job of which the largest value is wanted with which it fits.
+        history: what past runs took of a GPU's memory; those of this job correct what is estimated.
         hear: is told what happens while it happens, from more than one thread.
     """
-    plans = [Plan("real", gpus, made=made), *([Plan("fake", gpus, made=made)] if gpus else [])]
+    modes: tuple[Mode, ...] = ("real", "fake") if gpus else ("real",)
+    devices = len(target.gpus or ()) or 1
+    plans = [
+        Plan(mode, gpus, devices, made=(*made, *(handed.so_far(mode) if handed else ())))
+        for mode in modes
+    ]
     tried = together(
-        lambda plan: _tried(job, plan, limits, environment, hear), plans, workers=len(plans)
+        lambda plan: _tried(job, plan, limits, environment, handed, hear), plans, len(plans)
     )
+    if handed:
+        # A job that uses no GPU leaves the same for those that do.
+        handed.take("real", tried[0].last.ended.changes)
+        handed.take("fake", tried[-1].last.ended.changes)
     outcomes = [_outcome(one, job, target, first) for one in tried]
     last = [one.last for one in tried]
-    memory, *told = memory_of(last, job, target, environment)
+    memory, *told = memory_of(last, job, target, environment, history)
     deleted = [found for one in last if (found := code_deleted(one.ended, job))]
     answers = [*agreed(outcomes), *_not_a_number(tried, job), *deleted[:1], *told]
     largest = None
     if fit is not None and memory is not None:
-        largest = largest_of(job, fit, last, plans[-1], target, limits, environment, hear)
+        largest = largest_of(job, fit, last, plans[-1], target, limits, environment, hear, history)
     records = [record for one in tried for record in one.records]
     return DryRun(
         job=job.command,
@@ -112,10 +142,10 @@ def dry_run(
         findings=tuple(one for one in answers if isinstance(one, Finding)),
         unknowns=tuple(one for one in answers if isinstance(one, Unknown)),
         assumptions=(*_pretended(gpus, target, job), *_assumptions(records, job)),
-        effects=effects_of([end for one in tried for end in one.ended], records, job),
+        effects=effects_of([end for one in tried for end in one.ended], records, job, plans),
         seconds=max(one.seconds for one in tried),
         memory=memory,
-        smallest_gpu=smallest_of(last, job, gpus[0]) if memory else None,
+        smallest_gpu=smallest_of(last, job, gpus[0], history) if memory else None,
         largest=largest,
     )
 
@@ -124,24 +154,43 @@ def dry_run(
 
 
 def _tried(
-    job: Job, plan: Plan, limits: Limits, environment: Mapping[str, str], hear: Hear
+    job: Job,
+    plan: Plan,
+    limits: Limits,
+    environment: Mapping[str, str],
+    handed: Handed | None,
+    hear: Hear,
 ) -> _Tried:
-    once = attempt(job, plan, limits, environment, hear)
+    end = time.monotonic() + limits.seconds
+
+    def within(seconds: float, plan: Plan) -> Attempt:
+        keep = handed.folder() if handed else None
+        return attempt(job, plan, replace(limits, seconds=seconds), environment, hear, keep)
+
+    once = within(limits.seconds * (1 - SECOND_SHARE * _may_be_too_much(plan)), plan)
     certain = once.raised is None or once.raised.certain
-    shorter = replace(limits, seconds=min(limits.seconds, SECOND_S))
     ended: tuple[Ended, ...] = (once.ended,)
-    if once.raised and not certain and _OF_SIZES.search(once.raised.message):
-        longer = attempt(job, replace(plan, often=2, resume=False), limits, environment, hear)
+    left = end - time.monotonic()
+    if once.raised and not certain and _OF_SIZES.search(once.raised.message) and left > LEAST_S:
+        longer = within(left, replace(plan, often=2, resume=False))
         ended = (*ended, longer.ended)
         certain = _alike(once.raised, longer.raised)
     next_plan = _next(once, certain)
     if next_plan is None:
         return _Tried(once, once.records, certain, ended)
-    again = attempt(job, next_plan, shorter, environment, hear)
+    left = end - time.monotonic()
+    if left < LEAST_S:
+        return _Tried(once, once.records, certain, ended, ran_out=True)
+    again = within(left, next_plan)
     ended = (*ended, again.ended)
     if again.ending in ("time", "killed"):
-        return _Tried(once, once.records, certain, ended)
+        return _Tried(once, once.records, certain, ended, ran_out=again.ending == "time")
     return _Tried(again, _both(once, again), not next_plan.batch, ended)
+
+
+def _may_be_too_much(plan: Plan) -> bool:
+    """Whether the CPU runs what is meant for a GPU, and may need smaller batches."""
+    return plan.mode == "real" and bool(plan.gpus)
 
 
 def _alike(one: Raised, other: Raised | None) -> bool:
@@ -163,7 +212,7 @@ def _next(once: Attempt, certain: bool) -> Plan | None:
         return replace(once.plan, whole=True, resume=False)
     stepped = any(one.how == "optimizer step" for one in once.of(Reached))
     too_much = once.ending == "time" or once.ended.limit == "memory"
-    if too_much and not stepped and once.plan.mode == "real" and once.plan.gpus:
+    if too_much and not stepped and _may_be_too_much(once.plan):
         return replace(once.plan, batch=SMALL_BATCH, resume=False)
     return None
 
@@ -177,14 +226,12 @@ def _both(first: Attempt, again: Attempt) -> tuple[Record, ...]:
 
 
 def _outcome(tried: _Tried, job: Job, target: Target, first: bool) -> Outcome:
-    run = tried.last
-    return Outcome(run, _answer(run, tried.certain, job, target, first))
+    return Outcome(tried.last, _answer(tried, job, target, first))
 
 
-def _answer(
-    run: Attempt, certain: bool, job: Job, target: Target, first: bool
-) -> Finding | Unknown | None:
+def _answer(tried: _Tried, job: Job, target: Target, first: bool) -> Finding | Unknown | None:
     """What the end of a run says; None where it came to its end."""
+    run = tried.last
     if run.unfit:
         return Unknown("what only a GPU shows", run.unfit.why, job.at)
     if run.ending == "finished":
@@ -192,8 +239,10 @@ def _answer(
     if run.ending == "time" and run.in_order:
         over = run.of(Finished)[-1]
         place = place_of(over.path, over.line, job)
-        return Unknown("what comes after this line", "the time of the dry run was over", place)
-    failed = Failure(run.raised, run.ended, run.plan, certain, first, run.resumed)
+        return Unknown("what comes after this line", OUT_OF_TIME, place)
+    failed = Failure(
+        run.raised, run.ended, run.plan, tried.certain, tried.ran_out, first, run.resumed
+    )
     return failure(failed, job, target)
 
 
@@ -203,17 +252,15 @@ _BY_ITSELF = "the process ended before its script did, with exit status 0, as os
 # -- What they told ----------------------------------------------------------------------------
 
 
-_ENDS = ("dry-run-crashed", "dry-run-failed")
-
-
 def _ending(tried: Sequence[_Tried], answers: Iterable[Finding | Unknown]) -> Ending:
-    """The job's end in a word: that of the attempt which came farthest, unless a failure is found."""
-    farthest: tuple[Ending, ...] = ("finished", "time", "failed", "killed")
+    """The job's end in a word: ``failed`` where a failure is told, else that of who came farthest."""
     found = [one for one in answers if isinstance(one, Finding)]
-    if any(one.rule in _ENDS or one.severity == "error" for one in found):
+    if any(one.rule in FAILURES or one.severity == "error" for one in found):
         return "failed"
+    farthest: tuple[Ending, ...] = ("finished", "time", "killed")
     endings = [one.last.ending for one in tried if not one.last.unfit]
-    return next(word for word in farthest if word in endings)
+    # What fails for want of something that only the platform has, is no failure.
+    return next((word for word in farthest if word in endings), "stopped")
 
 
 def _not_a_number(tried: Sequence[_Tried], job: Job) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from epochzero.check.data import DataSet
+from epochzero.check.dryrun.findings import OUT_OF_TIME
 from epochzero.check.dryrun.model import Assumption, DryRun, Made
 from epochzero.check.dryrun.together import together
 from epochzero.check.findings import Finding, Unknown
@@ -27,7 +28,7 @@ WORKERS = 2
 _OF_CODE = ("library_not_found", "not_implemented", "syntax_error", "undefined_variable")
 """Categories of failures that no other data would prevent."""
 
-Run = Callable[[Sequence[Made]], DryRun]
+Run = Callable[[Sequence[Made], bool], DryRun]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def over_made_data(run: Run, data: Sequence[DataSet], folder: Path, seconds: flo
     """Run a job over made data and say what fails, and in which corner cases.
 
     Args:
-        run: runs it, with made data put where it looks for them.
+        run: runs it, with made data put where it looks for them; told whether they are regular.
         data: of the job; those that are there are left as they are.
         folder: of the job.
         seconds: that all corner cases together may take; one that has begun is run to its end.
@@ -55,7 +56,7 @@ def over_made_data(run: Run, data: Sequence[DataSet], folder: Path, seconds: flo
     """
     absent = [each for each in data if not (folder / each.path).exists()]
     if not absent:
-        return run(())
+        return run((), True)
     with tempfile.TemporaryDirectory(prefix="epochzero-") as scratch:
         made = {each: Path(scratch, str(n)) for n, each in enumerate(absent)}
         written = {
@@ -66,13 +67,13 @@ def over_made_data(run: Run, data: Sequence[DataSet], folder: Path, seconds: flo
         trials = [
             _Trial(each, case) for case in CORNERS for each in absent if case in written[each]
         ]
-        regular = _told_as_made(run(_placed(made, folder)), absent)
+        regular = _told_as_made(run(_placed(made, folder), True), absent)
         if regular.ended != "finished":
             return regular
         end = time.monotonic() + seconds
 
         def tried(trial: _Trial) -> DryRun | None:
-            return run(_placed(made, folder, trial)) if time.monotonic() < end else None
+            return run(_placed(made, folder, trial), False) if time.monotonic() < end else None
 
         told = together(tried, trials, workers=min(WORKERS, os.cpu_count() or 1))
         runs = dict(zip(trials, told, strict=True))
@@ -144,4 +145,4 @@ def _not_tried(runs: Mapping[_Trial, DryRun | None]) -> Iterator[Unknown]:
             cases.setdefault(trial.data, []).append(trial.case)
     for data, names in cases.items():
         what = f"{data.path} made as {', '.join(names)}"
-        yield Unknown(what, "the time of the dry run was over", data.place)
+        yield Unknown(what, OUT_OF_TIME, data.place)

@@ -37,10 +37,10 @@ class Launcher:
     """What stands in front of a command or a Python script.
 
     Attributes:
-        names: of the program.
+        names: of the program; two words where its second word makes it another (``docker compose``).
         starts: what its operands are: ``command``, ``script`` (Python), ``batch`` (a batch file),
-            ``container`` (a command, after the image), ``make`` (targets) or
-            ``nothing``.
+            ``container`` (a command, after the image), ``services`` (of a compose file), ``make``
+            (targets) or ``nothing``.
         modules: that do the same after ``python -m``.
         subcommands: one of which must be given, if any.
         operands: that stand before what is started, such as the duration of ``timeout``.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 import yaml
 
 from epochzero.check.findings import Place
-from epochzero.check.job import batch, kubernetes
+from epochzero.check.job import batch, compose, kubernetes
 from epochzero.check.job.builtins import BUILTINS, readable, switch
 from epochzero.check.job.catalogue import Launcher, Option, Taken, launchers, modules, take
+from epochzero.check.job.containers import Container
 from epochzero.check.job.environments import (
     conda_environment,
     interpreter_of_script,
@@ -23,6 +25,7 @@ from epochzero.check.job.environments import (
 from epochzero.check.job.make import recipes
 from epochzero.check.job.meanings import MEANINGS, totals, with_said
 from epochzero.check.job.model import COMMAND, Source, Word
+from epochzero.check.job.nodes import scalars
 from epochzero.check.job.python import (
     is_python,
     nearest,
@@ -95,6 +98,7 @@ def follow(words: Sequence[Word], setting: Setting) -> None:
     if setting.depth > MOST_DEPTH:
         setting.record.unknown(f"`{words[0].text}`", "too many launchers", words[0].place)
         return
+    words = _joined(words)
     head = words[0]
     name = os.path.basename(head.text)
     launcher = launchers().get(name)
@@ -117,6 +121,12 @@ def follow(words: Sequence[Word], setting: Setting) -> None:
         _file(words, setting)
     else:
         _other(words, setting)
+
+
+def _joined(words: Sequence[Word]) -> Sequence[Word]:
+    """The words, with a launcher whose name is two of them as one: ``docker compose``."""
+    name = " ".join(word.text for word in words[:2])
+    return [replace(words[0], text=name), *words[2:]] if name in launchers() else words
 
 
 def _without_assignments(words: Sequence[Word], setting: Setting) -> Sequence[Word]:
@@ -230,6 +240,9 @@ def _launch(
     launcher: Launcher, words: Sequence[Word], setting: Setting, *, module: bool = False
 ) -> None:
     """A launcher, then what it starts; ``module``: as ``python -m``."""
+    if launcher.starts == "services":
+        _services(launcher, words, setting)
+        return
     name = words[0].text if module else os.path.basename(words[0].text)
     alone = re.search(r"[-.]launch$", name) is not None
     rest = words[1:] if alone else _after_subcommand(launcher, words[1:])
@@ -308,7 +321,7 @@ def _apply(
 ) -> None:
     """What the options of a launcher say of the job."""
     counted = {"processes", "processes_per_node", "slots", "include", "map_by", "hostfile"}
-    if launcher.otherwise or counted & {option.meaning for option, _ in options}:
+    if counted & {*launcher.otherwise, *(option.meaning for option, _ in options)}:
         # What an outer launcher starts are then launchers, not the program's processes.
         setting.draft = replace(setting.draft, processes=None, processes_per_node=None)
     for field, number in launcher.otherwise.items():
@@ -354,7 +367,7 @@ def _accelerate_config(value: Word, setting: Setting) -> None:
         return
     script = Script(setting.label(path), text)
     draft = setting.draft
-    for key, told, row in kubernetes.scalars(node):
+    for key, told, row in scalars(node):
         word = Word(told, script.place(row))
         meaning = {"num_processes": "processes", "num_machines": "nodes"}.get(key)
         if f"accelerate --{key}" not in draft.said:
@@ -685,7 +698,7 @@ def _note_not_waited(setting: Setting) -> None:
 
 
 def _manifest(word: Word, setting: Setting) -> None:
-    """A Kubernetes manifest: each container's command.
+    """A Kubernetes manifest or a compose file: each container's command.
 
     Raises:
         InputError: it is named on the command line and cannot be read, or is no YAML.
@@ -693,16 +706,37 @@ def _manifest(word: Word, setting: Setting) -> None:
     script = _read_script(word, setting)
     if script is None:
         return
+    with _as_yaml(word):
+        if compose.is_compose(script.text):
+            containers = [*_services_of(script, setting).values()]
+        else:
+            containers = list(kubernetes.containers_of(script, setting.draft))
+    _run_containers(containers, word, script, setting)
+
+
+@contextmanager
+def _as_yaml(word: Word) -> Iterator[None]:
     try:
-        containers = list(kubernetes.containers_of(script, setting.draft))
+        yield
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         told = " ".join(str(error).split())
         raise InputError(f"{word.text}: not YAML that can be read: {told}") from error
+
+
+def _run_containers(
+    containers: Sequence[Container],
+    word: Word,
+    script: Script,
+    setting: Setting,
+    change: Callable[[Setting], None] = lambda _: None,
+) -> None:
+    """What containers run, each with a record of its own; ``change``: what a command adds to them."""
     for container in containers:
         inner = _inner(setting)
         record = setting.record
         inner.draft, inner.script = container.draft, script
         inner.record = Record(record.root, record.given, record.command)
+        change(inner)
         _in_pod(container, inner)
         record.jobs.extend(inner.record.whole())
         record.unknowns.extend(inner.record.unknowns)
@@ -711,7 +745,7 @@ def _manifest(word: Word, setting: Setting) -> None:
         setting.record.unknown(f"the containers of {word.text}", reason, containers[0].place)
 
 
-def _in_pod(container: kubernetes.Container, setting: Setting) -> None:
+def _in_pod(container: Container, setting: Setting) -> None:
     if container.folder is not None:
         _folder_inside(container.folder, setting)
     else:
@@ -720,3 +754,52 @@ def _in_pod(container: kubernetes.Container, setting: Setting) -> None:
         follow(container.words, setting)
     elif container.text is not None:
         _text(container.text, setting)
+
+
+def _services(launcher: Launcher, words: Sequence[Word], setting: Setting) -> None:
+    """``docker compose -f FILE up``, ``docker compose run SERVICE COMMAND``.
+
+    Raises:
+        InputError: the file or the service is not there.
+    """
+    before = take(launcher, words[1:])
+    if not before.rest or before.rest[0].text not in launcher.subcommands:
+        _other_of_launcher(words, setting)
+        return
+    after = take(launcher, before.rest[1:])
+    options = (*before.options, *after.options)
+    said = {option.meaning: value for option, value in options}
+    file = said.get("manifest") or _usual_file(words[0], setting)
+    script = _read_script(file, setting)
+    if script is None:
+        return
+    with _as_yaml(file):
+        services = _services_of(script, setting)
+    runs = before.rest[0].text == "run"
+    asked = after.rest[:1] if runs else after.rest
+    for name in asked:
+        if name.known and name.text not in services:
+            raise InputError(f"{script.label}: has no service {name.text}: {', '.join(services)}")
+    chosen = [services[name.text] for name in asked if name.text in services]
+    if runs and (len(after.rest) > 1 or "entrypoint" in said):
+        start = [word for word in (said.get("entrypoint"),) if word is not None and word.text]
+        chosen = [replace(one, words=(*start, *after.rest[1:])) for one in chosen]
+    _run_containers(
+        chosen if asked else [*services.values()],
+        file,
+        script,
+        setting,
+        lambda inner: _apply(launcher, "compose", after.options, inner),
+    )
+
+
+def _usual_file(head: Word, setting: Setting) -> Word:
+    """The compose file that is taken when none is named."""
+    folder = setting.draft.folder
+    found = (name for name in compose.NAMES if is_file(folder / name))
+    return replace(head, text=next(found, compose.NAMES[0]))
+
+
+def _services_of(script: Script, setting: Setting) -> Mapping[str, Container]:
+    folder = Path(os.path.abspath(setting.draft.folder / script.path)).parent
+    return compose.services_of(script, setting.draft, folder, setting.record.given)

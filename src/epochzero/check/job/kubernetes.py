@@ -6,17 +6,18 @@ Numbers and commands are read from the composed nodes, since these know their li
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import yaml
 
-from epochzero.check.findings import Place
+from epochzero.check.job.containers import SHARED_MEMORY_BYTES, Container
 from epochzero.check.job.meanings import bytes_of, count_of, with_said
 from epochzero.check.job.model import Job, Word
+from epochzero.check.job.nodes import entries, entry, listed, place_of, scalars, written
 from epochzero.check.job.setting import Script
 
-__all__ = ["Container", "containers_of", "scalars"]
+__all__ = ["containers_of"]
 
 MOST_NODES = 20_000
 _REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
@@ -26,32 +27,6 @@ _SETS = {
     "Job": ("JOB_COMPLETION_INDEX",),
 }
 """Variables that the controller of a kind sets in its pods."""
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """A container of a manifest.
-
-    Attributes:
-        draft: the job as far as the manifest says it.
-        place: where it stands.
-        words: of its command and arguments; empty where the image or ``text`` says them.
-        text: a whole command line, as a RayJob has it.
-        folder: in which it starts; None where the image says so.
-    """
-
-    draft: Job
-    place: Place
-    words: tuple[Word, ...]
-    text: Word | None = None
-    folder: Word | None = None
-
-
-def scalars(node: yaml.Node | None) -> Iterator[tuple[str, str, int]]:
-    """The entries of a mapping that are no mappings or lists: key, text, row from 0."""
-    for key, value in _items(node):
-        if isinstance(value, yaml.ScalarNode):
-            yield key, value.value, value.start_mark.line
 
 
 def containers_of(script: Script, draft: Job) -> Iterator[Container]:
@@ -66,7 +41,7 @@ def containers_of(script: Script, draft: Job) -> Iterator[Container]:
     """
     seen: set[tuple[object, ...]] = set()
     for document in yaml.compose_all(script.text, Loader=yaml.SafeLoader):
-        kind = _text(_get(document, "kind"))
+        kind = written(entry(document, "kind"))
         if not kind:
             continue
         reader = _Manifest(script, document, kind)
@@ -78,60 +53,32 @@ def containers_of(script: Script, draft: Job) -> Iterator[Container]:
                 yield container
 
 
-def _items(node: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                yield key.value, value
-
-
-def _get(node: yaml.Node | None, *path: str) -> yaml.Node | None:
-    for name in path:
-        node = next((value for key, value in _items(node) if key == name), None)
-    return node
-
-
-def _list(node: yaml.Node | None) -> Sequence[yaml.Node]:
-    return node.value if isinstance(node, yaml.SequenceNode) else ()
-
-
-def _text(node: yaml.Node | None) -> str:
-    return node.value if isinstance(node, yaml.ScalarNode) else ""
-
-
 class _Manifest:
     """One document of a manifest."""
 
     def __init__(self, script: Script, document: yaml.Node, kind: str) -> None:
         self.script, self.document, self.kind = script, document, kind
 
-    def place(self, node: yaml.Node) -> Place:
-        """Where a node stands; a block of text begins on the line after its sign."""
-        block = isinstance(node, yaml.ScalarNode) and node.style in ("|", ">")
-        return self.script.place(
-            node.start_mark.line + block, 0 if block else node.start_mark.column
-        )
-
     def word(self, node: yaml.Node, environment: Mapping[str, str | None]) -> Word:
         """A scalar as a word, with ``$(NAME)`` replaced as Kubernetes does."""
-        text = _text(node)
+        text = written(node)
         names = [name for name in _REFERENCE.findall(text) if name in environment]
         known = all(environment[name] is not None for name in names)
         if known:
             text = _REFERENCE.sub(
                 lambda f: environment.get(f[1]) or f[0] * (f[1] not in environment), text
             )
-        return Word(text, self.place(node), known)
+        return Word(text, place_of(self.script, node), known)
 
     def containers(self, draft: Job) -> Iterator[Container]:
         """The containers with what is said of the whole."""
         draft = self.of_whole(draft)
         for spec in self.specs():
-            for container in _list(_get(spec, "containers")):
+            for container in listed(entry(spec, "containers")):
                 yield self.container(container, spec, draft)
-        entrypoint = _get(self.document, "spec", "entrypoint")
+        entrypoint = entry(self.document, "spec", "entrypoint")
         if self.kind.startswith("Ray") and isinstance(entrypoint, yaml.ScalarNode):
-            place = self.place(entrypoint)
+            place = place_of(self.script, entrypoint)
             yield Container(draft, place, (), Word(entrypoint.value, place))
 
     def of_whole(self, draft: Job) -> Job:
@@ -145,12 +92,14 @@ class _Manifest:
         )
         each = self.find("nprocPerNode") or self.find("slotsPerWorker")
         if each is not None and self.kind != "MPIJob":
-            draft = replace(draft, processes_per_node=count_of(_text(each)))
-            draft = with_said(draft, self.kind, "nprocPerNode", Word(_text(each), self.place(each)))
+            draft = replace(draft, processes_per_node=count_of(written(each)))
+            draft = with_said(
+                draft, self.kind, "nprocPerNode", Word(written(each), place_of(self.script, each))
+            )
         limit = self.find("activeDeadlineSeconds")
         if limit is not None:
-            seconds = count_of(_text(limit))
-            word = Word(_text(limit), self.place(limit))
+            seconds = count_of(written(limit))
+            word = Word(written(limit), place_of(self.script, limit))
             draft = replace(draft, time_limit_s=None if seconds is None else float(seconds))
             draft = with_said(draft, self.kind, "activeDeadlineSeconds", word)
         return draft
@@ -159,15 +108,15 @@ class _Manifest:
         """The pods that work together; None where that is not said."""
         if self.kind == "Pod":
             return 1
-        spec = _get(self.document, "spec")
+        spec = entry(self.document, "spec")
         if self.kind == "Job":
-            return count_of(_text(_get(spec, "parallelism")) or "1")
-        roles = [role for key, role in _items(spec) if key.endswith("ReplicaSpecs")]
+            return count_of(written(entry(spec, "parallelism")) or "1")
+        roles = [role for key, role in entries(spec) if key.endswith("ReplicaSpecs")]
         if not roles:
             return None
         counts = [
-            count_of(_text(_get(role, "replicas")) or "1")
-            for name, role in _items(roles[0])
+            count_of(written(entry(role, "replicas")) or "1")
+            for name, role in entries(roles[0])
             if not (self.kind == "MPIJob" and name == "Launcher")
         ]
         known = [count for count in counts if count is not None]
@@ -183,39 +132,41 @@ class _Manifest:
         while waiting and passed < MOST_NODES:
             current = waiting.pop(0)
             passed += 1
-            for key, value in _items(current):
+            for key, value in entries(current):
                 yield key, value
                 waiting.append(value)
-            waiting.extend(_list(current))
+            waiting.extend(listed(current))
 
     def specs(self) -> Iterator[yaml.Node]:
         """The specifications of pods."""
         for key, value in self.walk(self.document):
-            if key == "spec" and _list(_get(value, "containers")):
+            if key == "spec" and listed(entry(value, "containers")):
                 yield value
 
     def container(self, node: yaml.Node, spec: yaml.Node, draft: Job) -> Container:
         """What a container runs and may use."""
         environment = dict(draft.environment)
-        for variable in _list(_get(node, "env")):
-            value = _get(variable, "value")
+        for variable in listed(entry(node, "env")):
+            value = entry(variable, "value")
             told = None if value is None else self.word(value, environment)
-            environment[_text(_get(variable, "name"))] = told.text if told and told.known else None
+            environment[written(entry(variable, "name"))] = (
+                told.text if told and told.known else None
+            )
         environment.pop("", None)
-        draft = replace(draft, environment=environment, container=_text(_get(node, "image")))
+        draft = replace(draft, environment=environment, container=written(entry(node, "image")))
         draft = self.volumes(node, spec, self.resources(node, draft))
-        parts = [*_list(_get(node, "command")), *_list(_get(node, "args"))]
+        parts = [*listed(entry(node, "command")), *listed(entry(node, "args"))]
         words = tuple(self.word(part, environment) for part in parts)
-        folder = _get(node, "workingDir")
-        if not _list(_get(node, "command")):
+        folder = entry(node, "workingDir")
+        if not listed(entry(node, "command")):
             # Arguments alone go to the entry point of the image.
             words = words if words and words[0].text.endswith(("python", "python3")) else ()
         started = None if folder is None else self.word(folder, environment)
-        return Container(draft, self.place(node), words, None, started)
+        return Container(draft, place_of(self.script, node), words, None, started)
 
     def resources(self, node: yaml.Node, draft: Job) -> Job:
         """GPUs, processors and memory."""
-        limits = _get(node, "resources", "limits")
+        limits = entry(node, "resources", "limits")
         gpus = 0
         for key, text, row in scalars(limits):
             word = Word(text, self.script.place(row))
@@ -232,19 +183,19 @@ class _Manifest:
 
     def volumes(self, node: yaml.Node, spec: yaml.Node, draft: Job) -> Job:
         """What the container sees of which volumes."""
-        volumes = {_text(_get(v, "name")): v for v in _list(_get(spec, "volumes"))}
+        volumes = {written(entry(v, "name")): v for v in listed(entry(spec, "volumes"))}
         mounts, modes = dict(draft.mounts), set(draft.read_only)
-        shared = draft.shared_memory_bytes
-        for mount in _list(_get(node, "volumeMounts")):
-            inside = _text(_get(mount, "mountPath"))
-            volume = volumes.get(_text(_get(mount, "name")))
+        shared = None if written(entry(spec, "hostIPC")) == "true" else SHARED_MEMORY_BYTES
+        for mount in listed(entry(node, "volumeMounts")):
+            inside = written(entry(mount, "mountPath"))
+            volume = volumes.get(written(entry(mount, "name")))
             if inside.rstrip("/") == "/dev/shm":
-                limit = _text(_get(volume, "emptyDir", "sizeLimit"))
+                limit = written(entry(volume, "emptyDir", "sizeLimit"))
                 # Without a limit it may take half of the memory of the node.
                 shared = bytes_of(limit, decimal=True) or draft.memory_bytes
                 continue
             mounts[inside] = _outside(volume)
-            if _text(_get(mount, "readOnly")).lower() == "true":
+            if written(entry(mount, "readOnly")).lower() == "true":
                 modes.add(inside)
         mounts.pop("", None)
         return replace(draft, mounts=mounts, read_only=frozenset(modes), shared_memory_bytes=shared)
@@ -252,11 +203,11 @@ class _Manifest:
 
 def _outside(volume: yaml.Node | None) -> str:
     """What a volume is: a folder of the node, or its kind and name."""
-    for key, value in _items(volume):
+    for key, value in entries(volume):
         if key == "hostPath":
-            return _text(_get(value, "path"))
+            return written(entry(value, "path"))
         if key != "name":
             names = ("claimName", "name", "secretName", "server", "path")
-            named = [_text(_get(value, name)) for name in names]
+            named = [written(entry(value, name)) for name in names]
             return ":".join([key, *(name for name in named if name)])
     return ""

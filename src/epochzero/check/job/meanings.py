@@ -131,6 +131,11 @@ def _shared_memory(job: Job, value: Word) -> Job:
     return replace(job, shared_memory_bytes=bytes_of(value.text))
 
 
+def _ipc(job: Job, value: Word) -> Job:
+    """``host``: the shared memory is that of the machine."""
+    return job if value.text == "private" else replace(job, shared_memory_bytes=None)
+
+
 def _slurm_time(job: Job, value: Word) -> Job:
     return replace(job, time_limit_s=slurm_seconds(value.text) or None)
 
@@ -260,6 +265,7 @@ MEANINGS: Mapping[str, Callable[[Job, Word], Job]] = {
     "memory": _memory(),
     "slurm_memory": _memory("m"),
     "shared_memory": _shared_memory,
+    "ipc": _ipc,
     "slurm_time": _slurm_time,
     "duration": _duration,
     "lsf_time": _lsf_time,

@@ -93,8 +93,10 @@ class Job:
         gpus: in all; likewise.
         cpus: for each process, as the batch system or the container was asked; likewise.
         memory_bytes: per node, as the batch system was asked; likewise.
-        shared_memory_bytes: of the container; likewise.
+        shared_memory_bytes: of the container, as said or as its engine gives it when nothing is said;
+            None where it is that of the machine, or not known.
         time_limit_s: likewise.
+        seconds_per_epoch: as the project's settings say; likewise.
         container: image that it runs in, where the command says so.
         mounts: folders that the container sees, place inside -> place outside.
         read_only: those of the mounts (inside) that cannot be written.
@@ -146,6 +148,7 @@ class Job:
     memory_bytes: int | None = None
     shared_memory_bytes: int | None = None
     time_limit_s: float | None = None
+    seconds_per_epoch: float | None = None
     container: str = ""
     mounts: Mapping[str, str] = field(default_factory=dict)
     read_only: frozenset[str] = frozenset()

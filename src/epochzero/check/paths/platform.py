@@ -19,6 +19,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
+from epochzero.check.job.containers import user_of
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import Mount, Target
 
@@ -119,7 +120,16 @@ class Platform:
             return True
         if any(not there and beneath(path, one) for one, there in self.target.files.items()):
             return False
-        return None
+        return False if self._unlisted(path) else None
+
+    def _unlisted(self, path: str) -> bool:
+        """Whether a folder on the way to the path was listed, and does not hold what leads on."""
+        while path != "/":
+            folder = posixpath.dirname(path)
+            if folder in self.target.listed:
+                return path not in self.target.files
+            path = folder
+        return False
 
     def _on_target(self, path: str) -> str:
         place = self.job.working_folder or self.target.working_folder
@@ -213,13 +223,24 @@ class Platform:
         return max(inside, key=lambda one: len(one.path), default=None)
 
     def outside(self, path: str) -> bool:
-        """Whether the path is surely in no mount of the target."""
-        placed = self.travels(path) or beneath(path, NOWHERE)
-        if not self.target.mounts or placed or self.mount(path):
+        """Whether the path is in no mount of the target, or left outside of the container.
+
+        What an image holds is not known: a path that is on this machine is taken not to be in it.
+        """
+        if self.travels(path) or beneath(path, NOWHERE):
+            return False
+        if self.target.here and self.job.container:
+            if not os.path.exists(path):
+                return False
+        elif not self.target.mounts or self.mount(path):
             return False
         home = self.target.user.home if self.target.user else ""
-        known = (*_SYSTEM, *self.job.mounts, *([home] if home else []))
-        return not any(beneath(path, one) for one in known)
+        known = (*self.job.mounts, *([home] if home else []))
+        return not self.of_system(path) and not any(beneath(path, one) for one in known)
+
+    def of_system(self, path: str) -> bool:
+        """Whether the path is in a folder that every machine has."""
+        return any(beneath(path, one) for one in _SYSTEM)
 
     def refusal(self, path: str) -> str | None:
         """Why the user may not write at the path; None when that is not known or not so."""
@@ -229,7 +250,7 @@ class Platform:
         if mount is not None and not mount.writable and not self._unplaced(path):
             return f"{mount.path} is mounted read-only"
         if self.job.container:
-            return None
+            return self._refused_in_container(path)
         if self.target.here:
             return self._refused_here(path)
         user = self.target.user
@@ -242,6 +263,16 @@ class Platform:
             return f"{home[0]} is the home of another than {user.name or user.home}"
         if _SYSTEM_ONLY.match(path) or path.count("/") == 1:
             return f"only the administrator may write in {posixpath.dirname(path)}"
+        return None
+
+    def _refused_in_container(self, path: str) -> str | None:
+        inside = [one for one in self.job.mounts if beneath(path, one)]
+        mount = max(inside, key=len, default=None)
+        if mount is not None:
+            return f"{mount} is mounted read-only" if mount in self.job.read_only else None
+        user = user_of(self.job)
+        if user and (_SYSTEM_ONLY.match(path) or beneath(path, "/root")):
+            return f"the container runs as user {user}"
         return None
 
     def _unplaced(self, path: str) -> bool:

@@ -58,6 +58,7 @@ _HARMLESS = frozenset(
     ]
 )
 _MOST_ALIKE = 100
+_MOST_SHOWN = 3
 _WRITES = ("writes", "appends", "creates", "makes")
 
 
@@ -115,7 +116,8 @@ class World:
 
     Attributes:
         problems: in the order of the program.
-        unknowns: what is read for evaluation or from checkpoints and cannot be told.
+        unknowns: what is read and cannot be told: of a mount as one, of paths that are not known
+            where they are read for evaluation or from checkpoints.
         opened: files that are read and can be looked into.
         platform: the files before the job begins.
     """
@@ -137,6 +139,8 @@ class World:
         self._any_file = False
         """Whether a file was written and nobody knows which."""
         self._told: set[tuple[str, str]] = set()
+        self._unseen: dict[str, dict[str, Situation]] = {}
+        """Paths that are read in folders of the target of which nothing is known, by folder."""
         parsers = parsers_of(program)
         accesses = [list(accesses_of(call, parsers)) for call in program.calls]
         self._writes: dict[str, list[tuple[int, bool]]] = {}
@@ -150,6 +154,7 @@ class World:
         for index, call in enumerate(program.calls):
             self._index = index
             self._step(call, accesses[index])
+        self.unknowns += [self._unseen_in(folder) for folder in self._unseen]
 
     # -- Before the program -----------------------------------------------------------------------
 
@@ -293,7 +298,7 @@ class World:
         if why:
             self._add("path-laptop", access, path, severity, why)
         elif self.platform.outside(path):
-            self._add("path-outside-mounts", access, path, severity)
+            self._add("path-outside-mounts", access, path, self._in_image(severity))
         elif access.call.at.certain and self._written_later(path, sure=True):
             self._add("path-read-before-written", access, path, severity)
         elif access.use.checkpoint and (at_command or _resumes(access)):
@@ -381,6 +386,15 @@ class World:
     def _not_known(self, access: Access) -> None:
         """A read that cannot be told is worth a word where it comes late or is a checkpoint."""
         at, text = access.call.at, access.text
+        path = self._path(text)
+        placed = path is not None and not self.platform.travels(path)
+        if placed and path is not None and not beneath(path, NOWHERE):
+            if self.platform.of_system(path):
+                return
+            mount = self.platform.mount(path)
+            folder = mount.path if mount and mount.path != "/" else f"/{path.split('/')[1]}"
+            self._unseen.setdefault(folder, {}).setdefault(path, at)
+            return
         if at.phase != "evaluation" and not access.use.checkpoint:
             return
         shown = text.known or (f"{text.beginning}..." if text.beginning else "a path")
@@ -391,6 +405,20 @@ class World:
         )
         self.unknowns.append(
             Unknown(f"whether {shown} is there for {access.function}", reason, at.place)
+        )
+
+    def _unseen_in(self, folder: str) -> Unknown:
+        """What the job reads in one of the target's folders of which nothing is known."""
+        paths = self._unseen[folder]
+        first = ", ".join(list(paths)[:_MOST_SHOWN])
+        more = f" and {len(paths) - _MOST_SHOWN} more" if len(paths) > _MOST_SHOWN else ""
+        return Unknown(
+            f"whether {first}{more} is there"
+            if len(paths) == 1
+            else f"whether {first}{more} are there",
+            f"what lies in {folder} of the target is not known; "
+            f"`epochzero target capture --list {folder}` notes it there",
+            next(iter(paths.values())).place,
         )
 
     def _opened(self, access: Access, path: str) -> None:
@@ -422,6 +450,11 @@ class World:
             or ("/" in known and self.there(first) is True)
             or self.there(path) is True
         )
+
+    def _in_image(self, severity: Severity) -> Severity:
+        """No more than a warning in a container whose image may hold what is not mounted."""
+        seen_here = self.platform.target.here and self.platform.job.container
+        return "warning" if seen_here else severity
 
     # -- Writing ----------------------------------------------------------------------------------
 
@@ -460,7 +493,7 @@ class World:
         if why and self.there(whole) is not True and self.there(parent) is not True:
             self._add("path-laptop", access, whole, severity, why)
         elif self.platform.outside(whole):
-            self._add("path-outside-mounts", access, whole, severity)
+            self._add("path-outside-mounts", access, whole, self._in_image(severity))
         elif refusal := self.platform.refusal(whole):
             if not (self._exists_folder(access, path) and access.does == "makes"):
                 self._add("path-not-writable", access, whole, severity, refusal)

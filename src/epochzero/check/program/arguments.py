@@ -21,6 +21,7 @@ _READERS = {
     "absl": "absl",
     "fire": "fire",
     "hydra": "hydra",
+    "lightning": "lightning",
 }
 
 

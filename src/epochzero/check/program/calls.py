@@ -44,6 +44,30 @@ DEEPEST = 24
 """Calls within calls that are followed."""
 MOST_OF_ONE = 200
 """Calls of one function that are followed."""
+_LIGHTNING = (
+    "lightning.pytorch.cli.LightningCLI",
+    "pytorch_lightning.cli.LightningCLI",
+    "pytorch_lightning.utilities.cli.LightningCLI",
+)
+_PARSERS = {
+    "jsonargparse.CLI": "jsonargparse",
+    "jsonargparse.auto_cli": "jsonargparse",
+    "simple_parsing.parse": "simple_parsing",
+    "typer.run": "typer",
+    "tyro.cli": "tyro",
+}
+_NOT_FOLLOWED = {
+    "builtins.exec": ("what exec runs", "a program in a text is not followed"),
+    "builtins.eval": ("what eval gives", "an expression in a text is not followed"),
+    **{
+        name: (
+            "the arguments",
+            f"how {parser} takes them from functions and classes is not followed",
+        )
+        for name, parser in _PARSERS.items()
+    },
+}
+"""Functions that do what cannot be seen: what cannot be checked, and why."""
 _ENDS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit", "os.abort"})
 
 
@@ -372,6 +396,8 @@ class Calls(Tensors):
         self._change_path(name, given)
         if name in ("importlib.import_module", "builtins.__import__"):
             result = self._import_named(given, node) or result
+        if name in _NOT_FOLLOWED:
+            self.unknown(*_NOT_FOLLOWED[name], node)
         self.called(name, given, None, result, node)
         self.command_lines.called(name, given, result, node)
         if not name.startswith("builtins."):
@@ -381,6 +407,10 @@ class Calls(Tensors):
         if name == "fire.Fire" and given.positional and isinstance(given.positional[0], Function):
             function = given.positional[0]
             return self.run(function, self.command_lines.fired(function), node)
+        if name in _LIGHTNING:
+            objects = self.command_lines.of_lightning(given, node)
+            trainer = Made("lightning.pytorch.Trainer", (), {}, self.place(node))
+            library.method_called(self, trainer, "fit", Arguments(objects), node)
         library.called(self, name, given, result, node)
         return result
 

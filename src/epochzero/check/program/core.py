@@ -317,10 +317,18 @@ class Core(ABC):
         self._happen((Imported, module, names), node, self._phase())
 
     def looked(
-        self, on: V, name: str, node: ast.AST, *, item: bool, found: bool | None, stored: bool
+        self,
+        on: V,
+        name: str,
+        node: ast.AST,
+        *,
+        item: bool,
+        found: bool | None,
+        stored: V | None = None,
     ) -> None:
-        """An attribute or item is looked up."""
-        what = (Looked, published(on), name, item, found, stored)
+        """An attribute or item is looked up, or a value stored under it."""
+        value = None if stored is None else published(stored)
+        what = (Looked, published(on), name, item, found, stored is not None, value)
         self._happen(what, node, self._phase())
 
     def called(

@@ -94,6 +94,7 @@ class Looked:
         item: whether it is an item (``x["a"]``), not an attribute.
         found: whether it is there: None when that is not known.
         stored: whether it is set, not read.
+        value: that it is set to; None where it is read.
         at: where and when.
     """
 
@@ -102,6 +103,7 @@ class Looked:
     item: bool
     found: bool | None
     stored: bool
+    value: Value | None
     at: Situation
 
 

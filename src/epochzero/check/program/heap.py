@@ -43,6 +43,7 @@ __all__ = [
     "Scope",
     "Super",
     "V",
+    "held",
     "is_enumeration",
     "join",
     "maker",
@@ -344,23 +345,49 @@ def join(one: V, other: V) -> V:
     if isinstance(one, Ref) or isinstance(other, Ref) or one != other:
         if isinstance(one, Constant) and isinstance(other, Constant) and _same(one, other):
             return one
-        mine, others = _tensor(one), _tensor(other)
-        return mine if mine is not None and mine == others else DIFFERS
+        mine = held(one)
+        return mine if isinstance(mine, Tensor) and mine == held(other) else DIFFERS
     return one
-
-
-def _tensor(value: V) -> Tensor | None:
-    known = value.holds if isinstance(value, Made) else value
-    return known if isinstance(known, Tensor) else None
 
 
 def _same(one: Constant, other: Constant) -> bool:
     return type(one.value) is type(other.value) and one.value == other.value
 
 
+def held(value: V | None) -> V | None:
+    """What a value is known to hold: a `Tensor`, or a `Box` of tensors or modules."""
+    if isinstance(value, (Tensor, Box)):
+        return value
+    if isinstance(value, Made):
+        return value.holds
+    if not isinstance(value, Member) or not value.name.startswith("["):
+        return None
+    container, key = held(value.owner), value.name[1:-1]
+    if not isinstance(container, Box) or container.kind == "dict":
+        return None
+    items = container.content.values
+    at = int(key) if key.isdecimal() else -1 if key else 0
+    return held(items[at]) if 0 <= at < len(items) else None
+
+
 def published(value: V) -> Value:
     """The value as rules see it; of large containers and deep ones only the beginning."""
     return value if not isinstance(value, Ref) else _Publishing().one(value, 0)
+
+
+def _whole(value: V) -> V:
+    """The object in which an attribute or item is, however deep."""
+    while isinstance(value, Member):
+        value = value.owner
+    return value
+
+
+def _shape(value: V) -> tuple[int | None, ...] | None:
+    """The shape of a tensor as rules see it."""
+    known = held(value)
+    if not isinstance(known, Tensor) or known.is_last:
+        return None
+    return tuple(one if isinstance(one, int) else None for one in known.shape)
 
 
 class _Publishing:
@@ -384,7 +411,9 @@ class _Publishing:
                 names = list(value.keywords)
                 keywords = self._several([value.keywords[name] for name in names], depth)
                 named = dict(zip(names, keywords, strict=False))
-                return Instance(value.name, arguments, named, False, value.place)
+                return Instance(
+                    value.name, arguments, named, False, value.place, shape=_shape(value)
+                )
             case Function():
                 return Own(value.name, "function")
             case Class():
@@ -394,7 +423,8 @@ class _Publishing:
             case Bound(function=Function() as function):
                 return Own(function.name, "function")
             case Member():
-                return Instance(maker(value))
+                whole = self.one(_whole(value), depth + 1)
+                return Instance(maker(value), part_of=whole, shape=_shape(value))
         return Anything("an object of the interpreter")
 
     def _container(self, box: Box, depth: int) -> Items:

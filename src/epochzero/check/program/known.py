@@ -428,6 +428,12 @@ def _setenv(machine: Calls, given: Arguments) -> V | None:
     return None
 
 
+def _world_size(machine: Calls, given: Arguments) -> V | None:
+    """Of the default group, as the launcher counts its processes."""
+    said = machine.job.environment.get("WORLD_SIZE") or ""
+    return None if given.positional or given.keywords or not said.isdigit() else Constant(int(said))
+
+
 def _namedtuple(machine: Calls, given: Arguments) -> V | None:
     """``collections.namedtuple``: a class as `typing.NamedTuple` would make it."""
     if len(given.positional) != 2 or given.keywords:
@@ -507,6 +513,7 @@ _FUNCTIONS: dict[str, _Known] = {
     "pathlib.PurePosixPath": _path,
     "pathlib.Path.cwd": _cwd_path,
     "pathlib.Path.home": _home_path,
+    "torch.distributed.get_world_size": _world_size,
     "types.SimpleNamespace": _namespace,
     "argparse.Namespace": _namespace,
 }

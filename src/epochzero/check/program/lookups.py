@@ -81,7 +81,7 @@ class Lookups(Core):
             return known
         match owner:
             case External():
-                self.looked(owner, name, node, item=False, found=None, stored=False)
+                self.looked(owner, name, node, item=False, found=None)
                 return self.external_attribute(owner, name)
             case Opened():
                 return self._of_module(owner, name, node)
@@ -114,7 +114,7 @@ class Lookups(Core):
             return owner.names[name]
         if name.startswith("__") or "__getattr__" in owner.names:
             return Anything(f"{owner.name}.{name}")
-        self.looked(published(owner), name, node, item=False, found=None, stored=False)
+        self.looked(published(owner), name, node, item=False, found=None)
         if owner.is_closed and self._is_surely_missing(owner, name):
             state = "partially initialized module" if owner.name in self.importing else "module"
             said = f"{state} '{owner.name}' has no attribute '{name}'"
@@ -148,7 +148,7 @@ class Lookups(Core):
             return member if called else Anything(f"{name} of {owner.cls.name}")
         if name.startswith("__") or self._answers_any(owner.cls):
             return Anything(f"{name} of {owner.cls.name}")
-        self.looked(owner, name, node, item=False, found=False, stored=False)
+        self.looked(owner, name, node, item=False, found=False)
         return Anything(f"{owner.cls.name} has no {name} that is known")
 
     def _answers_any(self, cls: Class) -> bool:
@@ -220,7 +220,7 @@ class Lookups(Core):
             return methods.path_attribute(text, name)
         if not called:
             there = False if owner.closed and not name.startswith("_") else None
-            self.looked(owner, name, node, item=False, found=there, stored=False)
+            self.looked(owner, name, node, item=False, found=there)
         return Member(owner, name)
 
     # -- Items and variables ------------------------------------------------------------------
@@ -253,11 +253,11 @@ class Lookups(Core):
         if isinstance(owner, Made) and isinstance(key, Constant) and owner.attributes:
             found = key.value in owner.attributes
             there = True if found else False if owner.closed else None
-            self.looked(owner, str(key.value), node, item=True, found=there, stored=False)
+            self.looked(owner, str(key.value), node, item=True, found=there)
             if isinstance(key.value, str) and found:
                 return self._read(owner.attributes[key.value], node)
         elif isinstance(owner, Made) and isinstance(key, Constant):
-            self.looked(owner, str(key.value), node, item=True, found=None, stored=False)
+            self.looked(owner, str(key.value), node, item=True, found=None)
         if isinstance(owner, (Made, Member)):
             return Member(owner, f"[{_key_text(key)}]")
         if isinstance(owner, (External, Class)):
@@ -279,7 +279,7 @@ class Lookups(Core):
         if not isinstance(key, Constant) or not isinstance(key.value, str):
             return Anything("a variable of the environment")
         value, found = self.variable(key.value)
-        self.looked(External("os.environ"), key.value, node, item=True, found=found, stored=False)
+        self.looked(External("os.environ"), key.value, node, item=True, found=found)
         return value
 
     def variable(self, name: str) -> tuple[V, bool | None]:
@@ -299,7 +299,7 @@ class Lookups(Core):
         if owner.kind == "dict":
             found, value = _in_dictionary(content.keys, content.values, key, content.complete)
             if isinstance(key, Constant) and isinstance(key.value, str):
-                self.looked(owner, key.value, node, item=True, found=found, stored=False)
+                self.looked(owner, key.value, node, item=True, found=found)
             return value
         if isinstance(key, Constant) and isinstance(key.value, int):
             values, at = content.values, int(key.value)

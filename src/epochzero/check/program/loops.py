@@ -10,8 +10,7 @@ from epochzero.check.program import failing, library
 from epochzero.check.program.core import Arguments, Core, Flow
 from epochzero.check.program.counted import Counted, counted
 from epochzero.check.program.expressions import MOST_UNROLLED
-from epochzero.check.program.heap import Box, Content, Made, Member, Object, Ref, V, maker
-from epochzero.check.program.tensors.given import held
+from epochzero.check.program.heap import Box, Content, Made, Member, Object, Ref, V, held, maker
 from epochzero.check.program.tensors.results import modules_of
 from epochzero.check.program.tensors.values import Tensor
 from epochzero.check.program.values import Anything, Constant, Items, Text
@@ -161,8 +160,10 @@ class Loops(Core):
         library.consume(self, value, where, certain=True)
         if isinstance(value, Object):
             return self._iterated_object(value)
-        if isinstance(value, (Made, Member)) and maker(value):
-            return [Member(value, "[]")], False, False
+        if isinstance(value, (Made, Member)) and (name := maker(value)):
+            item = Member(value, "[]")
+            self.called(f"{name}.__iter__", Arguments([]), value, item, where)
+            return [item], False, False
         return [_ROUND], False, False
 
     def _iterated_object(self, value: Object) -> tuple[list[V], bool, bool]:

@@ -25,7 +25,7 @@ from epochzero.check.program.heap import (
     published,
     thawed,
 )
-from epochzero.check.program.parsers.model import Kind
+from epochzero.check.program.parsers.model import Kind, told
 from epochzero.check.program.values import Anything, Constant, External, Value
 
 __all__ = ["CommandLines", "Part"]
@@ -36,6 +36,8 @@ _PARSER = "argparse.ArgumentParser"
 _HF = "HfArgumentParser"
 _CLICK_OPTIONS = ("click.option", "click.argument")
 _CLICK_COMMANDS = ("click.command", "click.group")
+_OF_LIGHTNING = {"model": "model_class", "data": "datamodule_class"}
+"""Sections of the command line of ``LightningCLI``, with the parameters that name their classes."""
 _ABSL = (
     "absl.flags.DEFINE_",
     "tensorflow.compat.v1.app.flags.DEFINE_",
@@ -363,26 +365,31 @@ class CommandLines:
     def fired(self, function: Function) -> Arguments:
         """What Fire gives a function."""
         builder = Builder("fire", self._place_of(function))
-        args = function.node.args
-        positional = [*args.posonlyargs, *args.args]
-        defaults = [*([None] * (len(positional) - len(function.defaults))), *function.defaults]
-        parameters = [
-            *((one, default, "positional_or_keyword") for one, default in zip(
-                positional, defaults, strict=True)),
-            *((one, default, "keyword_only") for one, default in zip(
-                args.kwonlyargs, function.keyword_defaults, strict=True)),
-        ]  # fmt: skip
-        for one, default, kind in parameters:
-            keywords: dict[str, Value] = {"kind": Constant(kind)}
-            if default is not None:
-                keywords["default"] = published(default)
-            builder.options.append(OptionSpec((one.arg,), keywords, builder.place))
-        for several, kind in ((args.vararg, "var_positional"), (args.kwarg, "var_keyword")):
-            if several is not None:
-                option = OptionSpec((several.arg,), {"kind": Constant(kind)}, builder.place)
-                builder.options.append(option)
+        builder.options = [*_parameters(function, builder.place)]
         parsed = self._read(builder, self.machine.job.argv)
         return _for(function, {} if parsed is None else parsed.values)
+
+    def of_lightning(self, given: Arguments, node: ast.expr) -> list[V]:
+        """The model and the data module that ``LightningCLI`` makes of the command line."""
+        builder = Builder("lightning", self.machine.place(node))
+        runs = given.keywords.get("run")
+        builder.subcommand_required = not isinstance(runs, Constant) or bool(runs.value)
+        builder.complete = given.complete and not {"args", "parser_kwargs"} & given.keywords.keys()
+        classes: dict[str, Class] = {}
+        for at, (section, name) in enumerate(_OF_LIGHTNING.items()):
+            cls = given.positional[at] if len(given.positional) > at else given.keywords.get(name)
+            own = cls if isinstance(cls, Class) else None
+            if own is None or f"subclass_mode_{section}" in given.keywords:
+                builder.options.append(OptionSpec((f"{section}.*",), {}, builder.place))
+                continue
+            classes[section] = own
+            builder.options += _of_class(own, section, builder.place)
+        parsed = self._read(builder, self.machine.job.argv)
+        values = {} if parsed is None else parsed.values
+        return [
+            self.machine.apply(cls, Arguments([], _below(section, values), False), node)
+            for section, cls in classes.items()
+        ]
 
     def _click(self, function: Function) -> Builder:
         builder = Builder("click", self._place_of(function))
@@ -433,6 +440,53 @@ def configured(value: V, place: Place | None) -> V:
 def _decorator(value: V) -> str:
     """The name of a decorator."""
     return value.name if isinstance(value, (Made, External)) else ""
+
+
+def _parameters(function: Function, place: Place) -> Iterator[OptionSpec]:
+    """The parameters of a function as options."""
+    args = function.node.args
+    positional = [*args.posonlyargs, *args.args]
+    defaults = [*([None] * (len(positional) - len(function.defaults))), *function.defaults]
+    parameters = [
+        *((one, default, "positional_or_keyword") for one, default in zip(
+            positional, defaults, strict=True)),
+        *((one, default, "keyword_only") for one, default in zip(
+            args.kwonlyargs, function.keyword_defaults, strict=True)),
+    ]  # fmt: skip
+    for one, default, kind in parameters:
+        keywords: dict[str, Value] = {"kind": Constant(kind)}
+        if one.annotation is not None:
+            keywords["annotation"] = Constant(ast.unparse(one.annotation))
+        if default is not None:
+            keywords["default"] = published(default)
+        yield OptionSpec((one.arg,), keywords, place)
+    for several, kind in ((args.vararg, "var_positional"), (args.kwarg, "var_keyword")):
+        if several is not None:
+            yield OptionSpec((several.arg,), {"kind": Constant(kind)}, place)
+
+
+def _of_class(cls: Class, section: str, place: Place) -> Iterator[OptionSpec]:
+    """What a class is made with, as options of ``LightningCLI``; ``section.*`` where more may be."""
+    found = next((one.names["__init__"] for one in cls.line() if "__init__" in one.names), None)
+    if not isinstance(found, Function) or found.is_changed:
+        # Without a constructor of its own that of the library's class takes nothing that is known.
+        yield OptionSpec((f"{section}.*",), {}, place)
+        return
+    defined = found.scope.module.place(found.node)
+    for one in list(_parameters(found, defined))[1:]:
+        several = str(told(one.keywords.get("kind"))).startswith("var_")
+        name = "*" if several else one.flags[0]
+        yield OptionSpec((f"{section}.{name}",), one.keywords, defined)
+
+
+def _below(section: str, values: Mapping[str, Value]) -> dict[str, V]:
+    """The values of one section, by the names of the parameters."""
+    start = f"{section}."
+    return {
+        name.removeprefix(start): thawed(value)
+        for name, value in values.items()
+        if name.startswith(start)
+    }
 
 
 def _for(function: Function, values: Mapping[str, Value]) -> Arguments:

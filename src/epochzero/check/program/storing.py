@@ -92,7 +92,7 @@ class Storing(Core):
             case Class() | Opened():
                 self.journal.set(owner.names, name, value)
         if isinstance(owner, (External, Made)):
-            self.looked(owner, name, node, item=False, found=None, stored=True)
+            self.looked(owner, name, node, item=False, found=None, stored=value)
 
     def _store_item(self, owner: V, target: ast.Subscript, value: V) -> None:
         key = self.evaluate(target.slice)
@@ -106,7 +106,7 @@ class Storing(Core):
             if owner == External("os.environ"):
                 self.journal.set(self.environment, key.value, value)
             if isinstance(owner, (External, Made, Box)):
-                self.looked(owner, key.value, target, item=True, found=None, stored=True)
+                self.looked(owner, key.value, target, item=True, found=None, stored=value)
 
     def _unpack(self, targets: Sequence[ast.expr], value: V, node: ast.AST) -> None:
         if isinstance(value, (Made, Member, Anything)):

@@ -138,6 +138,8 @@ class Instance:
         keywords: likewise.
         own: whether the class is the job's own.
         place: of the call.
+        part_of: of an attribute or item, the object that it is in.
+        shape: of a tensor, with None for the sizes that are not known; None when nothing is known.
     """
 
     made_by: str
@@ -145,6 +147,8 @@ class Instance:
     keywords: Mapping[str, Value] = field(default_factory=dict, hash=False)
     own: bool = False
     place: Place | None = None
+    part_of: Value | None = field(default=None, compare=False)
+    shape: tuple[int | None, ...] | None = field(default=None, compare=False)
 
 
 Value: TypeAlias = Anything | Constant | Text | Items | External | Own | Instance

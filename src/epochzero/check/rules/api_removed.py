@@ -79,6 +79,7 @@ _APPEND = {
 _LIGHTNING = {
     "train.py": "import pytorch_lightning as pl\n\ntrainer = pl.Trainer(gpus=1, max_epochs=2)\n"
 }
+_KERAS = {"train.py": "from keras.utils import np_utils\n\nprint(np_utils.to_categorical([1]))\n"}
 _JOBLIB = {"train.py": "from sklearn.externals import joblib\nprint(joblib)\n"}
 _GUARDED = {
     "train.py": "try:\n    from sklearn.externals import joblib\n"
@@ -100,11 +101,13 @@ RULE = Rule(
         Case(_APPEND, target=_packages(pandas="2.2.3"), line=4),
         Case(_LIGHTNING, target=_packages(**{"pytorch-lightning": "2.1.0"}), line=3),
         Case(_JOBLIB, target=_packages(**{"scikit-learn": "1.5.0"}), line=1),
+        Case(_KERAS, target=_packages(keras="3.3.3"), line=1),
     ),
     leaves=(
         Case(_NUMPY, target=_packages(numpy="1.23.5")),
         Case(_NUMPY, target=_packages(numpy="2.1.0")),
         Case(_NUMPY),
+        Case(_KERAS, target=_packages(keras="2.10.0")),
         Case(_SCHEDULER, target=_packages(torch="2.6.0")),
         Case(_APPEND, target=_packages(pandas="1.5.3")),
         Case(_GUARDED, target=_packages(**{"scikit-learn": "1.5.0"})),

@@ -31,6 +31,16 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     )
 
 
+_LIGHTNING = {
+    "train.py": "from lightning.pytorch import LightningModule\n"
+    "from lightning.pytorch.cli import LightningCLI\n\n\n"
+    "class Data:\n    def __init__(self, **options):\n        self.options = options\n\n\n"
+    "class Net(LightningModule):\n    def __init__(self, width: int, lr: float = 0.1):\n"
+    "        super().__init__()\n        self.lr = lr\n\n\nLightningCLI(Net, Data)\n",
+    "right.yaml": "model:\n  width: 8\n  lr: 1e-3\ndata:\n  root: data\n",
+    "wrong.yaml": "model:\n  widht: 8\n",
+}
+
 RULE = Rule(
     id="argument-unknown",
     title="The command line has an argument that the program does not know",
@@ -41,6 +51,12 @@ RULE = Rule(
     "Python code by the launching script",
     check=_check,
     catches=(
+        Case(
+            _LIGHTNING,
+            ("fit", "--model.width", "8", "--model.learning_rate", "0.1"),
+            path="<command>",
+        ),
+        Case(_LIGHTNING, ("fit", "--config", "wrong.yaml"), path="<command>"),
         Case({"train.py": _SCRIPT}, ("--lr", "1", "--epoch-count", "3"), path="<command>"),
         Case({"train.py": _SCRIPT}, ("--lr=1", "more"), path="<command>"),
         Case(
@@ -51,6 +67,8 @@ RULE = Rule(
         ),
     ),
     leaves=(
+        Case(_LIGHTNING, ("fit", "--config", "right.yaml", "--trainer.max_epochs=3")),
+        Case(_LIGHTNING, ("test", "--model.width=8", "--data.anything", "1", "--ckpt_path=a.ckpt")),
         Case({"train.py": _SCRIPT}, ("--lr", "1", "--ep", "3")),
         Case({"train.py": _SCRIPT}, ()),
     ),

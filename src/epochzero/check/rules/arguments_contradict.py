@@ -358,6 +358,17 @@ RULE = Rule(
             command=("torchrun", "--nproc_per_node=8", "train.py"),
             line=5,
         ),
+        Case(
+            {
+                "train.py": "import argparse\nimport torch.distributed as dist\n\n"
+                "p = argparse.ArgumentParser()\n"
+                "p.add_argument('--batch-size', type=int, default=250)\na = p.parse_args()\n"
+                "dist.init_process_group('nccl')\nworld = dist.get_world_size()\n"
+                "assert a.batch_size % world == 0\n"
+            },
+            command=("torchrun", "--nproc_per_node=8", "train.py"),
+            line=9,
+        ),
         Case({"train.py": _PARSER + _CHECKS}, ("--low", "9"), line=10),
         Case({"train.py": _PARSER + _CHECKS}, ("--low", "5", "--amp"), line=8),
         Case(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.check.builds import lacks_cuda, moves_to_cuda
 from epochzero.check.findings import Finding, Unknown
+from epochzero.check.job.containers import has_no_gpus
 from epochzero.check.program.model import Program
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
@@ -17,6 +18,9 @@ __all__ = ["RULE"]
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     reason = lacks_cuda(target)
+    withheld = not reason and has_no_gpus(program.job)
+    if withheld:
+        reason = "no GPU is asked for when its container is started"
     if not reason:
         return
     reach = Reach.of(program)
@@ -30,12 +34,14 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 call.at,
                 RULE.id,
                 RULE.category,
-                severity="error",
+                severity="warning" if withheld else "error",
                 message=f"This needs a GPU, and on the target it cannot have one: {reason}.",
                 consequence="RuntimeError: No CUDA GPUs are available, or Found no NVIDIA driver"
                 if no_gpu
                 else "AssertionError: Torch not compiled with CUDA enabled",
-                fix="Ask for a GPU, or take the device from torch.cuda.is_available()."
+                fix="Start the container with --gpus all (in a compose file: gpus: all)."
+                if withheld
+                else "Ask for a GPU, or take the device from torch.cuda.is_available()."
                 if no_gpu
                 else "Install a CUDA build of PyTorch.",
             )
@@ -76,12 +82,15 @@ RULE = Rule(
         Case(_TO, target='gpus = "none"\n', line=5),
         Case(_KEYWORD, target='[distributions]\ntorch = "2.4.0+cpu"\n', line=3),
         Case(_LOOP, ("10",), target='gpus = "none"\n', line=7),
+        Case(_CUDA, command=("docker", "run", "image", "python", "train.py"), line=5),
     ),
     leaves=(
         Case(_ASKS, target='cuda_of_torch = ""\n'),
         Case(_UNDER, target='gpus = "none"\n'),
         Case(_CUDA, target='gpus = "1 x A100"\n'),
         Case(_CUDA),
+        Case(_CUDA, command=("docker", "run", "--gpus=1", "image", "python", "train.py")),
+        Case(_ASKS, command=("docker", "run", "image", "python", "train.py")),
         Case({"train.py": "import torch\nx = torch.ones(2).to('cpu')\n"}, target='gpus = "none"\n'),
     ),
 )

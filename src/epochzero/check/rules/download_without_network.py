@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from epochzero.check.findings import Finding
+from epochzero.check.job.containers import is_offline
 from epochzero.check.paths.downloads import Download, cache_folder, downloads_of
 from epochzero.check.paths.world import caught, world_of
 from epochzero.check.program.model import Program
@@ -17,20 +18,22 @@ _CATEGORY = "communication_failure"
 
 
 def _check(program: Program, target: Target) -> Iterator[Finding]:
-    if target.network.internet is not False:
+    if target.network.internet is not False and not is_offline(program.job):
         return
+    where = "the container" if is_offline(program.job) else target.name or "the target"
     world = world_of(program, target)
     for one in downloads_of(program, target, world):
-        if one.host in target.network.hosts or caught(one.call.at, ConnectionError):
+        allowed = () if is_offline(program.job) else target.network.hosts
+        if one.host in allowed or caught(one.call.at, ConnectionError):
             continue
         cache = cache_folder(program, target, one.fetch.cache)
         # A cache that somebody placed on purpose may have been filled.
         filled = cache is not None and (cache[1] or world.platform.there(cache[0]) is True)
         sure = one.call.at.certain and one.fetch.hard and not filled
-        yield _finding(one, "error" if sure else "warning", target)
+        yield _finding(one, "error" if sure else "warning", where)
 
 
-def _finding(one: Download, severity: str, target: Target) -> Finding:
+def _finding(one: Download, severity: str, where: str) -> Finding:
     name = one.call.name.removesuffix(".__init__")
     what = f" {one.what}" if one.what else ""
     hub = one.fetch.cache == "huggingface"
@@ -40,8 +43,7 @@ def _finding(one: Download, severity: str, target: Target) -> Finding:
         _CATEGORY,
         one.call.at.phase,
         one.call.at.place,
-        f"{name} fetches{what} from {one.host}, and {target.name or 'the target'} has no way to "
-        "the internet.",
+        f"{name} fetches{what} from {one.host}, and {where} has no way to the internet.",
         f"OSError: cannot connect to {one.host}; it is tried again and again first."
         if one.fetch.hard
         else "The job would wait for the network, and record nothing.",
@@ -57,6 +59,7 @@ _OFFLINE = "[network]\ninternet = false\n"
 _MODEL = (
     "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('bert-base-uncased')\n"
 )
+_MOUNTED = ("docker", "run", "-v", ".:/job", "-w", "/job")
 
 RULE = Rule(
     id="download-without-network",
@@ -69,6 +72,11 @@ RULE = Rule(
     check=_check,
     catches=(
         Case({"train.py": _MODEL}, target=_OFFLINE, line=2),
+        Case(
+            {"train.py": _MODEL},
+            command=(*_MOUNTED, "--network", "none", "image", "python", "train.py"),
+            line=2,
+        ),
         Case(
             {
                 "train.py": "from torchvision import datasets\n"
@@ -103,9 +111,21 @@ RULE = Rule(
             target=_OFFLINE,
             line=2,
         ),
+        Case(
+            {
+                "train.py": "import torchaudio\n"
+                "model = torchaudio.pipelines.WAV2VEC2_BASE.get_model()\n"
+            },
+            target=_OFFLINE,
+            line=2,
+        ),
     ),
     leaves=(
         Case({"train.py": _MODEL}),
+        Case(
+            {"train.py": _MODEL},
+            command=(*_MOUNTED, "--network", "host", "image", "python", "train.py"),
+        ),
         Case({"train.py": _MODEL}, target=f'{_OFFLINE}\n[environment]\nHF_HUB_OFFLINE = "1"\n'),
         Case(
             {

@@ -11,7 +11,7 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, External
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.rules.world import constant
+from epochzero.check.rules.world import constant, is_set
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -33,19 +33,6 @@ _OF_TEXTS = frozenset(
 )
 # These hand the environment of the shell that submits on to the job, or may be told to.
 _SUBMITTING = frozenset(("sbatch", "salloc", "srun", "qsub", "bsub"))
-# What a launcher may set besides what the job says, by how the names begin.
-_SETS = {
-    "sbatch": ("SLURM_", "SBATCH_", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
-    "salloc": ("SLURM_", "SALLOC_", "CUDA_VISIBLE_DEVICES"),
-    "srun": ("SLURM_", "SRUN_", "CUDA_VISIBLE_DEVICES", "PMI"),
-    "qsub": ("PBS_", "SGE_", "PE_"),
-    "bsub": ("LSB_", "LS_"),
-    "mpirun": ("OMPI_", "PMI", "MV2_", "I_MPI_"),
-    "horovodrun": ("HOROVOD_", "OMPI_"),
-    "torchrun": ("TORCHELASTIC_", "TORCH_", "ROLE_", "GROUP_", "OMP_NUM_THREADS"),
-    "accelerate": ("ACCELERATE_", "FSDP_", "TORCHELASTIC_", "GROUP_", "ROLE_", "OMP_NUM_THREADS"),
-    "deepspeed": ("CROSS_", "LOCAL_SIZE", "CUDA_VISIBLE_DEVICES"),
-}
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
@@ -53,7 +40,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     if not program.job.certain:
         return
     for name, at in _read(program):
-        if _set(name, program.job) or not at.certain or guarded(at, KeyError):
+        if is_set(name, program.job) or not at.certain or guarded(at, KeyError):
             continue
         if target.environment is not None and name not in target.environment:
             if program.job.activated:
@@ -80,7 +67,7 @@ def _without_default(
         first = constant(call.arguments[0]) if call.arguments else None
         if call.name in ("os.getenv", "os.environ.get") and isinstance(first, str):
             alone = len(call.arguments) == 1 and not call.keywords
-            if alone and first not in environment and not _set(first, program.job):
+            if alone and first not in environment and not is_set(first, program.job):
                 asked[_line(call.at)] = first
         name = asked.get(_line(call.at))
         none = any(isinstance(v, Constant) and v.value is None for v in call.arguments)
@@ -123,13 +110,6 @@ def _read(program: Program) -> Iterable[tuple[str, Situation]]:
             name = call.arguments[0]
             if isinstance(name, Constant) and isinstance(name.value, str):
                 yield name.value, call.at
-
-
-def _set(name: str, job: Job) -> bool:
-    """Whether the job or one of its launchers sets it, or may."""
-    if name in job.environment or (job.launchers and "kubectl" in job.launchers):
-        return True
-    return any(name.startswith(_SETS.get(launcher, ())) for launcher in job.launchers)
 
 
 def _finding(name: str, at: Situation, why: str, *, may: bool) -> Finding:

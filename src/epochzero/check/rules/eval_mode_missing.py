@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator
 
 from epochzero.check.code import Code, Function, code_of
 from epochzero.check.findings import Finding, Unknown
+from epochzero.check.loops import loops_around
+from epochzero.check.models import Models
+from epochzero.check.program.events import Called
 from epochzero.check.program.model import Module, Program
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
@@ -23,8 +26,10 @@ from epochzero.check.torch_use import (
 __all__ = ["RULE"]
 
 _NAME = re.compile(
-    r"(^|_)(eval|evaluate|evaluation|valid|validate|validation|test|predict|infer)(_|$)"
+    r"(^|_)(eval|evaluate|evaluation|val|valid|validate|validation|test|predict|infer)(_|$)"
 )
+
+_DATA = re.compile(r"\b(val|test|eval|dev)")
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
@@ -32,21 +37,63 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     if not trains or not makes_layers_with_modes(program) or has_framework_loop(program):
         return
     reach = Reach.of(program)
-    if not does_anywhere(program, "eval", "train", "training", "requires_grad_"):
-        for module, node in _evaluations(program):
-            at = reach.at(module, node)
-            if at is not None:
-                yield finding_at(
-                    at,
-                    RULE.id,
-                    RULE.category,
-                    severity="warning",
-                    message="The model is evaluated in training mode: nothing in the job calls eval().",
-                    consequence="Dropout and batch normalization work as in training: the result is wrong "
-                    "and changes from run to run",
-                    fix="Call model.eval() before, and model.train() after.",
-                )
-                return
+    nowhere = not does_anywhere(program, "eval", "train", "training", "requires_grad_")
+    for module, node in _evaluations(program):
+        at = reach.at(module, node)
+        if at is not None and (nowhere or _in_training_mode(program, module, node)):
+            yield finding_at(
+                at,
+                RULE.id,
+                RULE.category,
+                severity="warning",
+                message="The model is evaluated in training mode: nothing "
+                f"{'in the job' if nowhere else 'before'} calls its eval().",
+                consequence="Dropout and batch normalization work as in training: the result is wrong "
+                "and changes from run to run",
+                fix="Call model.eval() before, and model.train() after.",
+            )
+            return
+
+
+def _in_training_mode(program: Program, module: Module, node: ast.AST) -> bool:
+    """Whether a trained model is in training mode when it is called in an evaluation."""
+    models = Models.of(program)
+    block = node if isinstance(node, ast.With) else code_of(module).function(node) or node
+    steps = {id(step) for step in optimizer_steps(program)}
+    trained = False
+    for at, call in enumerate(program.calls):
+        trained = trained or id(call) in steps
+        if not trained or not call.name.endswith(".__call__") or not _comes_by(call, module, block):
+            continue
+        model = models.owner(call.receiver)
+        if (
+            model is not None
+            and models.is_trained(model)
+            and _is_apart(program, call, module, node)
+        ):
+            modes = (models.mode(one, model) for one in reversed(program.calls[:at]))
+            return next(filter(None, modes), "train") == "train"
+    return False
+
+
+def _comes_by(call: Called, module: Module, node: ast.AST) -> bool:
+    """Whether a call happens within a block of a module, or in what the block calls."""
+    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+    places = (*call.at.via, call.at.place)
+    return any(one.path == module.path and first <= one.line <= last for one in places)
+
+
+def _is_apart(program: Program, call: Called, module: Module, node: ast.AST) -> bool:
+    """Whether an evaluation is named so, or lies outside of the loop over the training's batches."""
+    code = code_of(module)
+    function = node if isinstance(node, ast.FunctionDef) else code.function(node)
+    loops = [one for one in (*code.around(node), *ast.walk(node)) if isinstance(one, ast.For)]
+    if any(_DATA.search(ast.unparse(one.iter)) for one in loops):
+        return True
+    if function is not None and _NAME.search(function.name):
+        return True
+    steps = [loops_around(program, step.at)[-1:] for step in optimizer_steps(program)]
+    return not any(one and one[0].step_to(call.at) is not None for one in steps)
 
 
 def _evaluations(program: Program) -> Iterator[tuple[Module, ast.AST]]:
@@ -103,6 +150,17 @@ _FUNCTION = (
     "\n\ndef validate(model, data):\n    with torch.no_grad():\n        for x in data:\n"
     "            print(model(x))\n\n\nvalidate(model, [torch.rand(2, 4)])\n"
 )
+_BY_MODEL = (
+    "import torch\nfrom torch import nn\n\nmodel = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))\n"
+    "teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))\n"
+    "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor epoch in range(9):\n"
+)
+_STEP = (
+    "    for step in range(100):\n        optimizer.zero_grad()\n"
+    "        model(torch.rand(2, 4)).sum().backward()\n        optimizer.step()\n"
+)
+_DECORATED = "@torch.no_grad()\ndef validate(net):\n    print(net(torch.rand(2, 4)))\n\n\n"
+_VALIDATED = "    with torch.no_grad():\n        print(model(torch.rand(2, 4)))\n"
 
 RULE = Rule(
     id="eval-mode-missing",
@@ -119,12 +177,22 @@ RULE = Rule(
         Case({"train.py": _HEAD.replace("Dropout(0.5)", "BatchNorm1d(4)") + _TEST}, line=11),
         Case({"train.py": f"{_HEAD}\n\n@torch.no_grad()\ndef evaluate(model):\n"
               "    print(model(torch.rand(2, 4)))\n\n\nevaluate(model)\n"}, line=15),
+        Case({"train.py": f"{_BY_MODEL}    model.train()\n{_STEP}{_VALIDATED}"}, line=13),
+        Case({"train.py": f"{_BY_MODEL}    teacher.eval()\n{_STEP}{_VALIDATED}"}, line=13),
+        Case({"train.py": f"{_BY_MODEL}{_STEP}    model.eval()\n    model.train()\n{_VALIDATED}"}, line=14),
+        Case({"train.py": _BY_MODEL.replace("model =", _DECORATED + "model =")
+              + f"    model.train()\n{_STEP}    validate(model)\n"}, line=6),
     ),
     leaves=(
         Case({"train.py": f"{_HEAD}model.eval()\n{_TEST}"}),
         Case({"train.py": f"{_HEAD}model.train(False)\n{_TEST}"}),
         Case({"train.py": _HEAD.replace("Dropout(0.5)", "ReLU()") + _TEST}),
         Case({"train.py": _HEAD}),
+        Case({"train.py": f"{_BY_MODEL}    model.train()\n{_STEP}    model.eval()\n{_VALIDATED}"}),
+        Case({"train.py": f"{_BY_MODEL}    model.train()\n{_STEP}    teacher.eval()\n"
+              "    with torch.no_grad():\n        print(teacher(torch.rand(2, 4)))\n"}),
+        Case({"train.py": f"{_BY_MODEL}    model.train()\n{_STEP}"
+              + _VALIDATED.replace("    with", "        with").replace("    print", "        print")}),
         Case({"train.py": f"{_HEAD}with torch.no_grad():\n    for p in model.parameters():\n"
               "        p.mul_(0.9)\n"}),
     ),

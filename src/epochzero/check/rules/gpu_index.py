@@ -12,7 +12,7 @@ from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.rules.world import gpus_of_a_node, number
+from epochzero.check.rules.world import chosen, gpus_of_a_node, number
 from epochzero.check.target.model import Target
 from epochzero.check.torch_use import argument
 
@@ -24,8 +24,15 @@ _PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
     seen = gpus_of_a_node(program.job, target)
-    chooses = any(one.name == "CUDA_VISIBLE_DEVICES" and one.stored for one in program.lookups)
-    if seen is None or not seen[0] or chooses:
+    own = chosen(program)
+    if own is not None:
+        names = own[0]
+        seen = (
+            None
+            if names is None
+            else (len(names), "CUDA_VISIBLE_DEVICES, as the program sets it, shows")
+        )
+    if seen is None or not seen[0]:
         return
     reach = Reach.of(program)
     for call in (*moves_to_cuda(program), *(c for c in program.calls if c.name in _PARALLEL)):
@@ -91,8 +98,10 @@ RULE = Rule(
         Case({"train.py": "import torch\n\ntorch.cuda.set_device(4)\n", "run.sh": "#!/bin/bash\n"
               "#SBATCH --gres=gpu:4\npython train.py\n"}, command=("sbatch", "run.sh"), line=3),
         Case({"train.py": "import torch\n\nx = torch.zeros(2, device='cuda:2')\n"}, target=_TWO, line=3),
+        Case({"train.py": f"import os\n\nos.environ['CUDA_VISIBLE_DEVICES'] = '2,3'\n{_HEAD}model.cuda(2)\n"}, line=7),
     ),
     leaves=(
+        Case({"train.py": f"import os\n\nos.environ['CUDA_VISIBLE_DEVICES'] = '2,3'\n{_HEAD}model.cuda(1)\n"}),
         Case({"train.py": f"{_HEAD}model.to('cuda:1')\n"}, target=_TWO),
         Case({"train.py": f"{_HEAD}model.to('cuda')\nmodel.cuda()\n"}, target=_TWO),
         Case({"train.py": f"{_HEAD}model.to('cuda:3')\n"}),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
-from epochzero.check.findings import Finding, Place
+from epochzero.check.findings import Finding
+from epochzero.check.origins import Origins
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
@@ -92,22 +92,7 @@ class _Tensors:
 
     def __init__(self, program: Program) -> None:
         self._calls = program.calls
-
-    @cached_property
-    def _made(self) -> Mapping[tuple[Place, str], Called | None]:
-        """The call of a name at a place; None where it is of several objects."""
-        found: dict[tuple[Place, str], Called | None] = {}
-        for call in self._calls:
-            if isinstance(call.result, Instance) and call.result.place is not None:
-                key = call.result.place, call.result.made_by
-                before = found.get(key, call)
-                same = before is not None and before.receiver == call.receiver
-                found[key] = call if same else None
-        return found
-
-    def _maker(self, value: Instance) -> Called | None:
-        """The call that made a value."""
-        return None if value.place is None else self._made.get((value.place, value.made_by))
+        self._maker = Origins.of(program).maker
 
     def range_of(self, value: Value | None) -> _Range | None:
         """The numbers of a tensor; None when they are not known."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 
-from epochzero.check.findings import Finding
+from epochzero.check.findings import Finding, Place
+from epochzero.check.program.configuration import Unreadable, get, load
 from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Items, Value
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.megatron import PARSER, at_option
 from epochzero.check.rules.situation import finding_at, finding_at_start
-from epochzero.check.rules.world import gpus_of_a_node, number, option, world_size
+from epochzero.check.rules.world import constant, given, gpus_of_a_node, number, option, world_size
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
@@ -20,35 +23,98 @@ _DEGREES = (
     ("pipeline_model_parallel_size", "pipeline_parallel_size", "pp_size", "pp"),
     ("context_parallel_size", "cp_size", "cp"),
 )
+# Degrees in the section "parallelism" of a configuration, by the library that reads it: their product
+# is the world size. One of torchtitan's is computed where it is -1 or left out.
+_CONFIGURED = {
+    "nanotron": ("dp", "pp", "tp"),
+    "torchtitan": (
+        "data_parallel_replicate_degree", "data_parallel_shard_degree", "context_parallel_degree",
+        "tensor_parallel_degree", "pipeline_parallel_degree",
+    ),
+}  # fmt: skip
+_FILES = ("config_file", "job.config_file")
+_COMPUTED = "data_parallel_shard_degree"
 _ENGINES = ("vllm.LLM", "vllm.AsyncEngineArgs", "vllm.EngineArgs")
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
     yield from _megatron(program)
+    yield from _configured(program)
     yield from _engines(program, target)
 
 
 def _megatron(program: Program) -> Iterable[Finding]:
     world = world_size(program.job)
     found = [degree for names in _DEGREES if (degree := option(program, *names))]
-    # One degree alone may mean something else in a program of one's own.
-    if world is None or len(found) < 2 or any(degree < 1 for degree, _ in found):
+    # One degree alone may mean something else in a program of one's own, unless it is so named.
+    named = option(program, *(names[0] for names in _DEGREES)) is not None
+    if world is None or not (named or len(found) > 1) or any(degree < 1 for degree, _ in found):
         return
     product = 1
     for one, _ in found:
         product *= one
     if world % product:
-        given = " x ".join(str(degree) for degree, _ in found)
+        written = " x ".join(str(degree) for degree, _ in found)
         place = next((place for _, place in found if program.job.says(place)), found[0][1])
         yield finding_at_start(
             at_option(place),
             RULE.id,
             "illegal_argument",
-            message=f"The parallel degrees {given} = {product} do not divide the {world} processes.",
+            message=f"The parallel degrees {written} = {product} do not divide the {world} processes.",
             consequence=f"AssertionError: world size ({world}) is not divisible by {product}",
             fix=f"Start a multiple of {product} processes, or choose degrees whose product divides "
             f"{world}.",
         )
+
+
+def _configured(program: Program) -> Iterable[Finding]:
+    world, section = world_size(program.job), _section(program)
+    used = {program.job.module.partition(".")[0]}
+    used |= {one.module.partition(".")[0] for one in program.imports}
+    for library in used & _CONFIGURED.keys():
+        if world is None or not isinstance(section, Items) or not section.complete:
+            return
+        said = {name: get(section, name) for name in _CONFIGURED[library]}
+        known = {name: one for name, one in said.items() if isinstance(one, Constant)}
+        if len(known) < sum(one is not None for one in said.values()):
+            return
+        degrees = {name: number(one) or 0 for name, one in known.items()}
+        computed = library == "torchtitan" and degrees.get(_COMPUTED, -1) == -1
+        if computed:
+            degrees.pop(_COMPUTED, None)
+        if degrees and all(degree > 0 for degree in degrees.values()):
+            place = known[next(iter(degrees))].origin
+            yield from _of_degrees(degrees, world, computed, place or Place("<command>"))
+
+
+def _of_degrees(
+    degrees: Mapping[str, int], world: int, computed: bool, place: Place
+) -> Iterable[Finding]:
+    """A finding where the degrees are not the world, or do not divide it where one is computed."""
+    product = math.prod(degrees.values())
+    if world % product == 0 if computed else world == product:
+        return
+    written = " x ".join(f"{name} {degree}" for name, degree in degrees.items())
+    fits = "divide" if computed else "come to"
+    yield Finding(
+        "parallel-product",
+        "error",
+        "illegal_argument",
+        "initialization",
+        place,
+        f"The parallel degrees {written} = {product} do not {fits} the {world} processes.",
+        f"AssertionError: the product of the parallel degrees ({product}) does not fit the world size "
+        f"({world})",
+        f"Start {'a multiple of ' * computed}{product} processes, or choose other degrees.",
+    )
+
+
+def _section(program: Program) -> Value | None:
+    """The degrees in the file of the command line."""
+    names = (constant(given(program, name)) for name in _FILES)
+    name = next((name for name in names if isinstance(name, str)), None)
+    config = None if name is None else load(program.job.folder / name, name=name)
+    return None if config is None or isinstance(config, Unreadable) else get(config, "parallelism")
 
 
 def _engines(program: Program, target: Target) -> Iterable[Finding]:
@@ -70,6 +136,15 @@ def _engines(program: Program, target: Target) -> Iterable[Finding]:
             )
 
 
+_NANOTRON = {
+    "train.py": "from nanotron.trainer import DistributedTrainer\n\nDistributedTrainer('c.yaml')\n",
+    "c.yaml": "parallelism:\n  dp: 2\n  pp: 2\n  tp: 2\n",
+}
+_TITAN = {
+    "train.py": "from torchtitan.train import main\n\nmain()\n",
+    "c.toml": "[parallelism]\ntensor_parallel_degree = 4\ndata_parallel_shard_degree = -1\n",
+}
+
 RULE = Rule(
     id="parallel-product",
     title="The parallel degrees do not fit the number of processes or GPUs",
@@ -82,9 +157,30 @@ RULE = Rule(
     check=_check,
     catches=(
         Case(
+            _NANOTRON,
+            ("--config-file", "c.yaml"),
+            command=("torchrun", "--nproc_per_node=4", "train.py"),
+            path="c.yaml",
+            line=2,
+        ),
+        Case(
+            _TITAN,
+            ("--job.config_file", "c.toml"),
+            command=("torchrun", "--nproc_per_node=6", "train.py"),
+            path="c.toml",
+            line=2,
+        ),
+        Case(
             {"train.py": PARSER},
             ("--tensor-model-parallel-size", "4", "--pipeline-model-parallel-size", "4"),
             command=("torchrun", "--nproc_per_node=8", "train.py"),
+            path="<command>",
+            line=0,
+        ),
+        Case(
+            {"pretrain_gpt.py": "from megatron.training import pretrain\n\npretrain()\n"},
+            ("--tensor-model-parallel-size", "8", "--num-layers", "24"),
+            command=("torchrun", "--nproc_per_node=4", "pretrain_gpt.py"),
             path="<command>",
             line=0,
         ),
@@ -96,11 +192,26 @@ RULE = Rule(
     ),
     leaves=(
         Case(
+            _NANOTRON,
+            ("--config-file", "c.yaml"),
+            command=("torchrun", "--nproc_per_node=8", "train.py"),
+        ),
+        Case(
+            _TITAN,
+            ("--job.config_file", "c.toml"),
+            command=("torchrun", "--nproc_per_node=8", "train.py"),
+        ),
+        Case(
             {"train.py": PARSER},
             ("--tensor-model-parallel-size", "4", "--pipeline-model-parallel-size", "2"),
             command=("torchrun", "--nproc_per_node=8", "train.py"),
         ),
         Case({"train.py": PARSER}, ("--tensor-model-parallel-size", "4")),
+        Case(
+            {"pretrain_gpt.py": "from megatron.training import pretrain\n\npretrain()\n"},
+            ("--tensor-model-parallel-size=2", "--pipeline-model-parallel-size=2"),
+            command=("torchrun", "--nproc_per_node=4", "pretrain_gpt.py"),
+        ),
         Case({"train.py": "import vllm\nvllm.LLM(model='m', tensor_parallel_size=8)\n"}),
     ),
 )

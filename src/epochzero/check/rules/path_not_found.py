@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from epochzero.check.findings import Finding, Unknown
 from epochzero.check.paths.report import Told, asker, where_looked
-from epochzero.check.paths.world import Problem, World
+from epochzero.check.paths.world import Problem, World, world_of
+from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
+from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
 
@@ -33,6 +38,14 @@ def _tell(problem: Problem, world: World) -> Told:
     )
 
 
+_missing = asker("path-not-found", _CATEGORY, _tell)
+
+
+def _check(program: Program, target: Target) -> Iterator[Finding | Unknown]:
+    yield from _missing(program, target)
+    yield from world_of(program, target).unknowns
+
+
 _IMAGES = "import glob\nimport torch\nfrom torchvision import datasets\n"
 
 RULE = Rule(
@@ -43,8 +56,13 @@ RULE = Rule(
     "evaluation reads costs the whole training before it is noticed.",
     fix="Bring the file to the target, or take its path from an argument and ask for it at start-up.",
     source="Zhang et al., ICSE 2020, Table 1: 39.4 % of 4,960 failures",
-    check=asker("path-not-found", _CATEGORY, _tell),
+    check=_check,
     catches=(
+        Case(
+            {"train.py": "open('/data/val/x.csv').read()\nopen('/data/test/x.csv').read()\n"},
+            target='listed = ["/data"]\n[files]\n"/data" = true\n"/data/val" = true\n',
+            line=2,
+        ),
         Case(
             {
                 "train.py": "import pandas as pd\n\nframe = pd.read_csv('data/train.csv')\n",
@@ -99,6 +117,11 @@ RULE = Rule(
         Case({"train.py": f"{_IMAGES}files = sorted(glob.glob('frames/*.png'))\n"}, line=4),
     ),
     leaves=(
+        Case(
+            {"train.py": "open('/data/val/x.csv').read()\nopen('/data/train/b.csv').read()\n"},
+            target='listed = ["/data"]\n[files]\n"/data" = true\n"/data/val" = true\n'
+            '"/data/val/x.csv" = true\n"/data/train" = true\n',
+        ),
         *(
             Case({"train.py": f"from datasets import load_dataset\nload_dataset({given})\n"})
             for given in (

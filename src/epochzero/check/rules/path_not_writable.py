@@ -37,6 +37,16 @@ RULE = Rule(
     catches=(
         Case({"train.py": _SAVE}, target=_READ_ONLY, line=3),
         Case(
+            {"train.py": _SAVE},
+            command=("docker", "run", "-v", "/raid:/data:ro", "image", "python", "train.py"),
+            line=3,
+        ),
+        Case(
+            {"train.py": "import os\nos.makedirs('/root/.cache/x', exist_ok=True)\n"},
+            command=("docker", "run", "--user", "1000:1000", "image", "python", "train.py"),
+            line=2,
+        ),
+        Case(
             {"train.py": "import os\nos.makedirs('/data/cache', exist_ok=True)\n"},
             target=_READ_ONLY,
             line=2,

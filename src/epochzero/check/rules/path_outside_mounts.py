@@ -12,10 +12,14 @@ _CATEGORY = "path_not_found"
 
 
 def _tell(problem: Problem, world: World) -> Told:
-    mounts = ", ".join(sorted(one.path for one in world.platform.target.mounts or ()))
+    job, target = world.platform.job, world.platform.target
+    if target.here and job.container:
+        where = "no volume of the container, though it is on this machine"
+    else:
+        mounts = ", ".join(sorted(one.path for one in target.mounts or ()))
+        where = f"no mount of {target.name or 'the target'} ({mounts})"
     return (
-        f"{problem.access.function} takes {problem.path}, which is in no mount of "
-        f"{world.platform.target.name or 'the target'} ({mounts}).",
+        f"{problem.access.function} takes {problem.path}, which is in {where}.",
         f"FileNotFoundError: No such file or directory: '{problem.path}'",
         "Use a folder that is mounted, or have this one mounted.",
     )

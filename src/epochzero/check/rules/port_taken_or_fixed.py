@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from epochzero.check.findings import Finding
@@ -23,6 +24,7 @@ _IN_USE = (
     "RuntimeError: the server socket has failed to listen on any local network address: port {}, "
     "EADDRINUSE: address already in use"
 )
+_WRITTEN = re.compile(r"MASTER_PORT\W+=\s*[\"'](\d+)[\"']")
 _ENDPOINT = ("--rdzv_endpoint", "--rdzv-endpoint")
 
 _FREE = ("--standalone", "--rdzv_backend", "--rdzv-backend", *_ENDPOINT)
@@ -33,6 +35,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     port, names = _port(program.job)
     if port and port.isascii() and port.lstrip("-").isdigit():
         yield from _of_number(program, target, int(port), names)
+    own = _own_port(program)
+    if own and any(_own_port(other) == own for other in _beside(program)):
+        yield _taken(program.job, own, "MASTER_PORT", fix="Give each of them another MASTER_PORT.")
 
 
 def _port(job: Job) -> tuple[str | None, tuple[str, ...]]:
@@ -72,15 +77,8 @@ def _of_number(
             fix="Give a free port above 1023, such as 29500.",
         )
     elif port and _meets_another(program, port):
-        yield finding_at_start(
-            said_at(job, *names),
-            RULE.id,
-            "communication_failure",
-            message=f"Port {port} is taken: a job that the script has started before, in the background, "
-            "listens at it.",
-            consequence=_IN_USE.format(port),
-            fix="Give each of them another port with --master_port, or start torchrun with --standalone.",
-        )
+        fix = "Give each of them another port with --master_port, or start torchrun with --standalone."
+        yield _taken(job, str(port), *names, fix=fix)
     elif port in (target.ports or ()) and not _runs_elsewhere(job):
         yield finding_at_start(
             said_at(job, *names),
@@ -95,14 +93,51 @@ def _of_number(
 
 def _meets_another(program: Program, port: int) -> bool:
     """Whether a job that runs at the same time on the same machine meets at the same port."""
-    job, earlier = program.job, program.before
-    while earlier is not None and _is_static(job):
-        other = earlier.job
-        together = other.in_background and other.waits == job.waits
-        if together and _is_static(other) and _port(other)[0] == str(port):
-            return True
+    return _is_static(program.job) and any(
+        _is_static(other.job) and _port(other.job)[0] == str(port) for other in _beside(program)
+    )
+
+
+def _beside(program: Program) -> Iterator[Program]:
+    """The programs that the script has started before and that run at the same time."""
+    earlier = program.before
+    while earlier is not None:
+        if earlier.job.in_background and earlier.job.waits == program.job.waits:
+            yield earlier
         earlier = earlier.before
-    return False
+
+
+def _own_port(program: Program) -> str | None:
+    """The port at which the program itself listens, on the one machine on which its script runs: it
+    starts all its processes, or is the first of them.
+    """
+    job = program.job
+    starts = any(call.name == "torch.multiprocessing.spawn" for call in program.calls)
+    listens = any(call.name == "torch.distributed.init_process_group" for call in program.calls)
+    alone = not job.container and not job.launchers and (job.nodes or 1) == 1
+    if not (alone and listens and (starts or job.environment.get("RANK") == "0")):
+        return None
+    written = [
+        found[1]
+        for look in program.lookups
+        if look.stored and look.item and look.name == "MASTER_PORT"
+        if (found := _WRITTEN.search(look.at.place.code))
+    ]
+    return written[-1] if written else job.environment.get("MASTER_PORT")
+
+
+def _taken(job: Job, port: str, *names: str, fix: str) -> Finding:
+    return Finding(
+        "port-taken-or-fixed",
+        "error",
+        "communication_failure",
+        "initialization",
+        said_at(job, *names),
+        f"Port {port} is taken: a job that the script has started before, in the background, listens "
+        "at it.",
+        _IN_USE.format(port),
+        fix,
+    )
 
 
 def _is_static(job: Job) -> bool:
@@ -121,6 +156,14 @@ def _takes_the_usual(job: Job) -> bool:
     """Whether torchrun is told nothing of where its processes meet."""
     return job.launchers[-1:] == ("torchrun",) and not any(name in job.said for name in _FREE)
 
+
+_SPAWNS = (
+    "import os\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n\n\n"
+    "def work(rank, world):\n    os.environ['MASTER_ADDR'] = 'localhost'\n"
+    "    os.environ['MASTER_PORT'] = '12355'\n"
+    "    dist.init_process_group('nccl', rank=rank, world_size=world)\n\n\n"
+    "mp.spawn(work, args=(2,), nprocs=2)\n"
+)
 
 RULE = Rule(
     id="port-taken-or-fixed",
@@ -153,8 +196,29 @@ RULE = Rule(
                 "for seed in 1 2; do\n  torchrun train.py &\ndone\nwait\n",
             )
         ),
+        Case(
+            {
+                "run.sh": "for seed in 1 2; do\n  python train.py --seed $seed &\ndone\nwait\n",
+                "train.py": _SPAWNS,
+            },
+            command=("bash", "run.sh"),
+            path="run.sh",
+            line=2,
+        ),
     ),
     leaves=(
+        *(
+            Case({"run.sh": text, "train.py": _SPAWNS}, command=("bash", "run.sh"))
+            for text in ("python train.py &\nwait\npython train.py\n", "python train.py\n" * 2)
+        ),
+        Case(
+            {
+                "run.sh": "export MASTER_ADDR=localhost MASTER_PORT=29501 WORLD_SIZE=2\n"
+                "RANK=0 python train.py &\nRANK=1 python train.py &\nwait\n",
+                "train.py": "import torch.distributed as dist\ndist.init_process_group('gloo')\n",
+            },
+            command=("bash", "run.sh"),
+        ),
         *(
             Case({"run.sh": text, "train.py": ""}, command=("bash", "run.sh"))
             for text in (

@@ -1,8 +1,17 @@
-"""Installed distributions that do not go together."""
+"""Installed distributions that do not go together.
+
+What they require of one another is said by their own metadata, and by the table beside this file for
+lists of packages that have none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
@@ -35,10 +44,75 @@ _ASKED_AT_IMPORT = {
 ``transformers/dependency_versions_check.py``."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """What a distribution needs of another, whether its metadata say so or not.
+
+    Attributes:
+        versions: of the distribution of which that is so, as a specifier.
+        needs: a requirement; ``{version}`` stands for the version of the distribution.
+        error: with which its import ends otherwise; empty where the failure is not certain.
+    """
+
+    versions: str
+    needs: str
+    error: str
+
+
+@cache
+def _facts() -> Mapping[str, Sequence[_Fact]]:
+    """The table, by the name of the distribution that needs something."""
+    text = files(__package__).joinpath("requirement_conflict.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+    found: dict[str, list[_Fact]] = {}
+    for one in table["need"]:
+        fact = _Fact(one["versions"], one["needs"], one.get("error", ""))
+        found.setdefault(one["name"], []).append(fact)
+    for pair in table["pair"]:
+        found.setdefault(pair["name"], []).extend(
+            _Fact(f"=={mine}.*", f"{pair['with']}=={theirs}.*", pair["error"])
+            for mine, theirs in pair["versions"].items()
+        )
+    return MappingProxyType(found)
+
+
+def _known(one: Distribution) -> Iterator[tuple[Requirement, str]]:
+    """What the table says that a distribution needs, each with the error that it ends with.
+
+    Nothing of versions before a release: images hold such that were built for one another.
+    """
+    from packaging.requirements import Requirement
+    from packaging.specifiers import SpecifierSet
+
+    for fact in _facts().get(normalized(one.name), ()):
+        version = _version(one)
+        if version and not version.is_prerelease and SpecifierSet(fact.versions).contains(version):
+            yield Requirement(fact.needs.replace("{version}", str(version))), fact.error
+
+
+def _version(one: Distribution) -> Version | None:
+    """Without what stands behind ``+``; None for what cannot be read."""
+    try:
+        return Version(one.version.partition("+")[0])
+    except InvalidVersion:
+        return None
+
+
+def _required(one: Distribution) -> Iterator[Requirement]:
+    """All that a distribution needs: its metadata say it, the table what they do not mention."""
+    own = requirements(one)
+    names = {normalized(requirement.name) for requirement in own}
+    yield from own
+    yield from (fact for fact, _ in _known(one) if normalized(fact.name) not in names)
+
+
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     if target.distributions is None:
         return
     installed: Installed = {normalized(n): one for n, one in target.distributions.items()}
+    if target.python is not None:
+        python = ".".join(map(str, target.python))
+        installed = {**installed, "python": Distribution("Python", python)}
     replaced = " ".join(one.text for one in program.job.installs)
     seen: set[str] = set()
     for event in program.imports:
@@ -62,7 +136,7 @@ def _needed(
             continue
         seen.add(name)
         yield one
-        for requirement in requirements(one):
+        for requirement in _required(one):
             needed = installed.get(normalized(requirement.name))
             if needed is not None and applies(requirement, target):
                 waiting.append(needed)
@@ -71,35 +145,44 @@ def _needed(
 def _unmet(
     one: Distribution, installed: Installed, target: Target, event: Imported
 ) -> Iterator[Finding]:
-    for requirement in requirements(one):
+    for requirement in _required(one):
         other = installed.get(normalized(requirement.name))
         if other is None or not applies(requirement, target) or _met(requirement, other):
             continue
-        bound = one.name in _BOUND_TO_TORCH and other.name == "torch"
         asked = normalized(other.name) in _ASKED_AT_IMPORT.get(one.name, ())
+        error = _error(one, requirement, other)
         yield finding_at(
             event.at,
             RULE.id,
             "library_not_found" if asked else RULE.category,
             message=f"{one.name} {one.version} requires {requirement.name}{requirement.specifier}, "
             f"and the target has {other.name} {other.version}.",
-            consequence=f"Importing {one.name} fails: an operator or symbol of torch is missing."
-            if bound
-            else f"ImportError: {requirement.name}{requirement.specifier} is required for a normal "
-            f"functioning of this module, but found {other.name}=={other.version}."
-            if asked
-            else f"ImportError or a failure in {one.name} where it uses what {other.name} has not.",
+            consequence=error
+            or f"ImportError or a failure in {one.name} where it uses what {other.name} has not.",
             fix=f"Install {requirement.name}{requirement.specifier}, or a version of {one.name} for "
             f"{other.name} {other.version}.",
-            severity=None if bound or asked else "warning",
+            severity=None if error else "warning",
         )
 
 
+def _error(one: Distribution, requirement: Requirement, other: Distribution) -> str:
+    """How the import surely ends; empty when it may go well."""
+    if normalized(other.name) in _ASKED_AT_IMPORT.get(one.name, ()):
+        return (
+            f"ImportError: {requirement.name}{requirement.specifier} is required for a normal "
+            f"functioning of this module, but found {other.name}=={other.version}."
+        )
+    for fact, error in _known(one):
+        if normalized(fact.name) == normalized(other.name) and not _met(fact, other):
+            return error.format(version=one.version, other=other.version)
+    if one.name in _BOUND_TO_TORCH and other.name == "torch":
+        return f"Importing {one.name} fails: an operator or symbol of torch is missing."
+    return ""
+
+
 def _met(requirement: Requirement, other: Distribution) -> bool:
-    try:
-        return requirement.specifier.contains(Version(other.version), prereleases=True)
-    except InvalidVersion:
-        return True
+    version = _version(other)
+    return version is None or requirement.specifier.contains(version, prereleases=True)
 
 
 RULE = Rule(
@@ -124,6 +207,31 @@ RULE = Rule(
             line=2,
         ),
         Case(
+            {"train.py": "import torchvision\n"},
+            target='[distributions]\ntorch = "2.5.1+cu124"\ntorchvision = "0.19.1+cu121"\n',
+            line=1,
+        ),
+        Case(
+            {"train.py": "import os\nimport pandas as pd\n"},
+            target='[distributions]\npandas = "2.1.4"\nnumpy = "2.0.1"\n',
+            line=2,
+        ),
+        Case(
+            {"train.py": "import jax\n"},
+            target='[distributions]\njax = "0.4.30"\njaxlib = "0.4.34"\n',
+            line=1,
+        ),
+        Case(
+            {"train.py": "from transformers import AutoModel\n"},
+            target='[distributions]\ntransformers = "4.44.2"\ntokenizers = "0.21.0"\n',
+            line=1,
+        ),
+        Case(
+            {"train.py": "import torch\n"},
+            target='python = "3.12.3"\n[distributions]\ntorch = "2.1.2"\n',
+            line=1,
+        ),
+        Case(
             {"train.py": "import transformers\n"},
             target=(
                 '[distributions.tokenizers]\nversion = "0.21.0"\nmodules = ["tokenizers"]\n'
@@ -134,6 +242,21 @@ RULE = Rule(
         ),
     ),
     leaves=(
+        Case(
+            {"train.py": "import torchvision\nimport transformers\n"},
+            target='[distributions]\ntorch = "2.4.1+cu121"\ntorchvision = "0.19.1+cu121"\n'
+            'transformers = "4.44.2"\ntokenizers = "0.19.1"\nhuggingface-hub = "0.24.6"\n'
+            'numpy = "1.26.4"\n',
+        ),
+        Case(
+            {"train.py": "import torchvision\n"},
+            target='[distributions]\ntorch = "2.6.0a0+df5bbc0"\ntorchvision = "0.20.0a0"\n',
+        ),
+        Case(
+            {"train.py": "import pandas\nimport jax\n"},
+            target='python = "3.12"\n[distributions]\npandas = "2.2.2"\nnumpy = "2.1.0"\n'
+            'jax = "0.5.3"\njaxlib = "0.5.1"\n',
+        ),
         Case(
             {"train.py": "import transformers\n"},
             target=(

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from epochzero.check.code import code_of
 from epochzero.check.findings import Finding, Place
+from epochzero.check.loops import loops_around
+from epochzero.check.origins import unwrapped
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance
@@ -24,9 +26,9 @@ _SORTED = ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFold
 def _check(program: Program, target: Target) -> Iterable[Finding]:
     if not any(step.at.loop for step in optimizer_steps(program)):
         return
-    named = dict(_training_loaders(program))
+    named = {**_trained_on(program), **dict(_training_loaders(program))}
     for call in program.calls:
-        name = named.get((call.at.place.path, call.at.place.line))
+        name = named.get(call.at.place)
         if call.name == "torch.utils.data.DataLoader" and name and _keeps_order(call):
             yield finding_at(
                 call.at,
@@ -40,15 +42,30 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             )
 
 
-def _training_loaders(program: Program) -> Iterator[tuple[tuple[str, int], str]]:
+def _trained_on(program: Program) -> dict[Place, str]:
+    """Where the loaders are made over whose batches a loop steps an optimizer, with what it goes over."""
+    loops = {
+        (loop.via, loop.module.place(loop.node.iter)): ast.unparse(loop.node.iter)
+        for step in optimizer_steps(program)
+        for loop in loops_around(program, step.at)
+        if not isinstance(loop.node, ast.While)
+    }
+    return {
+        loader.place: loops[call.at.via, call.at.place]
+        for call in program.calls
+        if call.name.endswith(".__iter__") and (call.at.via, call.at.place) in loops
+        if isinstance(loader := unwrapped(call.receiver), Instance) and loader.place is not None
+    }
+
+
+def _training_loaders(program: Program) -> Iterator[tuple[Place, str]]:
     """Where something whose name speaks of training is given a value, with the name."""
     for module in program.modules.values():
         for node in code_of(module).of(ast.Assign):
             for one in node.targets if isinstance(node.value, ast.Call) else ():
                 last = getattr(one, "id", getattr(one, "attr", ""))
                 if "train" in last.lower():
-                    place: Place = module.place(node.value)
-                    yield (place.path, place.line), ast.unparse(one)
+                    yield module.place(node.value), ast.unparse(one)
 
 
 def _keeps_order(call: Called) -> bool:
@@ -91,6 +108,11 @@ RULE = Rule(
         _case("train_loader = DataLoader(data, batch_size=4)", 8),
         _case("train_loader = DataLoader(ImageFolder('.'), 4, shuffle=False)", 8),
         _case("class Data:\n    pass\n\n\nData.train = train_loader = DataLoader(data)", 12),
+        Case({"train.py": f"{_HEAD}batches = DataLoader(data, batch_size=4)\n"
+              + _LOOP.replace("train_loader", "enumerate(batches)").replace("x[0]", "x[1][0]")}, line=8),
+        Case({"train.py": f"{_HEAD}\n\ndef run(loader):\n    for x in loader:\n"
+              "        model(x[0]).sum().backward()\n        optimizer.step()\n\n\n"
+              "for epoch in range(3):\n    run(DataLoader(data, 4))\n"}, line=17),
     ),
     leaves=(
         _case("train_loader = DataLoader(data, batch_size=4, shuffle=True)"),
@@ -98,5 +120,7 @@ RULE = Rule(
         _case("train_loader = DataLoader(data, 4, shuffle=False)"),
         _case("train_loader, test_loader = [], DataLoader(data)"),
         Case({"train.py": f"{_HEAD}train_loader = DataLoader(data)\n"}),
+        Case({"train.py": f"{_HEAD}train_loader, tests = DataLoader(data, 4, True), DataLoader(data)\n{_LOOP}"
+              "    for x in tests:\n        print(model(x[0]))\n"}),
     ),
 )  # fmt: skip

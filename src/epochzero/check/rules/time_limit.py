@@ -8,12 +8,10 @@ from epochzero.check.findings import Finding
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at_start
-from epochzero.check.rules.world import said_at
+from epochzero.check.rules.world import TIME_OPTIONS, in_hours, said_at
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
-
-_TIME = ("sbatch --time", "sbatch -t", "srun --time", "--time", "activeDeadlineSeconds")
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
@@ -21,17 +19,13 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     if asked is None or most is None or asked <= most:
         return
     yield finding_at_start(
-        said_at(program.job, *_TIME),
+        said_at(program.job, *TIME_OPTIONS),
         RULE.id,
         "interrupted",
-        message=f"The job asks for {_hours(asked)}, and the target gives {_hours(most)}.",
+        message=f"The job asks for {in_hours(asked)}, and the target gives {in_hours(most)}.",
         consequence="The scheduler refuses the job, leaves it in the queue, or ends it at its own limit",
-        fix=f"Ask for at most {_hours(most)}, and save checkpoints that a next job goes on from.",
+        fix=f"Ask for at most {in_hours(most)}, and save checkpoints that a next job goes on from.",
     )
-
-
-def _hours(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
 
 
 _BATCH = "#!/bin/bash\n#SBATCH --time={time}\npython train.py\n"

@@ -6,40 +6,44 @@ from collections.abc import Iterable, Iterator
 
 from epochzero.check.builds import moves_to_cuda
 from epochzero.check.findings import Finding
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import Called, Looked
 from epochzero.check.program.model import Program
 from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.rules.world import said_at, visible
+from epochzero.check.rules.world import chosen, said_at, visible
 from epochzero.check.target.model import Target
 
 __all__ = ["RULE"]
 
+_STARTS = frozenset(
+    [
+        "torch.cuda.current_device",
+        "torch.cuda.device_count",
+        "torch.cuda.get_device_name",
+        "torch.cuda.get_device_properties",
+        "torch.cuda.init",
+        "torch.cuda.is_available",
+        "torch.cuda.set_device",
+    ]
+)
+"""What starts the driver of CUDA, which reads the variable once."""
 _SCRIPT = "import torch\n\ntorch.cuda.set_device(0)\n"
 _TWO_GPUS = 'gpus = "2 x H100"\n'
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
+    own = chosen(program)
+    if own is not None:
+        yield from _hidden(program, *own)
+        return
     names = visible(program.job)
     if names is None:
         return
     said = f"CUDA_VISIBLE_DEVICES={program.job.environment['CUDA_VISIBLE_DEVICES']}"
     if not names:
-        reach = Reach.of(program)
-        for call in _needs_one(program):
-            # What stands under a condition mostly asks whether there is a GPU.
-            if reach.severity(call.at) == "error" and not guarded(call.at, RuntimeError):
-                yield finding_at(
-                    call.at,
-                    "visible-devices",
-                    "gpu_fault",
-                    severity="error",
-                    message=f"{said} hides all GPUs, and {call.name} needs one.",
-                    consequence="RuntimeError: No CUDA GPUs are available",
-                    fix="Leave CUDA_VISIBLE_DEVICES unset, or name the GPUs that the job may use.",
-                )
-                return
+        yield from _needed(program, said, program.calls)
+        return
     if target.gpus is None:
         return
     missing = [name for name in names if name.isdigit() and int(name) >= len(target.gpus)]
@@ -57,11 +61,51 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         )
 
 
-def _needs_one(program: Program) -> Iterator[Called]:
-    """Calls that fail without a GPU; none where the program chooses its GPUs itself."""
-    if not any(one.name == "CUDA_VISIBLE_DEVICES" and one.stored for one in program.lookups):
-        yield from moves_to_cuda(program)
-        yield from (call for call in program.calls if call.name == "torch.cuda.init")
+def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> Iterator[Finding]:
+    """What is wrong where the program chooses its GPUs itself."""
+    at = list(program.events).index(store)
+    before, after = program.events[:at], program.events[at:]
+    moves = {id(call) for call in moves_to_cuda(program)}
+    asked = [
+        one
+        for one in before
+        if isinstance(one, Called) and (one.name in _STARTS or id(one) in moves)
+    ]
+    if asked:
+        yield finding_at(
+            store.at,
+            "visible-devices",
+            "gpu_fault",
+            severity="warning",
+            message="CUDA_VISIBLE_DEVICES is set too late: CUDA has read it at "
+            f"{asked[0].at.place.path}:{asked[0].at.place.line}, in {asked[0].name}.",
+            consequence="The job uses the first GPU, where another job may run",
+            fix="Set it before the job first asks for a GPU, best in the environment of the command.",
+        )
+    elif names == ():
+        yield from _needed(
+            program, "The program itself", [one for one in after if isinstance(one, Called)]
+        )
+
+
+def _needed(program: Program, who: str, calls: Iterable[Called]) -> Iterator[Finding]:
+    """The first of some calls that needs a GPU, where all are hidden."""
+    reach = Reach.of(program)
+    needing = {id(call) for call in moves_to_cuda(program)}
+    for call in calls:
+        # What stands under a condition mostly asks whether there is a GPU.
+        needs = id(call) in needing or call.name == "torch.cuda.init"
+        if needs and reach.severity(call.at) == "error" and not guarded(call.at, RuntimeError):
+            yield finding_at(
+                call.at,
+                "visible-devices",
+                "gpu_fault",
+                severity="error",
+                message=f"{who} hides all GPUs, and {call.name} needs one.",
+                consequence="RuntimeError: No CUDA GPUs are available",
+                fix="Leave CUDA_VISIBLE_DEVICES unset, or name the GPUs that the job may use.",
+            )
+            return
 
 
 RULE = Rule(
@@ -69,7 +113,8 @@ RULE = Rule(
     title="CUDA_VISIBLE_DEVICES does not fit the GPUs that are there",
     category="gpu_fault",
     why="The variable is copied from a shared workstation, where it chose a free GPU, into a job "
-    "that gets GPUs of its own. CUDA drops numbers that do not exist without a word.",
+    "that gets GPUs of its own. CUDA drops numbers that do not exist without a word, and reads the "
+    "variable once: a program that sets it later sets it for nothing.",
     fix="Leave CUDA_VISIBLE_DEVICES to the scheduler.",
     source="CUDA C++ Programming Guide, section 'CUDA Environment Variables'",
     check=_check,
@@ -91,8 +136,30 @@ RULE = Rule(
             command=("env", "CUDA_VISIBLE_DEVICES=-1", "python", "train.py"),
             line=4,
         ),
+        Case(
+            {"train.py": f"import os\n{_SCRIPT}os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"},
+            line=5,
+        ),
+        Case(
+            {
+                "train.py": "import os\nimport torch\n\nprint(torch.cuda.is_available())\n\n\n"
+                "def main(gpu):\n    os.environ['CUDA_VISIBLE_DEVICES'] = str(gpu)\n\n\nmain(2)\n"
+            },
+            line=8,
+        ),
+        Case(
+            {"train.py": f"import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '-1'\n{_SCRIPT}"},
+            line=5,
+        ),
     ),
     leaves=(
+        Case(
+            {
+                "train.py": "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '-1'\nimport torch\n\n"
+                "if torch.cuda.is_available():\n    torch.cuda.set_device(0)\n"
+            },
+        ),
+        Case({"train.py": f"import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'\n{_SCRIPT}"}),
         Case(
             {"train.py": _SCRIPT},
             target=_TWO_GPUS,

@@ -19,9 +19,10 @@ ENOUGH_BYTES = 128 << 20
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
-    have = target.shared_memory_bytes
+    have = program.job.shared_memory_bytes or target.shared_memory_bytes
     if have is None or have >= ENOUGH_BYTES:
         return
+    who = "the container" if program.job.shared_memory_bytes else "the target"
     for call in program.calls:
         workers = argument(call, 5, "num_workers")
         if call.name != "torch.utils.data.DataLoader" or not isinstance(workers, Constant):
@@ -32,7 +33,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 RULE.id,
                 RULE.category,
                 severity="warning",
-                message=f"{workers.value} workers pass batches through /dev/shm, of which the target has "
+                message=f"{workers.value} workers pass batches through /dev/shm, of which {who} has "
                 f"{have >> 20} MiB.",
                 consequence="RuntimeError: DataLoader worker is killed by signal: Bus error. It is possible "
                 "that dataloader's workers are out of shared memory",
@@ -55,6 +56,8 @@ def _job(arguments: str, before: str = "") -> dict[str, str]:
 
 
 _SMALL = 'shared_memory_bytes = "64 MiB"\n'
+_DOCKER = ("docker", "run", "--gpus", "all")
+_POD = "kind: Pod\nspec:\n  containers:\n  - {image: i, command: [python, train.py]}\n"
 _OPTION = {
     "train.py": "import argparse\nfrom torch.utils.data import DataLoader\n\n"
     "p = argparse.ArgumentParser()\np.add_argument('--workers', type=int, default=4)\na = p.parse_args()\n"
@@ -78,12 +81,31 @@ RULE = Rule(
         ),
         Case(_job("4, True, None, None, 8"), target=_SMALL, line=4),
         Case(_OPTION, ("--workers", "2"), target=_SMALL, line=7),
+        Case(
+            _job("num_workers=4"),
+            command=(*_DOCKER, "image", "python", "train.py"),
+            target='shared_memory_bytes = "64 GiB"\n',
+            line=4,
+        ),
+        Case(
+            _job("num_workers=4") | {"pod.yaml": _POD},
+            command=("kubectl", "apply", "-f", "pod.yaml"),
+            line=4,
+        ),
     ),
     leaves=(
         Case(_job("num_workers=0"), target=_SMALL),
         Case(_job("num_workers=4"), target='shared_memory_bytes = "16 GiB"\n'),
         Case(_job("num_workers=4")),
         Case(_OPTION, ("--workers", "0"), target=_SMALL),
+        Case(
+            _job("num_workers=4"),
+            command=(*_DOCKER, "--shm-size=8g", "image", "python", "train.py"),
+        ),
+        Case(
+            _job("num_workers=4"),
+            command=(*_DOCKER, "--ipc=host", "image", "python", "train.py"),
+        ),
         Case(
             _job("num_workers=2", "torch.multiprocessing.set_sharing_strategy('file_system')"),
             target=_SMALL,

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from epochzero.check.findings import Place
 from epochzero.check.job.model import COMMAND, Job
+from epochzero.check.program.events import Looked
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Value
 from epochzero.check.target.model import Target
 
 __all__ = [
+    "TIME_OPTIONS",
+    "chosen",
     "constant",
+    "given",
     "gpus_of_a_node",
+    "in_hours",
+    "is_set",
     "number",
     "option",
     "said_at",
@@ -19,6 +27,23 @@ __all__ = [
     "visible",
     "world_size",
 ]
+
+# What a launcher may set besides what the job says, by how the names begin.
+_SETS = {
+    "sbatch": ("SLURM_", "SBATCH_", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
+    "salloc": ("SLURM_", "SALLOC_", "CUDA_VISIBLE_DEVICES"),
+    "srun": ("SLURM_", "SRUN_", "CUDA_VISIBLE_DEVICES", "PMI"),
+    "qsub": ("PBS_", "SGE_", "PE_"),
+    "bsub": ("LSB_", "LS_"),
+    "mpirun": ("OMPI_", "PMI", "MV2_", "I_MPI_"),
+    "horovodrun": ("HOROVOD_", "OMPI_"),
+    "torchrun": ("TORCHELASTIC_", "TORCH_", "ROLE_", "GROUP_", "OMP_NUM_THREADS"),
+    "accelerate": ("ACCELERATE_", "FSDP_", "TORCHELASTIC_", "GROUP_", "ROLE_", "OMP_NUM_THREADS"),
+    "deepspeed": ("CROSS_", "LOCAL_SIZE", "CUDA_VISIBLE_DEVICES"),
+}
+
+TIME_OPTIONS = ("sbatch --time", "sbatch -t", "srun --time", "--time", "activeDeadlineSeconds")
+"""By which a job asks for its time."""
 
 
 def said_text(job: Job, *names: str) -> str | None:
@@ -44,12 +69,47 @@ def number(value: Value | None) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
+def given(program: Program, name: str) -> Constant | None:
+    """The value of an option: as the job's parser has it, or as it stands on the command line of a
+    program whose parser is a library's; None when it is not known.
+    """
+    value = program.options.get(name)
+    return (
+        _written(program.job, name)
+        if value is None
+        else value
+        if isinstance(value, Constant)
+        else None
+    )
+
+
+def _written(job: Job, name: str) -> Constant | None:
+    """``3`` of ``--name 3`` and ``--name=3``; dashes and underscores are the same."""
+    for at, word in enumerate(job.argv):
+        flag, equals, text = word.partition("=")
+        stands = at if equals else at + 1
+        if flag[:2] != "--" or flag[2:].replace("-", "_") != name or stands >= len(job.argv):
+            continue
+        if stands in job.unsure:
+            return None
+        place = job.argv_at[stands] if stands < len(job.argv_at) else Place(COMMAND)
+        return Constant(_literal(text if equals else job.argv[stands]), place)
+    return None
+
+
+def _literal(text: str) -> int | float | str:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
 def option(program: Program, *names: str) -> tuple[int, Place] | None:
     """The first of these options that is a known whole number, and where its value comes from."""
     for name in names:
-        value = program.options.get(name)
+        value = given(program, name)
         found = number(value)
-        if found is not None and isinstance(value, Constant):
+        if found is not None and value is not None:
             return found, value.origin or Place("<command>")
     return None
 
@@ -57,11 +117,26 @@ def option(program: Program, *names: str) -> tuple[int, Place] | None:
 def visible(job: Job) -> tuple[str, ...] | None:
     """The GPUs that ``CUDA_VISIBLE_DEVICES`` names; None when it is not set or not known."""
     said = job.environment.get("CUDA_VISIBLE_DEVICES")
-    if said is None:
-        return None
+    return None if said is None else _named(said)
+
+
+def _named(said: str) -> tuple[str, ...]:
     names = [name.strip() for name in said.split(",")] if said.strip() else []
     # CUDA stops at the first that is none: "0,-1,1" shows one GPU.
     return tuple(names[: names.index("-1")] if "-1" in names else names)
+
+
+def chosen(program: Program) -> tuple[tuple[str, ...] | None, Looked] | None:
+    """The GPUs that the program itself names in ``CUDA_VISIBLE_DEVICES``, and where.
+
+    None when it names none; without the GPUs when they are not known, or not always the same.
+    """
+    stores = [one for one in program.lookups if one.name == "CUDA_VISIBLE_DEVICES" and one.stored]
+    if not stores:
+        return None
+    said = constant(stores[0].value)
+    is_known = isinstance(said, str) and len(stores) == 1 and stores[0].at.certain
+    return (_named(said) if is_known and isinstance(said, str) else None), stores[0]
 
 
 def gpus_of_a_node(job: Job, target: Target) -> tuple[int, str] | None:
@@ -84,6 +159,11 @@ def world_size(job: Job) -> int | None:
     return None
 
 
+def in_hours(seconds: float) -> str:
+    """A time for people."""
+    return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
+
+
 def uses_gpus(program: Program) -> bool:
     """Whether the program surely puts its processes on GPUs of their own."""
     for call in program.calls:
@@ -96,3 +176,10 @@ def uses_gpus(program: Program) -> bool:
             if constant(backend) == "nccl":
                 return True
     return False
+
+
+def is_set(name: str, job: Job) -> bool:
+    """Whether the job or one of its launchers sets a variable of the environment, or may."""
+    if name in job.environment or "kubectl" in job.launchers:
+        return True
+    return any(name.startswith(_SETS.get(launcher, ())) for launcher in job.launchers)

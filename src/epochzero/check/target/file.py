@@ -367,6 +367,7 @@ _KEYS: Mapping[str, Reader] = {
     "open_files": _Reading.number,
     "time_limit_s": _Reading.seconds,
     "working_folder": _Reading.text,
+    "listed": _Reading.texts,
     "programs": _Reading.names,
     "shared_libraries": _Reading.names,
     "notes": _Reading.texts,

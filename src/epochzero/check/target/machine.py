@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +15,7 @@ from epochzero.check.target.interpreter import Interpreter, running
 from epochzero.check.target.model import Network, Target
 from epochzero.check.target.packages import installed
 from epochzero.check.target.torch_build import torch_build
+from epochzero.errors import InputError
 
 __all__ = ["capture", "this_machine", "with_interpreter"]
 
@@ -123,6 +125,7 @@ def capture(
     interpreter: Interpreter | None = None,
     libraries: Sequence[str] = LIBRARIES,
     probe: bool = False,
+    folders: Sequence[Path] = (),
     tell: Tell = lambda part: None,
 ) -> Target:
     """This machine as a target for other machines: with the API of libraries, and the network.
@@ -133,7 +136,11 @@ def capture(
         interpreter: as for `this_machine`.
         libraries: likewise.
         probe: ask whether hosts on the internet can be reached, for at most a second.
+        folders: of which it is noted what lies in them.
         tell: as for `this_machine`.
+
+    Raises:
+        InputError: a folder cannot be listed.
     """
     found = this_machine(
         environment, name=name, interpreter=interpreter, libraries=libraries, tell=tell
@@ -143,7 +150,18 @@ def capture(
         found = replace(found, network=system.network())
     else:
         found = replace(found, network=Network(), notes=(*found.notes, "network: not probed"))
+    for folder in folders:
+        tell(str(folder))
+        found = _with_listing(found, folder.absolute())
     return found
+
+
+def _with_listing(target: Target, folder: Path) -> Target:
+    try:
+        files, listed = system.listing(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be listed: {error.strerror or error}") from error
+    return replace(target, files={**target.files, **files}, listed=(*target.listed, *listed))
 
 
 class _Parts:

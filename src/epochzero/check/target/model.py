@@ -124,6 +124,7 @@ class Target:
         nodes: how many the job may use.
         mounts: by path.
         files: paths that are known to be there or not: path -> whether it is.
+        listed: folders of which all that lies in them is among ``files``, as it was captured.
         user: who runs it.
         environment: variables that are set; secrets without their values.
         memory_bytes, shared_memory_bytes: limits of a node or container.
@@ -152,6 +153,7 @@ class Target:
     nodes: int | None = None
     mounts: tuple[Mount, ...] | None = None
     files: Mapping[str, bool] = field(default_factory=dict)
+    listed: tuple[str, ...] = ()
     user: User | None = None
     environment: Mapping[str, str] | None = None
     memory_bytes: int | None = None

@@ -30,6 +30,7 @@ __all__ = [
     "Limits",
     "gpus",
     "limits",
+    "listing",
     "mounts",
     "mounts_of",
     "network",
@@ -260,6 +261,34 @@ def shared_memory() -> int:
     """Size of ``/dev/shm``, which data loader workers pass their batches through."""
     said = os.statvfs("/dev/shm")
     return said.f_blocks * said.f_frsize
+
+
+# -- Files ---------------------------------------------------------------------------------------
+
+MOST_LISTED, MOST_IN_FOLDER = 10_000, 2_000
+
+
+def listing(folder: Path) -> tuple[dict[str, bool], list[str]]:
+    """What lies in a folder and, breadth first, in those below, up to 10,000 files and folders.
+
+    Returns:
+        the paths that are there, and the folders that were listed whole: those that can be read and
+        hold no more than 2,000.
+
+    Raises:
+        OSError: the folder itself cannot be read.
+    """
+    found, listed, waiting = {str(folder): True}, [], [folder]
+    os.listdir(folder)
+    while waiting and len(found) < MOST_LISTED:
+        current = waiting.pop(0)
+        with suppress(OSError), os.scandir(current) as entries:
+            inside = list(islice(entries, MOST_IN_FOLDER + 1))
+            found |= {entry.path: True for entry in inside}
+            if len(inside) <= MOST_IN_FOLDER:
+                listed.append(str(current))
+            waiting += [Path(one.path) for one in inside if one.is_dir(follow_symlinks=False)]
+    return found, listed
 
 
 # -- Mounts ------------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
+from epochzero.diagnose.model import Diagnosis
 from epochzero.errors import InputError
-from epochzero.run.model import Concluded, Decision, Event, Started
+from epochzero.run.model import Decision, Event, Started
 from epochzero.run.watcher import Clock
 
 __all__ = ["TOOLS", "leave_note", "run_tags"]
@@ -52,7 +52,7 @@ def run_tags(environment: Mapping[str, str], *, job: str, attempt: int) -> dict[
 def leave_note(
     tool: str,
     started: Started,
-    concluded: Concluded,
+    diagnosis: Diagnosis,
     decision: Decision | None,
     *,
     environment: Mapping[str, str],
@@ -62,7 +62,7 @@ def leave_note(
 
     Args:
         tool: one of `TOOLS`.
-        started, concluded, decision: what is known of the attempt.
+        started, diagnosis, decision: what is known of the attempt.
         environment: of the job.
         clock: of the attempt.
 
@@ -71,8 +71,8 @@ def leave_note(
     """
     note = json.dumps(
         {
-            "tags": dict(_tags(started, concluded, decision)),
-            "text": _text(started, concluded, decision),
+            "tags": dict(_tags(started, diagnosis, decision)),
+            "text": _text(started, diagnosis, decision),
             "run": environment.get(_RUN, ""),
             "job": started.job,
             "attempt": str(started.attempt),
@@ -124,27 +124,24 @@ def _write(tool: str, note: str, started: Started, environment: Mapping[str, str
 
 
 def _tags(
-    started: Started, concluded: Concluded, decision: Decision | None
+    started: Started, diagnosis: Diagnosis, decision: Decision | None
 ) -> Iterator[tuple[str, str]]:
-    diagnosis = concluded.diagnosis or {}
-    for name in ("category", "fingerprint", "retry"):
-        if diagnosis.get(name):
-            yield name, str(diagnosis[name])
+    yield "category", diagnosis.category
+    yield "fingerprint", diagnosis.fingerprint
+    yield "retry", diagnosis.retry
     if decision is not None:
         yield "decision", decision.action
     yield "job", started.job
     yield "attempt", str(started.attempt)
 
 
-def _text(started: Started, concluded: Concluded, decision: Decision | None) -> str:
+def _text(started: Started, diagnosis: Diagnosis, decision: Decision | None) -> str:
     """The diagnosis as Markdown, which both tools show."""
-    diagnosis = concluded.diagnosis or {}
-    root: Mapping[str, Any] = diagnosis.get("root") or {}
-    frame: Mapping[str, Any] = diagnosis.get("user_frame") or {}
-    parts = [f"**{diagnosis.get('title') or 'Failed'}** (attempt {started.attempt})"]
-    parts += [_code(str(root["text"]))] if root.get("text") else []
-    parts += [f"At `{frame['file']}:{frame['line']}`"] if frame.get("file") else []
-    parts += [f"Fix: {fix}" for fix in (diagnosis.get("fixes") or ())[:1]]
+    frame = diagnosis.user_frame
+    parts = [f"**{diagnosis.title or 'Failed'}** (attempt {started.attempt})"]
+    parts += [_code(diagnosis.root.text)] if diagnosis.root else []
+    parts += [f"At `{frame.file}:{frame.line}`"] if frame else []
+    parts += [f"Fix: {fix}" for fix in diagnosis.fixes[:1]]
     parts += [f"Retry: {decision.reason}"] if decision is not None and decision.reason else []
     parts.append(_code(f"epochzero show {started.job}"))
     return "\n\n".join(parts)

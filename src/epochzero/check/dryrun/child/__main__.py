@@ -44,13 +44,14 @@ def _find_ourselves() -> None:
 
 _find_ourselves()
 
-from epochzero.check.dryrun.child import frameworks, guard  # noqa: E402
+from epochzero.check.dryrun.child import frameworks, guard, traced  # noqa: E402
+from epochzero.check.dryrun.child.deepspeed import StandIn  # noqa: E402
 from epochzero.check.dryrun.child.emit import Records  # noqa: E402
 from epochzero.check.dryrun.child.frames import Roots, behind, described, walked  # noqa: E402
 from epochzero.check.dryrun.child.imports import Finder, compiled  # noqa: E402
 from epochzero.check.dryrun.child.loops import OutOfTime, Runtime  # noqa: E402
 from epochzero.check.dryrun.child.phases import Phases  # noqa: E402
-from epochzero.check.dryrun.child.resume import resuming  # noqa: E402
+from epochzero.check.dryrun.child.resume import Way, way  # noqa: E402
 from epochzero.check.dryrun.child.rewrite import RUNTIME  # noqa: E402
 from epochzero.check.dryrun.child.sites import sites  # noqa: E402
 from epochzero.check.dryrun.child.synthesized import put  # noqa: E402
@@ -62,8 +63,8 @@ class DryRun:
     """One run of one job.
 
     Args:
-        spec: what to run: ``script``, ``module`` or ``code`` (its path and text), ``argv``, ``roots``, ``mode``, ``gpus``, ``world``,
-            ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
+        spec: what to run: ``script``, ``module`` or ``code`` (its path and text), ``argv``, ``roots``, ``mode``, ``gpus``, ``devices``
+            (that JAX sees), ``world``, ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
             shortened), ``often`` (how often a loop sees the same before it jumps ahead), ``resume`` (what was saved is given to the script once more) and ``made`` (data,
             and where to put them).
         records: where to write what happens.
@@ -97,15 +98,25 @@ class DryRun:
             self._tell(faked)
         return status
 
-    def resumed(self) -> list[str]:
-        """The arguments with which the job would go on from what it saved; none where it cannot."""
-        return resuming(self._phases.parser, self._spec["argv"], self._phases.saved)
+    def resumed(self) -> Way | None:
+        """How the job would go on from what it saved; None where it cannot."""
+        phases = self._phases
+        return way(phases.options, phases.unset, self._spec["argv"], phases.saved)
 
     def _install(self) -> None:
         setattr(builtins, RUNTIME, self._runtime)
         self._phases.arguments()
-        adjusted = {"torch": self._torch, **frameworks.adjusted(self._phases)}
+        self._phases.files()
+        adjusted = {
+            "numpy": self._phases.numpy,
+            "torch": self._torch,
+            "click.core": self._phases.click,
+            "accelerate.accelerator": self._phases.accelerate,
+            **frameworks.adjusted(self._phases, self._runtime, self._roots),
+            **traced.watched(self._phases, self._runtime, self._spec["devices"]),
+        }
         sys.meta_path.insert(0, Finder(self._roots, self._seen, adjusted))
+        sys.meta_path.append(StandIn(self._roots, self._phases.assume, self._phases.configured))
 
     def _torch(self, torch: ModuleType) -> None:
         """Torch is imported: by the job, or to pretend its GPU."""
@@ -124,9 +135,11 @@ class DryRun:
         )
 
     def _tell(self, faked: Any) -> None:
-        """What was assumed and allocated on the pretended GPU."""
+        """What was assumed, saved and allocated on the pretended GPU."""
         for (what, path, line), count in faked.assumptions.items():
             self._records.emit("assumed", what=what, path=path, line=line, count=count)
+        for path, size in faked.saved.items():
+            self._records.emit("saved", path=path, bytes=size)
         lines = list(faked.trace.lines())
         for start in range(0, len(lines), LINES_A_RECORD):
             self._records.emit("allocated", lines=lines[start : start + LINES_A_RECORD])
@@ -247,7 +260,8 @@ def _of_code(error: BaseException) -> bool:
 
 _OF_CODE = re.compile(
     r"^module '.*' has no attribute|unexpected keyword argument|required positional argument|positional arguments? but"
-    r"|object has no attribute|loading state_dict for"
+    r"|object has no attribute|loading state_dict for|objects could not be loaded"
+    r"|could not find the monitored key|is not found in the evaluation metrics"
     r"|at least two devices|scalar type|same dtype|can't convert cuda|not implemented for '"
 )
 _NOT_YET = re.compile(r"'(NoneType|int|float)' object")
@@ -280,12 +294,13 @@ def main() -> None:
     status = run.run()
     sys.stdout.flush()
     sys.stderr.flush()
-    if status == 0 and spec["resume"] and (argv := run.resumed()):
+    if status == 0 and spec["resume"] and (onward := run.resumed()):
         seconds = spec["seconds"] - (time.monotonic() - began)
-        records.emit("resumed", argv=argv)
+        variables = [f"{name}={value}" for name, value in onward.variables.items()]
+        records.emit("resumed", argv=[*variables, *onward.argv])
         records.end()
-        again = {**spec, "argv": argv, "seconds": max(seconds, 1.0), "resume": False}
-        _begin_anew(again, told, environment, folder)
+        again = {**spec, "argv": onward.argv, "seconds": max(seconds, 1.0), "resume": False}
+        _begin_anew(again, told, environment | onward.variables, folder)
     os._exit(status & 0xFF)
 
 

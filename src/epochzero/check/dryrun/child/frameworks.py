@@ -1,69 +1,130 @@
-"""Trainers whose loops are not the user's, shortened by their own settings.
+"""Trainers whose loops are not the user's, shortened.
 
 Unlike Lightning's ``fast_dev_run`` everything else stays on: loggers, checkpoints and callbacks are
-what fails on the platform.
+what fails on the platform. Where loops are to be run whole, so are theirs. Keras has its loops in
+Python; they are limited as the user's own are.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from types import ModuleType
+import importlib.util
+import json
+import os
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from epochzero.check.dryrun.child.frames import Roots
+from epochzero.check.dryrun.child.loops import Loop, Runtime
 from epochzero.check.dryrun.child.phases import Phases
 
 __all__ = ["adjusted"]
 
 BATCHES = 2
 STEPS = 3
+KERAS_BACKENDS = ("jax", "tensorflow", "torch")
 
 
-def adjusted(phases: Phases) -> dict[str, Callable[[ModuleType], None]]:
+def adjusted(
+    phases: Phases, runtime: Runtime, roots: Roots
+) -> dict[str, Callable[[ModuleType], None]]:
     """What is done to each trainer's module once it is imported."""
-    frameworks = _Frameworks(phases)
+    frameworks = _Frameworks(phases, runtime, roots)
+    backends = {f"keras.src.backend.{name}.trainer": frameworks.keras for name in KERAS_BACKENDS}
     return {
         "lightning.pytorch.trainer.trainer": frameworks.lightning,
         "pytorch_lightning.trainer.trainer": frameworks.lightning,
         "transformers.trainer": frameworks.transformers,
-        "keras.src.backend.torch.trainer": frameworks.keras,
+        "transformers.training_args": frameworks.transformers_with_deepspeed,
+        "keras.src.optimizers.base_optimizer": _steps_as_of_torch,
+        "keras.src.trainers.epoch_iterator": frameworks.keras_batches,
+        **backends,
     }
 
 
+def _steps_as_of_torch(module: Any) -> None:
+    """An optimizer of Keras on torch is none of torch's: the hooks of those are called for it."""
+    if module.backend.backend() != "torch":
+        return
+    apply = module.BaseOptimizer.apply
+    hooks = import_module("torch.optim.optimizer")
+
+    @functools.wraps(apply)
+    def applied(optimizer: Any, *arguments: Any, **options: Any) -> None:
+        for hook in tuple(hooks._global_optimizer_pre_hooks.values()):
+            hook(_as_of_torch(optimizer), arguments, options)
+        apply(optimizer, *arguments, **options)
+        for hook in tuple(hooks._global_optimizer_post_hooks.values()):
+            hook(_as_of_torch(optimizer), arguments, options)
+
+    module.BaseOptimizer.apply = applied
+
+
+def _as_of_torch(optimizer: Any) -> SimpleNamespace:
+    """What the hooks read; before its first step, it knows no variables that it trains."""
+    trained = getattr(optimizer, "_trainable_variables", None) or []
+    states = {variable.path: variable.value for variable in optimizer.variables}
+    return SimpleNamespace(
+        param_groups=[{"params": [variable.value for variable in trained]}],
+        state={optimizer: states},
+    )
+
+
 class _Frameworks:
-    def __init__(self, phases: Phases) -> None:
+    def __init__(self, phases: Phases, runtime: Runtime, roots: Roots) -> None:
         self._phases = phases
+        self._deepspeed: dict[str, Any] = {}
+        self._runtime = runtime
+        self._roots = roots
+        self._batches, self._steps = BATCHES * runtime.often, STEPS * runtime.often
+
+    def _shortened(self, what: str) -> None:
+        """A trainer is about to leave iterations out, which may be the cause of what comes."""
+        self._runtime.skipped = True
+        self._runtime.taken += self._batches
+        self._phases.assume(what)
 
     def lightning(self, module: Any) -> None:
         """``Trainer(...)``: a few batches of each loader, few epochs, checkpoints in each, on the CPU."""
-        make = module.Trainer.__init__
+        make, keep = module.Trainer.__init__, module.Trainer.save_checkpoint
+
+        @functools.wraps(keep)
+        def kept(trainer: Any, filepath: Any, *arguments: Any, **options: Any) -> Any:
+            keep(trainer, filepath, *arguments, **options)
+            self._phases.saved.append(os.path.abspath(filepath))
 
         @functools.wraps(make)
         def made(trainer: Any, *arguments: Any, **options: Any) -> None:
-            if options.get("max_epochs") != 0:
-                options["max_epochs"] = min(options.get("max_epochs") or STEPS, STEPS)
-            if (options.get("max_steps") or -1) > STEPS:
-                options["max_steps"] = STEPS
-            for name in ("train", "val", "test", "predict"):
-                options.setdefault(f"limit_{name}_batches", BATCHES)
-            every = options.get("val_check_interval")
-            if isinstance(every, int) and every > BATCHES:
-                options["val_check_interval"] = BATCHES
-            if options.get("check_val_every_n_epoch"):
-                options["check_val_every_n_epoch"] = 1
-            options["log_every_n_steps"] = 1
+            if not self._runtime.whole:
+                self._few_of_lightning(options)
             if self._phases.real and options.get("accelerator") in ("gpu", "cuda"):
                 options.update(accelerator="cpu", strategy="auto", precision=None)
             if options.get("accelerator", "auto") in ("auto", "cpu"):
                 options["devices"] = options["num_nodes"] = 1
-            self._phases.assume(f"Trainer with {BATCHES} batches of each loader")
             make(trainer, *arguments, **options)
-            for keeper in trainer.checkpoint_callbacks:
+            for keeper in () if self._runtime.whole else trainer.checkpoint_callbacks:
                 for name, most in (("_every_n_epochs", 1), ("_every_n_train_steps", BATCHES)):
                     if hasattr(keeper, name):
                         setattr(keeper, name, min(getattr(keeper, name), most))
 
-        module.Trainer.__init__ = made
+        module.Trainer.__init__, module.Trainer.save_checkpoint = made, kept
+
+    def _few_of_lightning(self, options: dict[str, Any]) -> None:
+        if options.get("max_epochs") != 0:
+            options["max_epochs"] = min(options.get("max_epochs") or self._steps, self._steps)
+        if (options.get("max_steps") or -1) > self._steps:
+            options["max_steps"] = self._steps
+        for name in ("train", "val", "test", "predict"):
+            options.setdefault(f"limit_{name}_batches", self._batches)
+        every = options.get("val_check_interval")
+        if isinstance(every, int) and every > BATCHES:
+            options["val_check_interval"] = BATCHES
+        if options.get("check_val_every_n_epoch"):
+            options["check_val_every_n_epoch"] = 1
+        options["log_every_n_steps"] = 1
+        self._shortened(f"Trainer with {self._batches} batches of each loader")
 
     def transformers(self, module: Any) -> None:
         """``Trainer(...)``: a few steps, with evaluation and saving pulled into them."""
@@ -71,33 +132,127 @@ class _Frameworks:
 
         @functools.wraps(train)
         def trained(trainer: Any, *arguments: Any, **options: Any) -> Any:
-            given = trainer.args
-            given.max_steps = min(given.max_steps, STEPS) if given.max_steps > 0 else STEPS
+            given, most = trainer.args, self._steps
+            if self._deepspeed:
+                self._phases.configured(_filled(self._deepspeed, trainer.model))
+                half = import_module("epochzero.check.dryrun.child.engine").half_of(self._deepspeed)
+                if half and not self._phases.real:
+                    trainer.model.to(half)
+            if self._runtime.whole:
+                return train(trainer, *arguments, **options)
+            given.max_steps = min(given.max_steps, most) if given.max_steps > 0 else most
             for name in ("eval", "save", "logging"):
                 strategy = getattr(given, f"{name}_strategy", None)
                 if strategy is not None and strategy != "no":
                     setattr(given, f"{name}_strategy", type(strategy)("steps"))
                     setattr(given, f"{name}_steps", BATCHES)
-            self._phases.assume(f"Trainer with {STEPS} steps")
+            self._shortened(f"Trainer with {most} steps")
             return train(trainer, *arguments, **options)
 
-        module.Trainer.train = trained
+        keep = module.Trainer._save_checkpoint
+
+        @functools.wraps(keep)
+        def kept(trainer: Any, *arguments: Any, **options: Any) -> Any:
+            keep(trainer, *arguments, **options)
+            folder = f"checkpoint-{trainer.state.global_step}"
+            self._phases.saved.append(os.path.abspath(f"{trainer.args.output_dir}/{folder}"))
+
+        module.Trainer.train, module.Trainer._save_checkpoint = trained, kept
+
+    def transformers_with_deepspeed(self, module: Any) -> None:
+        """``TrainingArguments(deepspeed=...)``: trained without it, where it is not installed."""
+        check = module.TrainingArguments.__post_init__
+
+        @functools.wraps(check)
+        def checked(given: Any) -> None:
+            if given.deepspeed and not importlib.util.find_spec("deepspeed"):
+                self._deepspeed = _configuration(given)
+                given.deepspeed = None
+                if not self._phases.real:
+                    given.fp16 = given.bf16 = False
+                self._phases.assume("DeepSpeed is not installed: the model is trained without it")
+            check(given)
+
+        module.TrainingArguments.__post_init__ = checked
 
     def keras(self, module: Any) -> None:
-        """``fit`` and ``evaluate`` of Keras on torch: a few steps of each epoch."""
-        trainer = module.TorchTrainer
-        for name in ("fit", "evaluate", "predict"):
-            setattr(trainer, name, self._few(getattr(trainer, name), name))
+        """A backend's trainer: the epochs of ``fit``, and ``predict``."""
 
-    def _few(self, method: Callable[..., Any], name: str) -> Callable[..., Any]:
-        @functools.wraps(method)
-        def few(model: Any, *arguments: Any, **options: Any) -> Any:
-            if name == "fit":
-                options["epochs"] = min(options.get("epochs", 1), BATCHES)
-                options.setdefault("steps_per_epoch", BATCHES)
-            else:
-                options.setdefault("steps", BATCHES)
-            self._phases.assume(f"{name} with {BATCHES} steps")
-            return method(model, *arguments, **options)
+        def epochs(*bounds: int) -> Any:
+            every = range(*bounds)
+            # Those of the epochs are the only two bounds in the module.
+            return self._loop().over(every) if len(bounds) == 2 else every
 
-        return few
+        module.range = epochs
+        for kind in vars(module).values():
+            if isinstance(kind, type) and "predict" in vars(kind):
+                trainer: Any = kind
+                trainer.predict = _answered(trainer.predict)
+
+    def keras_batches(self, module: Any) -> None:
+        """The batches of ``fit``, ``evaluate`` and ``predict``."""
+        every = module.EpochIterator._enumerate_iterator
+
+        @functools.wraps(every)
+        def few(batches: Any) -> Iterator[Any]:
+            steps = every(batches)
+            yield from self._loop().over(map(self._drawn, steps))
+            if steps.gi_frame is not None:
+                batches.data_adapter.on_epoch_end()
+
+        module.EpochIterator._enumerate_iterator = few
+
+    def _loop(self) -> Loop:
+        """The limiter of a loop of a library, at the user's line that comes to it."""
+        path, line = self._roots.place()
+        return self._runtime.loop(path, line, line, "whole", ())
+
+    def _drawn(self, step: Any) -> Any:
+        self._phases.draws()
+        return step
+
+
+def _answered(predict: Callable[..., Any]) -> Callable[..., Any]:
+    """``predict`` of Keras with an answer for each sample: those of few batches, repeated."""
+
+    @functools.wraps(predict)
+    def filled(model: Any, x: Any, *arguments: Any, **options: Any) -> Any:
+        answer = predict(model, x, *arguments, **options)
+        tree, numpy = import_module("keras.src.tree"), import_module("numpy")
+        samples = getattr(tree.flatten(x)[0], "shape", None)
+        if not samples or options.get("steps"):
+            return answer
+        return tree.map_structure(lambda a: numpy.resize(a, (samples[0], *a.shape[1:])), answer)
+
+    return filled
+
+
+def _configuration(given: Any) -> dict[str, Any]:
+    """DeepSpeed's, whose precision may be left to the trainer's arguments."""
+    config = given.deepspeed
+    if not isinstance(config, dict):
+        with open(config, encoding="utf-8") as file:
+            config = json.load(file)
+    asked = {name: config.get(name) or {} for name in ("fp16", "bf16")}
+    for name, part in asked.items():
+        if part.get("enabled") == "auto":
+            asked[name] = {**part, "enabled": bool(getattr(given, name))}
+    return {**config, **asked}
+
+
+def _filled(config: dict[str, Any], model: Any) -> dict[str, Any]:
+    """The configuration with what the trainer takes from the model for ``auto``.
+
+    Source: ``trainer_config_finalize`` of ``transformers/integrations/deepspeed.py``.
+    """
+    width = getattr(model.config, "hidden_size", None)
+    zero = config.get("zero_optimization")
+    if not isinstance(zero, dict) or not isinstance(width, int):
+        return config
+    sizes = {
+        "reduce_bucket_size": width * width,
+        "stage3_prefetch_bucket_size": int(0.9 * width * width),
+        "stage3_param_persistence_threshold": 10 * width,
+    }
+    auto = {name: size for name, size in sizes.items() if zero.get(name) == "auto"}
+    return {**config, "zero_optimization": {**zero, **auto}}

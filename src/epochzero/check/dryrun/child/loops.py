@@ -213,10 +213,12 @@ class Loop:
             return self._end(source) if idles else 0
         if self._runtime.used > LATE_SHARE:
             return self._end(source)
+        if self._taken < self._first:
+            return 0
         if self._runtime.used > HURRY_SHARE:
             return self._last(source)
         patient = self._runtime.worked - self._worked < self._runtime.patience
-        if self._taken < self._first or patient or self._is_small(source):
+        if patient or self._is_small(source):
             return 0
         self._jumps += 1
         if self._jumps <= MOST_JUMPS and (ahead := self._telling(source)) is not None:

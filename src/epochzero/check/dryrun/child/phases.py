@@ -1,4 +1,4 @@
-"""Which parts of a job were run, told by what of torch and the standard library it calls.
+"""Which parts of a job were run, told by what of torch, numpy and the standard library it calls.
 
 The phase of the taxonomy that a part belongs to depends on where it runs: in a loop that trains,
 before it or after it.
@@ -10,15 +10,26 @@ import argparse
 import functools
 import math
 import os
+import pickle
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
 from typing import Any
 
 from epochzero.check.dryrun.child.emit import Records
 from epochzero.check.dryrun.child.frames import Roots
+from epochzero.check.dryrun.child.largest import largest_second
 from epochzero.check.dryrun.child.loops import Loop, Runtime
+from epochzero.check.dryrun.child.resume import (
+    Option,
+    noting_what_is_not_set,
+    options_of_argparse,
+    options_of_click,
+    path_of,
+)
 
 __all__ = ["Phases"]
 
@@ -37,8 +48,9 @@ class Phases:
 
     Attributes:
         real: as given.
-        parser: that read the command line; None where no `argparse` did.
-        saved: the files that were saved, in order.
+        options: of the parsers that read the command line, those of the last one first.
+        unset: environment variables that were asked for and are not set.
+        saved: the files and folders that were saved, in order.
     """
 
     def __init__(
@@ -49,9 +61,11 @@ class Phases:
         self._roots = roots
         self.real = real
         self._batch = batch
-        self.parser: argparse.ArgumentParser | None = None
+        self.options: list[Option] = []
+        self.unset: list[str] = []
         self.saved: list[str] = []
         self._reached: set[tuple[str, str, int]] = set()
+        self._measured: weakref.WeakSet[Any] = weakref.WeakSet()
         self._opened = self._called = False
 
     def reach(self, part: str) -> None:
@@ -78,17 +92,70 @@ class Phases:
     # -- What is watched -----------------------------------------------------------------------
 
     def arguments(self) -> None:
-        """The command line is read."""
+        """The command line is read, by `argparse`; variables of the environment are asked for."""
         kind: Any = argparse.ArgumentParser
-        parse = kind.parse_args
+        kind.parse_known_args = self._parsing(kind.parse_known_args, options_of_argparse)
+        noting_what_is_not_set(self.unset.append)
 
+    def click(self, module: Any) -> None:
+        """The command line is read by click."""
+        kind = module.Command
+        kind.parse_args = self._parsing(kind.parse_args, options_of_click)
+
+    def _parsing(
+        self, parse: Callable[..., Any], options_of: Callable[[Any], Iterable[Option]]
+    ) -> Callable[..., Any]:
         @functools.wraps(parse)
         def parsed(parser: Any, *arguments: Any, **options: Any) -> Any:
-            self.parser = parser
+            self.options[:0] = options_of(parser)
             self.reach("arguments")
             return parse(parser, *arguments, **options)
 
-        kind.parse_args = parsed
+        return parsed
+
+    def accelerate(self, module: Any) -> None:
+        """Accelerate saves all of a job's state in a folder."""
+        kind = module.Accelerator
+        save = kind.save_state
+
+        @functools.wraps(save)
+        def saving(accelerator: Any, *arguments: Any, **options: Any) -> Any:
+            self.reach("save")
+            folder = save(accelerator, *arguments, **options)
+            self.saved.append(os.path.abspath(os.fspath(folder)))
+            return folder
+
+        kind.save_state = saving
+
+    def files(self) -> None:
+        """``pickle.dump``, which saves checkpoints where no library does."""
+        library: Any = pickle
+        dump = library.dump
+
+        @functools.wraps(dump)
+        def dumped(content: Any, file: Any, *arguments: Any, **options: Any) -> None:
+            dump(content, file, *arguments, **options)
+            self._written(getattr(file, "name", None), sys._getframe(1))
+
+        library.dump = dumped
+
+    def numpy(self, numpy: Any) -> None:
+        """``numpy.savez``, the same with arrays."""
+        savez = numpy.savez
+
+        @functools.wraps(savez)
+        def saved(file: Any, *arguments: Any, **options: Any) -> None:
+            savez(file, *arguments, **options)
+            self._written(file, sys._getframe(1))
+
+        numpy.savez = saved
+
+    def _written(self, file: Any, caller: FrameType) -> None:
+        """A file of anything is a checkpoint where the user's own training writes it."""
+        own = self._roots.holds(caller.f_code.co_filename)
+        if own and isinstance(file, (str, os.PathLike)) and self.of(_stack(caller)) == "training":
+            self.reach("save")
+            self.saved.append(os.path.abspath(os.fspath(file)))
 
     def torch(self, torch: Any) -> None:
         """Everything of torch that a training job calls."""
@@ -104,8 +171,8 @@ class Phases:
             (torch.jit, "trace", "export"),
             (torch.jit, "script", "export"),
         ):
-            setattr(owner, name, self._telling(getattr(owner, name), part))
-        torch.save = self._saving(torch.save)
+            setattr(owner, name, self.telling(getattr(owner, name), part))
+        torch.save = self.saving(torch.save)
         for scheduler in vars(torch.optim.lr_scheduler).values():
             self._schedulers(scheduler)
         self._loaders(torch.utils.data)
@@ -128,22 +195,54 @@ class Phases:
             if self._batch and getattr(batches, "batch_size", 0) > self._batch:
                 self.assume(f"batches of {batches.batch_size} cut down to {self._batch}")
                 batches.batch_size = self._batch
-            return begin(loader)
+            iterator = begin(loader)
+            numbered = batches is not None and hasattr(loader.dataset, "__getitem__")
+            if not self.real and numbered and loader not in self._measured:
+                self._measured.add(loader)
+                self._worst(iterator, loader)
+            return iterator
 
         @functools.wraps(draw)
         def drawn(batches: Any) -> Any:
-            self._opened = True
-            self.reach("data")
-            batch = draw(batches)
-            self._runtime.work += 1
-            return batch
+            self.draws()
+            return draw(batches)
 
         loader.__iter__, iterator.__next__ = in_this_process, drawn
+
+    def _worst(self, iterator: Any, loader: Any) -> None:
+        """The memory of the job is that of its largest batch."""
+        if (found := largest_second(iterator, loader.dataset)) is not None:
+            number, measured = found
+            of = f"{measured:,} that were measured"
+            self.assume(f"batch {number + 1:,} is the largest of {of}: it comes second")
 
     def assume(self, what: str) -> None:
         """Something is otherwise than on the platform."""
         path, line = self._roots.place()
         self._records.emit("assumed", what=what, path=path, line=line, count=1)
+
+    def configured(self, config: dict[str, Any]) -> None:
+        """DeepSpeed is asked for, with this configuration."""
+        self._records.emit("configured", config=config)
+
+    def draws(self) -> None:
+        """A batch is drawn."""
+        self._opened = True
+        self.reach("data")
+        self._runtime.work += 1
+
+    @contextmanager
+    def calling(self, part: str = "") -> Iterator[None]:
+        """A model, or what is compiled, is called: the loops in it are its own."""
+        if part:
+            self._called |= part == "forward"
+            self.reach(part)
+        self._runtime.depth += 1
+        self._runtime.work += 1
+        try:
+            yield
+        finally:
+            self._runtime.depth -= 1
 
     def _enter(self, module: Any, _inputs: Any) -> None:
         if not self._runtime.depth:
@@ -156,11 +255,17 @@ class Phases:
         self._runtime.depth -= 1
 
     def _stepped(self, _optimizer: Any, _inputs: Any, _options: Any) -> None:
+        self.stepped()
+
+    def stepped(self) -> None:
+        """An optimizer steps."""
         self._runtime.steps += 1
         self._runtime.work += 1
         self.reach("optimizer step")
 
-    def _telling(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
+    def telling(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
+        """A function that is a part of the job."""
+
         @functools.wraps(function)
         def telling(*arguments: Any, **options: Any) -> Any:
             self.reach(part)
@@ -168,13 +273,15 @@ class Phases:
 
         return telling
 
-    def _saving(self, save: Callable[..., Any]) -> Callable[..., Any]:
+    def saving(self, save: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that saves its first argument to its second."""
+
         @functools.wraps(save)
-        def saving(content: Any, file: Any, *arguments: Any, **options: Any) -> Any:
+        def saving(obj: Any, f: Any, *arguments: Any, **options: Any) -> Any:
             self.reach("save")
-            answer = save(content, file, *arguments, **options)
-            if isinstance(file, (str, os.PathLike)):
-                self.saved.append(os.path.abspath(os.fspath(file)))
+            answer = save(obj, f, *arguments, **options)
+            if path := path_of(f):
+                self.saved.append(path)
             return answer
 
         return saving
@@ -212,9 +319,10 @@ def _stack(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def _is_trainer(frame: FrameType) -> bool:
-    """Whether a library's trainer is at work: Lightning's, that of Transformers, that of Keras."""
+    """Whether a library's trainer is at work: of Lightning, Transformers, Keras, scikit-learn."""
     code = frame.f_code
-    return code.co_name in ("fit", "train") and code.co_filename.endswith("trainer.py")
+    trainer = code.co_filename.endswith("trainer.py") or "sklearn" in code.co_filename
+    return code.co_name in ("fit", "train") and trainer
 
 
 def _is_nan(tensor: Any) -> bool:

@@ -451,8 +451,9 @@ class _Finder(importlib.abc.MetaPathFinder):
         functions = [entry for entry in _COMPILED if entry[0] == fullname]
         if not functions:
             return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        found = (finder.find_spec(fullname, path, target) for finder in others)
+        # Those in front may ask this one themselves, as that of the dry run does.
+        behind = sys.meta_path[sys.meta_path.index(self) + 1 :]
+        found = (finder.find_spec(fullname, path, target) for finder in behind)
         spec = next((spec for spec in found if spec is not None), None)
         if spec is not None and spec.loader is not None:
             self._wrap(spec.loader, functions)

@@ -1,49 +1,109 @@
-"""How a job would go on from what it saved: the option of its own parser that says so."""
+"""How a job would go on from what it saved: an option of its own, or a variable that it asks for.
+
+Options are those of `argparse`, which Transformers' parser of dataclasses is one of, and of click.
+"""
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-__all__ = ["resuming"]
+__all__ = [
+    "Option",
+    "Way",
+    "noting_what_is_not_set",
+    "options_of_argparse",
+    "options_of_click",
+    "path_of",
+    "way",
+]
 
 _RESUME = re.compile(
     r"--?(resume([-_]?from)?([-_]?(checkpoint|ckpt|path|file))?|continue([-_]training)?|restart"
-    r"|load([-_]?from)?[-_]?(checkpoint|ckpt|path|file)|load)"
+    r"|load([-_]?from)?[-_]?(checkpoint|ckpt|path|file)|load|ckpt[-_]path)"
 )
+_VARIABLE = re.compile(r"(\w+_)?RESUME(_FROM)?(_(CHECKPOINT|CKPT|PATH|FILE))?")
+_NO_PATHS = ("integer", "float", "choice")
+"""Types of click's options."""
 
 
-def resuming(
-    parser: argparse.ArgumentParser | None, argv: Sequence[str], saved: Sequence[str]
-) -> list[str]:
-    """The arguments with which the job would go on; none where it has no option for it or saved nothing.
+class Option(NamedTuple):
+    """An option that the job has and was not given.
+
+    Attributes:
+        names: of it, the longest last.
+        flag: whether it takes no value.
+    """
+
+    names: Sequence[str]
+    flag: bool
+
+
+class Way(NamedTuple):
+    """How to go on: the job's arguments, and variables that are set besides."""
+
+    argv: Sequence[str]
+    variables: dict[str, str]
+
+
+def way(
+    options: Iterable[Option], unset: Iterable[str], argv: Sequence[str], saved: Sequence[str]
+) -> Way | None:
+    """How the job would go on; None where it has no way to or saved nothing.
 
     Args:
-        parser: of the job.
+        options: of the job's parsers.
+        unset: variables that it asked for and that are not set.
         argv: its arguments now.
-        saved: the files that it saved, in order.
+        saved: the files and folders that it saved, in order.
     """
-    action = _option(parser) if parser is not None else None
-    files = [path for path in saved if os.path.isfile(path)]
-    if action is None or not files or any(word in action.option_strings for word in argv):
-        return []
-    name = action.option_strings[-1]
-    if action.nargs == 0:
-        return [*argv, name]
-    return [*argv, name, files[-1]]
-
-
-def _option(parser: argparse.ArgumentParser) -> argparse.Action | None:
-    """The option to resume: one that is off, or that takes a path and has none."""
-    for action in parser._actions:
-        fitting = any(_RESUME.fullmatch(name) for name in action.option_strings)
-        if (
-            fitting
-            and not action.default
-            and not action.choices
-            and action.type not in (int, float)
-        ):
-            return action
+    there = [path for path in saved if os.path.exists(path)]
+    if not there:
+        return None
+    for option in options:
+        name = option.names[-1]
+        if any(map(_RESUME.fullmatch, option.names)) and not set(option.names) & set(argv):
+            return Way([*argv, name, *([] if option.flag else [there[-1]])], {})
+    for name in filter(_VARIABLE.fullmatch, unset):
+        return Way(argv, {name: there[-1]})
     return None
+
+
+def options_of_argparse(parser: Any) -> Iterator[Option]:
+    """The options that are off, or that take a path and have none."""
+    for action in parser._actions:
+        is_open = not action.default and not action.choices and action.type not in (int, float)
+        if action.option_strings and is_open:
+            yield Option(action.option_strings, action.nargs == 0)
+
+
+def options_of_click(command: Any) -> Iterator[Option]:
+    """The same of a command of click."""
+    for parameter in command.params:
+        is_open = not (isinstance(parameter.default, (str, int, float)) and parameter.default)
+        is_path = parameter.type.name not in _NO_PATHS
+        if parameter.param_type_name == "option" and is_open and is_path:
+            yield Option(sorted(parameter.opts, key=len), parameter.is_flag)
+
+
+def path_of(file: Any) -> str:
+    """Where a file lies that is given as a path or open; empty where it lies nowhere."""
+    path = file if isinstance(file, (str, os.PathLike)) else getattr(file, "name", None)
+    return os.path.abspath(os.fspath(path)) if isinstance(path, (str, os.PathLike)) else ""
+
+
+def noting_what_is_not_set(note: Callable[[str], object]) -> None:
+    """Tell of each environment variable that is asked for and not set."""
+    kind: Any = type(os.environ)
+    look_up = kind.__getitem__
+
+    def noted(environment: Any, name: Any) -> Any:
+        try:
+            return look_up(environment, name)
+        except KeyError:
+            note(name)
+            raise
+
+    kind.__getitem__ = noted

@@ -11,11 +11,14 @@ __all__ = ["Site", "sites"]
 
 _PARTS = (
     ("arguments", re.compile(r"\.parse_args$")),
-    ("backward", re.compile(r"\.backward$")),
+    ("backward", re.compile(r"\.backward$|tape\.gradient$")),
     ("export", re.compile(r"^torch\.(onnx\.export|jit\.(save|script|trace)|export\.export)$")),
-    ("load", re.compile(r"^torch\.load$|\.load_state_dict$")),
-    ("optimizer step", re.compile(r"(optim|^opt|scaler)\w*\.step$")),
-    ("save", re.compile(r"^torch\.save$|\.(save_pretrained|save_checkpoint|save_model)$")),
+    ("load", re.compile(r"^torch\.load$|\.(load_state_dict|load_weights)$")),
+    ("optimizer step", re.compile(r"(optim|^opt|scaler)\w*\.step$|\.apply_(gradients|updates)$")),
+    (
+        "save",
+        re.compile(r"^torch\.save$|\.(save_pretrained|save_checkpoint|save_model|save_weights)$"),
+    ),
     ("schedule", re.compile(r"sched\w*\.step$")),
 )
 

@@ -1,4 +1,7 @@
-"""Puts made data where the job will look for its own; they go with the view that holds all writes."""
+"""Puts files where the job will look for them: data that are made, what jobs before it have written.
+
+They go with the view that holds all writes.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,18 @@ def put(made: Sequence[tuple[str, str]], records: Records) -> None:
     """Copy each file or folder to its path; what cannot be put there is told of.
 
     Args:
-        made: pairs of where it lies and where it is wanted, both absolute.
+        made: pairs of where it lies and where it is wanted, both absolute; an empty folder lies nowhere.
         records: take what could not be done.
     """
     for source, path in made:
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            if os.path.isdir(source):
+            if not source:
+                os.makedirs(path, exist_ok=True)
+            elif os.path.isdir(source):
                 shutil.copytree(source, path, dirs_exist_ok=True)
             else:
                 shutil.copyfile(source, path)
         except OSError as error:
-            what = f"{path} stays away: made data cannot be put there: {error.strerror}"
+            what = f"{path} stays away: nothing can be put there: {error.strerror}"
             records.emit("assumed", what=what)

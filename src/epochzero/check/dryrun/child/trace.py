@@ -69,12 +69,16 @@ class Trace:
     kinds
         Storage -> ``parameter``, ``gradient``, ``optimizer``, ``activation``, ``input``, ``buffer``,
         ``communication`` (buckets, gathered parameters); what is not named is ``temporary``.
+    computed
+        Of a job that is compiled, storages that a compiler does not do without; None where nothing is.
     """
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
         self.where: list[tuple[str, int, str]] = []
         self.kinds: dict[int, str] = {}
+        self.computed: Optional[list[int]] = None
+        self._intensive: frozenset[Any] = frozenset()
         self._places: dict[tuple[str, int, str], int] = {}
         self._numbers: dict[int, int] = {}
         self._living: dict[int, Any] = {}
@@ -87,14 +91,25 @@ class Trace:
         """Bytes that are allocated now, and the most that were."""
         return self._now, self._peak
 
-    def made(self, result: Any, moved: bool) -> None:
+    def made(self, func: Any, result: Any, moved: bool) -> None:
         """Note the storages of an operation's result that are new; an input is moved from the CPU."""
+        first = self._next
         if isinstance(result, FakeTensor):
             self._see(result, moved)
         elif isinstance(result, (list, tuple)):
             for item in result:
                 if isinstance(item, FakeTensor):
                     self._see(item, moved)
+        if self.computed is not None and func.overloadpacket in self._intensive:
+            self.computed.extend(range(first, self._next))
+
+    def compiled(self) -> None:
+        """Note that the program compiles a part of itself."""
+        if self.computed is None:
+            from torch._functorch.partitioners import get_default_op_list
+
+            self.computed = []
+            self._intensive = frozenset(get_default_op_list().compute_intensive_ops)
 
     def mark(self, name: str) -> None:
         """Name the moment."""
@@ -130,6 +145,9 @@ class Trace:
         kinds = list(self.kinds.items())
         for start in range(0, len(kinds), _A_LINE):
             yield {"kinds": dict(kinds[start : start + _A_LINE])}
+        if self.computed is not None:
+            for start in range(0, max(len(self.computed), 1), _A_LINE):
+                yield {"computed": self.computed[start : start + _A_LINE]}
         for start in range(0, len(self.where), _A_LINE):
             yield {"where": self.where[start : start + _A_LINE]}
 

@@ -76,6 +76,7 @@ def _tried(means: Means) -> str | None:
             "how": means.value,
             "scratch": scratch,
             "writable": [],
+            "keep": "",
             "limits": {"written_bytes": 1 << 20},
         }
         account = _asked(request)

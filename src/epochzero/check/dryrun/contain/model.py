@@ -69,11 +69,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file or folder that the job would have created, changed or deleted."""
+    """A file or folder that the job would have created, changed or deleted.
+
+    Attributes:
+        path: of it.
+        how: ``created``, ``changed`` or ``deleted``.
+        size: in bytes.
+        kept: a copy of it that outlives the run; None where there is none.
+    """
 
     path: Path
     how: str
     size: int
+    kept: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ to other results of the training, the advice says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from epochzero.check.dryrun.memory.options import AllocatorOptions, cublas_workspace_bytes
 from epochzero.check.dryrun.memory.replay import replay
-from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Mark, Trace
+from epochzero.check.dryrun.memory.resize import first_gradients, resized
+from epochzero.check.dryrun.memory.trace import Alloc, Free, Trace
 from epochzero.check.target.model import GPU
 
 __all__ = ["CHANGES", "Advice", "Change", "advise"]
@@ -90,65 +91,22 @@ def advise(
 # -- What the changes do to a trace ------------------------------------------------------------
 
 
-def _resized(trace: Trace, size: Callable[[Alloc, str], int]) -> Trace:
-    """Storages of other sizes, by kind; those of size 0 are not allocated."""
-    events: list[Event] = []
-    for event in _steps(trace):
-        if isinstance(event, _InStep):
-            alloc = event.alloc
-            new = size(alloc, "transient" if event.optimizer else trace.kind(alloc.storage))
-            events.append(Alloc(alloc.storage, new, alloc.site))
-        else:
-            events.append(event)
-    return replace(trace, events=tuple(events))
-
-
-@dataclass(frozen=True, slots=True)
-class _InStep:
-    """An allocation, and whether it is a temporary one of an optimizer's step."""
-
-    alloc: Alloc
-    optimizer: bool
-
-
-def _steps(trace: Trace) -> Iterator[Event | _InStep]:
-    inside = False
-    for event in trace.events:
-        if isinstance(event, Mark):
-            inside = event.name == "optimizer" or (inside and not event.name.startswith("step "))
-        if isinstance(event, Alloc):
-            yield _InStep(event, inside and trace.kind(event.storage) == "temporary")
-        else:
-            yield event
-
-
 _OF_BATCH = frozenset({"activation", "input", "temporary"})
 
 
 def _half_batch(trace: Trace) -> Trace:
     """Gradients are made once, and kept while the next half is computed."""
     fixed = _sizes_of_parameters(trace)
-    kept = _first_gradients(trace)
+    kept = first_gradients(trace)
 
     def size(alloc: Alloc, kind: str) -> int:
         if kind == "gradient":
             return alloc.size if alloc.storage in kept else 0
         return alloc.size // 2 if kind in _OF_BATCH and alloc.size not in fixed else alloc.size
 
-    halved = _resized(trace, size)
+    halved = resized(trace, size)
     events = (e for e in halved.events if not (isinstance(e, Free) and e.storage in kept))
     return replace(halved, events=tuple(events))
-
-
-def _first_gradients(trace: Trace) -> frozenset[int]:
-    """Gradients of the first step."""
-    found: set[int] = set()
-    for event in trace.events:
-        if isinstance(event, Mark) and event.name == "optimizer":
-            break
-        if isinstance(event, Alloc) and trace.kind(event.storage) == "gradient":
-            found.add(event.storage)
-    return frozenset(found)
 
 
 def _sizes_of_parameters(trace: Trace) -> frozenset[int]:
@@ -168,12 +126,12 @@ def _eight_bit_states(trace: Trace) -> Trace:
             return alloc.size
         return values + 4 * -(-values // STATE_BLOCK)
 
-    return _resized(trace, size)
+    return resized(trace, size)
 
 
 def _one_by_one(trace: Trace) -> Trace:
     """The loop form of an optimizer makes its temporary tensors for one parameter at a time."""
-    return _resized(trace, lambda alloc, kind: 0 if kind == "transient" else alloc.size)
+    return resized(trace, lambda alloc, kind: 0 if kind == "transient" else alloc.size)
 
 
 def _sharded(trace: Trace) -> Trace:
@@ -183,7 +141,7 @@ def _sharded(trace: Trace) -> Trace:
         shared = kind in ("parameter", "gradient", "optimizer", "transient")
         return -(-alloc.size // SHARDS) if shared else alloc.size
 
-    return _resized(trace, size)
+    return resized(trace, size)
 
 
 def _checkpointed(trace: Trace) -> Trace:
@@ -207,7 +165,7 @@ def _checkpointed(trace: Trace) -> Trace:
         for alloc in (allocs if name in last.values() else _median(allocs))
     }
     dropped = {alloc.storage for allocs in blocks.values() for alloc in allocs} - kept
-    return _resized(trace, lambda alloc, _: 0 if alloc.storage in dropped else alloc.size)
+    return resized(trace, lambda alloc, _: 0 if alloc.storage in dropped else alloc.size)
 
 
 _BLOCK = re.compile(r"(?:[^.\d][^.]*\.)*\d+(?=\.|$)")

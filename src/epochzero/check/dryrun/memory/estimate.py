@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from epochzero.check.dryrun.memory.history import UNCORRECTED, Correction
 from epochzero.check.dryrun.memory.options import AllocatorOptions, cublas_workspace_bytes
 from epochzero.check.dryrun.memory.replay import WORKSPACES, Peak, kind_of, replay, with_workspaces
 from epochzero.check.dryrun.memory.surroundings import Range, Surrounding, surroundings, total
@@ -90,7 +91,11 @@ class Memory:
 
 
 def estimate(
-    trace: Trace, gpu: GPU, environment: Mapping[str, str] | None = None, processes: int = 1
+    trace: Trace,
+    gpu: GPU,
+    environment: Mapping[str, str] | None = None,
+    processes: int = 1,
+    corrected: Correction = UNCORRECTED,
 ) -> Memory:
     """The memory of a traced job on a GPU.
 
@@ -99,25 +104,31 @@ def estimate(
         gpu: that the process has.
         environment: variables that are set for the job: those of the allocator and of cuBLAS count.
         processes: of the whole job.
+        corrected: by past runs of the job.
     """
     environment = environment or {}
     options = AllocatorOptions.read(environment)
     workspace = cublas_workspace_bytes(gpu.capability, environment)
     peak = replay(trace, options, workspace)
+    least = replay(trace.least, options, workspace) if trace.least else peak
     return Memory(
-        allocated=_around(peak.allocated, ALLOCATED_ERROR),
-        reserved=_around(peak.reserved, RESERVED_ERROR),
+        allocated=_around(least.allocated, peak.allocated, ALLOCATED_ERROR, corrected),
+        reserved=_around(least.reserved, peak.reserved, RESERVED_ERROR, corrected),
         by_kind=_by_kind(peak, trace),
         holders=_holders(peak, trace),
         moment=_moment(trace, workspace, peak.event),
-        fit=fit(trace, gpu, environment, processes),
-        assumptions=tuple(_assumptions(trace, options, workspace, processes)),
+        fit=fit(trace, gpu, environment, processes, corrected),
+        assumptions=tuple(_assumptions(trace, options, workspace, processes, corrected)),
         timeline=timeline(trace, workspace),
     )
 
 
 def fit(
-    trace: Trace, gpu: GPU, environment: Mapping[str, str] | None = None, processes: int = 1
+    trace: Trace,
+    gpu: GPU,
+    environment: Mapping[str, str] | None = None,
+    processes: int = 1,
+    corrected: Correction = UNCORRECTED,
 ) -> Fit:
     """Whether a traced job fits on a GPU: it is replayed with the room that is left there.
 
@@ -128,29 +139,36 @@ def fit(
     options = AllocatorOptions.read(environment)
     workspace = cublas_workspace_bytes(gpu.capability, environment)
     parts = surroundings(gpu, processes)
-    room = room_of(gpu, processes)
+    room = room_of(gpu, processes, corrected)
     answer: Fits = "fits"
     failed = replay(trace, options, workspace, room.low)
     if failed.out_of_memory is not None:
-        beyond = replay(trace, options, workspace, room.high)
+        least = trace.least or trace
+        beyond = replay(least, options, workspace, room.high)
         answer = "may not fit" if beyond.out_of_memory is None else "does not fit"
-        failed = failed if beyond.out_of_memory is None else beyond
+        if beyond.out_of_memory is not None:
+            trace, failed = least, beyond
     wanted = failed.out_of_memory or 0
     return Fit(gpu, answer, _failing(trace, workspace, failed) if wanted else None, wanted, parts)
 
 
-def room_of(gpu: GPU, processes: int = 1) -> Range:
+def room_of(gpu: GPU, processes: int = 1, corrected: Correction = UNCORRECTED) -> Range:
     """Bytes that a replay may reserve on a GPU, so that the job surely, likely, or just may fit."""
     beside = total(surroundings(gpu, processes))
+    most, least = corrected.high * (1 + ALLOCATED_ERROR), corrected.low * (1 - ALLOCATED_ERROR)
     return Range(
-        max(int((gpu.memory_bytes - beside.high) / (1 + ALLOCATED_ERROR)), 0),
-        max(gpu.memory_bytes - beside.likely, 0),
-        max(int((gpu.memory_bytes - beside.low) / (1 - ALLOCATED_ERROR)), 0),
+        max(int((gpu.memory_bytes - beside.high) / most), 0),
+        max(int((gpu.memory_bytes - beside.likely) / corrected.likely), 0),
+        max(int((gpu.memory_bytes - beside.low) / least), 0),
     )
 
 
-def _around(size: int, error: float) -> Range:
-    return Range(int(size * (1 - error)), size, int(size * (1 + error)))
+def _around(least: int, size: int, error: float, corrected: Correction) -> Range:
+    return Range(
+        int(least * corrected.low * (1 - error)),
+        int(size * corrected.likely),
+        int(size * corrected.high * (1 + error)),
+    )
 
 
 def _by_kind(peak: Peak, trace: Trace) -> Mapping[str, int]:
@@ -164,7 +182,7 @@ def _holders(peak: Peak, trace: Trace) -> tuple[Holder, ...]:
     """Like layers of a stack are one holder: ``h.*.mlp``."""
     held: dict[tuple[Site, str], list[int]] = defaultdict(list)
     for storage, event in peak.alive.items():
-        if storage in WORKSPACES.values():
+        if event.site < 0:
             continue  # no line's
         site = trace.site(event)
         alike = replace(site, layer=_NUMBER.sub("*", site.layer))
@@ -196,7 +214,11 @@ def _failing(trace: Trace, workspace: int, peak: Peak) -> Site:
 
 
 def _assumptions(
-    trace: Trace, options: AllocatorOptions, workspace: int, processes: int
+    trace: Trace,
+    options: AllocatorOptions,
+    workspace: int,
+    processes: int,
+    corrected: Correction,
 ) -> Sequence[str]:
     names = [event.name for event in trace.events if isinstance(event, Mark)]
     handles = sum(name in WORKSPACES for name in names)
@@ -204,6 +226,7 @@ def _assumptions(
         f"allocated to {ALLOCATED_ERROR:.0%} and reserved to {RESERVED_ERROR:.0%}: more than the"
         " errors of the benchmark, since temporary memory inside kernels (cuDNN) is not seen",
         "the batches that the dry run saw are the largest",
+        *trace.assumed,
     ]
     if handles:
         told.append(f"{handles} cuBLAS workspaces of {workspace / MIB:g} MiB")
@@ -217,4 +240,9 @@ def _assumptions(
         told.append(f"the allocator's option {name} is left out")
     if processes > 1:
         told.append(f"each of {processes} processes takes what the first does")
+    if corrected.runs:
+        told.append(
+            f"times {corrected.likely:.2f} ({corrected.low:.2f} to {corrected.high:.2f}), as past runs"
+            f" of the job took it: {corrected.runs}"
+        )
     return told

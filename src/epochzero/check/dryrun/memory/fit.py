@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from epochzero.check.dryrun.memory.estimate import estimate, fit, room_of
+from epochzero.check.dryrun.memory.history import UNCORRECTED, Correction
 from epochzero.check.dryrun.memory.trace import Trace
 from epochzero.check.target.gpus import presets
 from epochzero.check.target.model import GPU
@@ -52,7 +53,9 @@ class Largest:
     tried: tuple[Tried, ...]
 
 
-def smallest_gpu(trace: Trace, traced: GPU, processes: int = 1) -> GPU | None:
+def smallest_gpu(
+    trace: Trace, traced: GPU, processes: int = 1, corrected: Correction = UNCORRECTED
+) -> GPU | None:
     """The preset with the least memory on which a traced job surely fits; None where there is none.
 
     Which kernels run, and so what they keep, depends on the GPU: only presets are asked for which
@@ -62,13 +65,14 @@ def smallest_gpu(trace: Trace, traced: GPU, processes: int = 1) -> GPU | None:
         trace: of the job.
         traced: the GPU that it was traced for.
         processes: of the whole job.
+        corrected: by past runs of the job.
     """
     fused = (traced.capability or FUSED) >= FUSED
     alike = [
         gpu for gpu in presets().values() if gpu.capability and (gpu.capability >= FUSED) == fused
     ]
     for gpu in sorted(alike, key=lambda gpu: gpu.memory_bytes):
-        if fit(trace, gpu, processes=processes).answer == "fits":
+        if fit(trace, gpu, processes=processes, corrected=corrected).answer == "fits":
             return gpu
     return None
 
@@ -81,6 +85,7 @@ def largest(
     environment: Mapping[str, str] | None = None,
     step: int = 1,
     processes: int = 1,
+    corrected: Correction = UNCORRECTED,
 ) -> Largest:
     """The largest value of an option, such as the batch size, with which the job fits.
 
@@ -95,6 +100,7 @@ def largest(
         environment: variables that are set for the job.
         step: values are multiples of it.
         processes: of the whole job.
+        corrected: by past runs of the job.
     """
     tried: dict[int, Tried] = {}
 
@@ -103,11 +109,11 @@ def largest(
         if trace is None:
             tried[value] = Tried(value, 0, False)
         else:
-            found = estimate(trace, gpu, environment, processes)
+            found = estimate(trace, gpu, environment, processes, corrected)
             tried[value] = Tried(value, found.allocated.likely, found.fit.answer == "fits")
         return tried[value].fits
 
-    room = room_of(gpu, processes).low
+    room = int(room_of(gpu, processes, corrected).low * corrected.likely)
     value = max(start // step, 1) * step
     low, high = 0, 0  # the largest that fits, the smallest that does not
     while value and value not in tried and len(tried) < MOST_TRACES:

@@ -69,11 +69,19 @@ class Trace:
         events: in order.
         kinds: of storages, one of `KINDS`; what is not named is ``temporary``.
         sites: that allocated, by number.
+        compiled: part of the job is compiled by torch, which the trace leaves out.
+        computed: of such a job, storages that its compiler does not do without.
+        least: the same job with as little as it may take, where that is not known exactly; else None.
+        assumed: what makes the difference, for people.
     """
 
     events: tuple[Event, ...]
     kinds: dict[int, str] = field(default_factory=dict)
     sites: tuple[Site, ...] = ()
+    compiled: bool = False
+    computed: frozenset[int] = frozenset()
+    least: Trace | None = None
+    assumed: tuple[str, ...] = ()
 
     def kind(self, storage: int) -> str:
         """What a storage is for."""
@@ -114,17 +122,22 @@ def _trace(records: Iterable[Any]) -> Trace:
     events: list[Event] = []
     kinds: dict[int, str] = {}
     sites: list[Site] = []
+    compiled = False
+    computed: set[int] = set()
     for record in records:
         if "kinds" in record:
             told = record["kinds"].items()
             kinds.update({int(key): kind for key, kind in told if kind in KINDS})
         elif "where" in record:
             sites += [Site(str(path), int(line), str(name)) for path, line, name in record["where"]]
+        elif "computed" in record:
+            compiled = True
+            computed.update(map(int, record["computed"]))
         else:
             events.append(_event(record))
         if len(events) > MOST_EVENTS:
             raise ValueError(f"more than {MOST_EVENTS} events")
-    return Trace(tuple(events), kinds, tuple(sites))
+    return Trace(tuple(events), kinds, tuple(sites), compiled, frozenset(computed))
 
 
 def _event(record: Any) -> Event:

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 NOWHERE = Place("")
-Kind = Literal["argparse", "click", "absl", "hf", "fire", "hydra"]
+Kind = Literal["argparse", "click", "absl", "hf", "fire", "hydra", "lightning"]
 Problem = Literal[
     "unknown", "missing", "choice", "type", "conflict", "ambiguous", "absent", "unreadable"
 ]
@@ -43,7 +43,8 @@ class OptionSpec:
             ``required``, ``dest``, ``const``, ``multiple``, ``is_flag`` and so on. For absl ``define``
             names the function: ``DEFINE_integer``. For dataclass fields and parameters of functions
             ``annotation`` is its source; for parameters ``kind`` is as `inspect.Parameter` names it,
-            in lower case: ``var_keyword``.
+            in lower case: ``var_keyword``. For Lightning the names are ``model.lr``, and ``model.*``
+            where there may be others.
         place: of the definition.
     """
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from epochzero.check.program.heap import Box, V
-from epochzero.check.program.tensors.given import Given, held, numbers
+from epochzero.check.program.heap import Box, V, held
+from epochzero.check.program.tensors.given import Given, numbers
 from epochzero.check.program.tensors.layers import adaptive, flattened, pool, resized
 from epochzero.check.program.tensors.values import (
     Dim,

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from epochzero.check.program.heap import Box, Made, Member, V
+from epochzero.check.program.heap import Box, V, held
 from epochzero.check.program.tensors.values import Dim, NotKnown, Tensor, as_dim, fresh
 from epochzero.check.program.values import Constant, Items
 
-__all__ = ["Given", "held", "numbers"]
-
-
-def held(value: V | None) -> V | None:
-    """What a value is known to hold: a `Tensor`, or a `Box` of tensors or modules."""
-    if isinstance(value, (Tensor, Box)):
-        return value
-    if isinstance(value, Made):
-        return value.holds
-    if not isinstance(value, Member) or not value.name.startswith("["):
-        return None
-    container, key = held(value.owner), value.name[1:-1]
-    if not isinstance(container, Box) or container.kind == "dict":
-        return None
-    items = container.content.values
-    at = int(key) if key.isdecimal() else -1 if key else 0
-    return held(items[at]) if 0 <= at < len(items) else None
+__all__ = ["Given", "numbers"]
 
 
 def numbers(value: V | None) -> list[Dim] | None:

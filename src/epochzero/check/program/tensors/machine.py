@@ -6,9 +6,8 @@ import ast
 from collections.abc import Callable
 
 from epochzero.check.program.core import Arguments, Core
-from epochzero.check.program.heap import Box, Made, Object, V
+from epochzero.check.program.heap import Box, Made, Object, V, held
 from epochzero.check.program.methods import of_container
-from epochzero.check.program.tensors.given import held
 from epochzero.check.program.tensors.results import combined, modules_of, of_method
 from epochzero.check.program.tensors.values import (
     Dim,

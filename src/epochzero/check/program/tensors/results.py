@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.program.core import Arguments
-from epochzero.check.program.heap import Box, Made, Member, V
+from epochzero.check.program.heap import Box, Made, Member, V, held
 from epochzero.check.program.tensors.functions import (
     FUNCTIONS,
     Function,
@@ -11,7 +11,7 @@ from epochzero.check.program.tensors.functions import (
     indexed,
     multiplied,
 )
-from epochzero.check.program.tensors.given import Given, held
+from epochzero.check.program.tensors.given import Given
 from epochzero.check.program.tensors.layers import LAYERS
 from epochzero.check.program.tensors.losses import LOSSES
 from epochzero.check.program.tensors.sources import SOURCES

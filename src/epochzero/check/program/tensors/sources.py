@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from epochzero.check.program.heap import Box, Made, V
+from epochzero.check.program.heap import Box, Made, V, held
 from epochzero.check.program.tensors.functions import Function
-from epochzero.check.program.tensors.given import Given, held, numbers
+from epochzero.check.program.tensors.given import Given, numbers
 from epochzero.check.program.tensors.values import (
     Dim,
     NotKnown,

@@ -8,6 +8,7 @@ of the child but `layers` and `trace`.
 from __future__ import annotations
 
 import inspect
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -43,11 +44,14 @@ class Faked:
         The allocations, in order.
     assumptions
         What was assumed, with the user's place (path, line) -> how often.
+    saved
+        Files that were saved -> bytes of the tensors in them.
     """
 
     def __init__(self) -> None:
         self.trace = Trace()
         self.assumptions: Counter[tuple[str, str, int]] = Counter()
+        self.saved: dict[str, int] = {}
 
     def assume(self, what: str) -> None:
         """Note what is assumed, at the line of the program that needs it."""
@@ -86,7 +90,7 @@ def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterat
         stack.enter_context(_tensors_read(faked))
         stack.enter_context(_torch_as_on_a_gpu(mode, capability, faked))
         stack.enter_context(imagined(world, faked.assume, faked.trace.exchanged))
-        stack.enter_context(by_shape())
+        stack.enter_context(by_shape(faked.saved.__setitem__))
         stack.enter_context(faked.trace.watched())
         # `torch.tensor(..., device="cuda")` is made on the CPU and moved by an operation that is seen.
         torch._C._set_only_lift_cpu_tensors(True)
@@ -95,8 +99,22 @@ def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterat
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         _active.append(mode)
         stack.callback(_active.pop)
+        stack.enter_context(_in_threads(mode))
         stack.enter_context(mode)
         yield faked
+
+
+@contextmanager
+def _in_threads(mode: FakeGpu) -> Iterator[None]:
+    """Threads that the program starts see the same GPU: torch keeps modes for each thread."""
+    run = threading.Thread.run
+
+    def run_in_mode(self: threading.Thread) -> None:
+        with mode:
+            run(self)
+
+    with replaced(threading.Thread, {"run": run_in_mode}):
+        yield
 
 
 @contextmanager
@@ -199,6 +217,7 @@ def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked)
 
     def uncompiled(model: Any = None, *arguments: Any, **options: Any) -> Any:
         faked.assume("torch.compile is left out: the program runs as written")
+        faked.trace.compiled()
         return model if model is not None else lambda function: function
 
     with ExitStack() as stack:

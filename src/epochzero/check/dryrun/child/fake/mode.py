@@ -80,7 +80,7 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
     assume
         Called with what is assumed, in words, where a value had to be.
     made
-        Called with each result, and whether it was moved from the CPU, for the trace of allocations.
+        Called with each operation, its result, and whether it was moved from the CPU, for the trace of allocations.
     multiplied
         Called when cuBLAS has been asked for a product.
     """
@@ -88,7 +88,7 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(
         self,
         assume: Callable[[str], None],
-        made: Callable[[Any, bool], None],
+        made: Callable[[Any, Any, bool], None],
         multiplied: Callable[[], None],
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -133,7 +133,7 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
         else:
             result = self._run(func, args, kwargs, tensors)
         moved = func is aten._to_copy.default and args[0].device.type == "cpu"
-        self._made(result, moved)
+        self._made(func, result, moved)
         if func in _CUBLAS:
             self._multiplied()
         return result

@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -19,9 +19,12 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from epochzero.check.dryrun.child.fake.replace import replaced
 from epochzero.check.dryrun.child.fake.values import known, remember
+from epochzero.check.dryrun.child.resume import path_of
 
 __all__ = ["by_shape", "rebuild"]
 
+_sizes: list[dict[int, int]] = []
+"""Of the files that are being saved: the bytes of each storage in them."""
 # Where the tensors of a file that is being loaded go: the `map_location` of each load under way.
 _places: list[Any] = []
 
@@ -54,6 +57,9 @@ def rebuild(
 
 def _reduce(tensor: FakeTensor, protocol: Any) -> Any:
     value = known(tensor)
+    storage = tensor.untyped_storage()
+    if _sizes:
+        _sizes[-1][storage._cdata] = storage.nbytes()
     return rebuild, (
         tuple(tensor.shape),
         tuple(tensor.stride()),
@@ -92,9 +98,24 @@ def _save_safe(tensors: dict[str, Any], filename: Any, metadata: Any = None) -> 
 
 
 @contextmanager
-def by_shape() -> Iterator[None]:
-    """Fake tensors are saved and loaded by what is known of them."""
-    load = torch.load
+def by_shape(saved: Callable[[str, int], None]) -> Iterator[None]:
+    """Fake tensors are saved and loaded by what is known of them.
+
+    Parameters
+    ----------
+    saved
+        Is told the path of each file that `torch.save` writes, and how many bytes its tensors have.
+    """
+    load, save = torch.load, torch.save
+
+    def save_to(obj: Any, f: Any, *arguments: Any, **options: Any) -> None:
+        _sizes.append({})
+        try:
+            save(obj, f, *arguments, **options)
+        finally:
+            size = sum(_sizes.pop().values())
+        if path := path_of(f):
+            saved(path, size)
 
     def load_to(f: Any, map_location: Any = None, *arguments: Any, **options: Any) -> Any:
         _places.append(map_location)
@@ -105,7 +126,7 @@ def by_shape() -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(replaced(FakeTensor, {"__reduce_ex__": _reduce}))
-        stack.enter_context(replaced(torch, {"load": load_to}))
+        stack.enter_context(replaced(torch, {"load": load_to, "save": save_to}))
         if importlib.util.find_spec("safetensors"):
             safe = importlib.import_module("safetensors.torch")
             save = safe.save_file

@@ -5,9 +5,9 @@ milliseconds: it imports the standard library and its own modules only. With nam
 three processes: this one, the keeper (process 1 of the namespaces, whose end is the end of all that
 is in them) and the job. Without, this one is the keeper.
 
-Request: ``{"command", "folder", "environment", "scratch", "writable", "how", "limits", "spec",
-"records", "output"}``, the last three numbers of open descriptors. An empty command only tries
-whether the containment can be built.
+Request: ``{"command", "folder", "environment", "scratch", "writable", "keep", "how", "limits", "spec",
+"records", "output"}``, the last three numbers of open descriptors. What was written is copied to the
+folder ``keep``, unless that is empty. An empty command only tries whether the containment can be built.
 Account: ``{"refused"}``, or ``{"status", "limit", "memory_bytes", "processes", "changes",
 "left_out"}``.
 """
@@ -57,7 +57,7 @@ def main() -> None:
         else:
             system.adopt_orphans()
             account = _keep(request, inside=False)
-            _tell(account | changes_of(view.intercepted(request["scratch"])))
+            _tell(account | changes_of(view.intercepted(request["scratch"]), _keeping(request)))
     except OSError as error:
         _tell({"refused": str(error)})
 
@@ -71,11 +71,18 @@ def _in_namespaces(request: dict[str, Any]) -> None:
     try:
         system.end_with_parent()
         size = request["limits"]["written_bytes"]
+        keep = _keeping(request)  # which is out of sight in the view
         layers = view.build(request["scratch"], request["writable"], size, partial)
-        _tell(_keep(request, inside=True) | changes_of(layers))
+        _tell(_keep(request, inside=True) | changes_of(layers, keep))
     except OSError as error:
         _tell({"refused": str(error)})
     os._exit(0)
+
+
+def _keeping(request: dict[str, Any]) -> int | None:
+    """A descriptor of the folder that keeps what the job writes; the job does not inherit it."""
+    folder = request["keep"]
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY) if folder else None
 
 
 def _tell(account: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,20 +14,31 @@ from epochzero.check.dryrun.contain.inside.view import Layer
 __all__ = ["changes_of"]
 
 MOST = 2_000
+MOST_KEPT_BYTES = 1 << 30
 
 
-def changes_of(layers: list[Layer]) -> dict[str, Any]:
+def changes_of(layers: list[Layer], keep: int | None = None) -> dict[str, Any]:
     """Paths that were created, changed or deleted, with their sizes; at most `MOST` of them.
 
+    Args:
+        layers: of the view.
+        keep: descriptor of a folder outside of it, into which what was written is copied, each under
+            the number of its change; None where nothing is kept.
+
     Returns:
-        ``{"changes": [{"path", "how", "bytes"}, ...], "left_out": n}``
+        ``{"changes": [{"path", "how", "bytes", "kept"}, ...], "left_out": n}``
     """
     found: list[dict[str, Any]] = []
     left_out = 0
+    room = MOST_KEPT_BYTES
     for layer in layers:
         for path, how, size in _changed(layer):
             if len(found) < MOST:
-                found.append({"path": path, "how": how, "bytes": size})
+                change = {"path": path, "how": how, "bytes": size, "kept": False}
+                if keep is not None and how != "deleted" and size <= room:
+                    change["kept"] = _kept(layer, path, keep, str(len(found)))
+                    room -= size
+                found.append(change)
             else:
                 left_out += 1
     return {"changes": found, "left_out": left_out}
@@ -43,6 +55,23 @@ def _changed(layer: Layer) -> Iterator[tuple[str, str, int]]:
                 if how:
                     size = state.st_size if stat.S_ISREG(state.st_mode) else 0
                     yield os.path.normpath(os.path.join(layer.path, relative)), how, size
+
+
+def _kept(layer: Layer, path: str, keep: int, name: str) -> bool:
+    """Copy a file, or make a folder, under this name; whether that was done."""
+    relative = os.path.relpath(path, layer.path)
+    with suppress(OSError):
+        mode = os.stat(relative, dir_fd=layer.upper, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            os.mkdir(name, dir_fd=keep)
+            return True
+        if stat.S_ISREG(mode):
+            source = os.open(relative, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=layer.upper)
+            copy = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=keep)
+            with open(source, "rb") as reading, open(copy, "wb") as writing:
+                shutil.copyfileobj(reading, writing)
+            return True
+    return False
 
 
 def _how(layer: Layer, relative: str, state: os.stat_result) -> str:

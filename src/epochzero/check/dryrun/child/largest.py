@@ -1,0 +1,63 @@
+"""The largest batch of a data loader, drawn second: the memory of a job is that of its worst batch.
+
+Second, since from then on the optimizer's states take their room too. Samples are measured for a moment
+before the first batch is drawn.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping
+from typing import Any, Optional
+
+__all__ = ["largest_second"]
+
+LONGEST_S = 1.0
+
+
+def largest_second(batches: Any, dataset: Any) -> Optional[tuple[int, int]]:
+    """Let an iterator of a data loader of torch draw the largest of its batches second.
+
+    A batch is as large as its largest sample times their number, as padding makes it.
+
+    Args:
+        batches: the iterator, before it has drawn any.
+        dataset: that it draws from, by numbers.
+
+    Returns:
+        The number of that batch, from 0, and how many were measured; None where all are alike.
+    """
+    indices = batches._sampler_iter
+    drawn: list[Any] = []
+    sizes: list[int] = []
+    until = time.monotonic() + LONGEST_S
+    seen: set[int] = set()
+    for batch in indices:
+        drawn.append(batch)
+        try:
+            samples = [_size(dataset[index]) for index in batch]
+        except Exception:  # the job's own loop is to meet it
+            break
+        sizes.append(max(samples, default=0) * len(samples))
+        seen.update(samples)
+        if time.monotonic() > until:
+            break
+    largest = sizes.index(max(sizes)) if len(seen) > 1 else None
+    if largest is not None and len(drawn) > 1:
+        drawn.insert(1, drawn.pop(largest))
+    batches._sampler_iter = itertools.chain(drawn, indices)
+    return None if largest is None else (largest, len(sizes))
+
+
+def _size(sample: Any) -> int:
+    """How many numbers, or letters, a sample has in all its parts."""
+    if callable(getattr(sample, "numel", None)):
+        return int(sample.numel())
+    if isinstance(sample, str):
+        return len(sample)
+    if isinstance(sample, Mapping):
+        return sum(map(_size, sample.values()))
+    if isinstance(sample, (list, tuple)):
+        return sum(map(_size, sample))
+    return int(getattr(sample, "size", 1)) if hasattr(sample, "dtype") else 1

@@ -1,0 +1,77 @@
+"""Traces of the same job with storages of other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from epochzero.check.dryrun.memory.trace import Alloc, Event, Mark, Trace
+
+__all__ = ["first_gradients", "fused", "resized"]
+
+
+def resized(trace: Trace, size: Callable[[Alloc, str], int]) -> Trace:
+    """A trace whose storages have other sizes.
+
+    Args:
+        trace: as it is.
+        size: of an allocation and its kind, the new size in bytes; the kind is ``transient`` for what is
+            temporary inside the optimizer's step.
+    """
+    events: list[Event] = []
+    for event in _steps(trace):
+        if isinstance(event, _InStep):
+            alloc = event.alloc
+            new = size(alloc, "transient" if event.optimizer else trace.kind(alloc.storage))
+            events.append(Alloc(alloc.storage, new, alloc.site))
+        else:
+            events.append(event)
+    return replace(trace, events=tuple(events))
+
+
+@dataclass(frozen=True, slots=True)
+class _InStep:
+    """An allocation, and whether it is a temporary one of an optimizer's step."""
+
+    alloc: Alloc
+    optimizer: bool
+
+
+def _steps(trace: Trace) -> Iterator[Event | _InStep]:
+    inside = False
+    for event in trace.events:
+        if isinstance(event, Mark):
+            inside = event.name == "optimizer" or (inside and not event.name.startswith("step "))
+        if isinstance(event, Alloc):
+            yield _InStep(event, inside and trace.kind(event.storage) == "temporary")
+        else:
+            yield event
+
+
+def first_gradients(trace: Trace) -> frozenset[int]:
+    """Gradients of the first step."""
+    found: set[int] = set()
+    for event in trace.events:
+        if isinstance(event, Mark) and event.name == "optimizer":
+            break
+        if isinstance(event, Alloc) and trace.kind(event.storage) == "gradient":
+            found.add(event.storage)
+    return frozenset(found)
+
+
+def fused(trace: Trace) -> Trace:
+    """A job with ``torch.compile`` takes between what is traced and what its compiler surely keeps.
+
+    What is no result of a product, a convolution or attention may be fused into the operation that needs
+    it, or computed anew in backward (``torch/_functorch/partitioners.py``: ``compute_intensive_ops``).
+    """
+
+    def size(alloc: Alloc, kind: str) -> int:
+        lasting = kind not in ("activation", "temporary") or alloc.storage in trace.computed
+        return alloc.size if lasting else 0
+
+    told = (
+        "torch.compile is left out: as much as the program takes as written, or as little as its products,"
+        " convolutions and attention leave"
+    )
+    return replace(trace, least=resized(trace, size), assumed=(*trace.assumed, told))

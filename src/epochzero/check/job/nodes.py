@@ -1,0 +1,50 @@
+"""Composed nodes of YAML, which know their lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import yaml
+
+from epochzero.check.findings import Place
+from epochzero.check.job.setting import Script
+
+__all__ = ["entries", "entry", "listed", "place_of", "scalars", "written"]
+
+
+def entries(node: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
+    """The entries of a mapping; none of anything else."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                yield key.value, value
+
+
+def entry(node: yaml.Node | None, *path: str) -> yaml.Node | None:
+    """What stands in mappings within one another; None when it is not there."""
+    for name in path:
+        node = next((value for key, value in entries(node) if key == name), None)
+    return node
+
+
+def listed(node: yaml.Node | None) -> Sequence[yaml.Node]:
+    """The items of a list; none of anything else."""
+    return node.value if isinstance(node, yaml.SequenceNode) else ()
+
+
+def written(node: yaml.Node | None) -> str:
+    """The text of a scalar; empty for anything else."""
+    return node.value if isinstance(node, yaml.ScalarNode) else ""
+
+
+def scalars(node: yaml.Node | None) -> Iterator[tuple[str, str, int]]:
+    """The entries of a mapping that are no mappings or lists: key, text, row from 0."""
+    for key, value in entries(node):
+        if isinstance(value, yaml.ScalarNode):
+            yield key, value.value, value.start_mark.line
+
+
+def place_of(script: Script, node: yaml.Node) -> Place:
+    """Where a node stands; a block of text begins on the line after its sign."""
+    block = isinstance(node, yaml.ScalarNode) and node.style in ("|", ">")
+    return script.place(node.start_mark.line + block, 0 if block else node.start_mark.column)

@@ -1,0 +1,92 @@
+"""The loops of the job's own code that an event happens in, with the calls that led to them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeAlias
+
+from epochzero.check.code import Code, Function, code_of
+from epochzero.check.findings import Place
+from epochzero.check.program.events import Situation
+from epochzero.check.program.model import Module, Program
+
+__all__ = ["Loop", "before_forward", "loops_around"]
+
+_Node: TypeAlias = ast.For | ast.AsyncFor | ast.While
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop that the job walks.
+
+    Attributes:
+        module: in which it stands.
+        node: of the syntax tree.
+        via: the calls and imports that lead to it, the entry point first.
+    """
+
+    module: Module
+    node: _Node
+    via: tuple[Place, ...]
+
+    def step_to(self, at: Situation) -> Place | None:
+        """The place within the loop's own body from which an event comes; None when it does not."""
+        places = (*at.via, at.place)
+        here = places[len(self.via)] if len(places) > len(self.via) else None
+        if here is None or places[: len(self.via)] != self.via:
+            return None
+        return here if here.path == self.module.path and _has(self.node, here) else None
+
+
+def loops_around(program: Program, at: Situation) -> tuple[Loop, ...]:
+    """The loops around an event, the outermost first."""
+    modules = _by_path(program)
+    found: list[Loop] = []
+    for depth, place in enumerate((*at.via, at.place)):
+        module = modules.get(place.path)
+        if module is not None:
+            found += [Loop(module, node, at.via[:depth]) for node in _loops(module, place)]
+    return tuple(found)
+
+
+def before_forward(program: Program, at: Situation) -> Situation:
+    """Where a model was called in whose ``forward`` an event happens; the event where there is none."""
+    places = (*at.via, at.place)
+    modules = _by_path(program)
+    for depth, place in enumerate(places[1:]):
+        module = modules.get(place.path)
+        function = _scope(code_of(module), place) if module is not None else None
+        if isinstance(function, ast.FunctionDef) and function.name == "forward":
+            return replace(at, place=places[depth], via=places[:depth])
+    return at
+
+
+@lru_cache(maxsize=1)  # All rules ask for the same program, one after the other.
+def _by_path(program: Program) -> dict[str, Module]:
+    return {module.path: module for module in program.modules.values()}
+
+
+@lru_cache(maxsize=4096)
+def _loops(module: Module, place: Place) -> tuple[_Node, ...]:
+    """The loops around a place in its own function, the outermost first."""
+    code = code_of(module)
+    scope = _scope(code, place)
+    loops: list[_Node] = [*code.of(ast.For), *code.of(ast.AsyncFor), *code.of(ast.While)]
+    around = [one for one in loops if _has(one, place) and code.scope(one) is scope]
+    return tuple(sorted(around, key=lambda one: (one.lineno, one.col_offset)))
+
+
+def _scope(code: Code, place: Place) -> ast.AST | None:
+    """The innermost function around a place; the module where there is none."""
+    functions: list[Function] = [*code.of(ast.FunctionDef), *code.of(ast.AsyncFunctionDef)]
+    around = [one for one in functions if one.body[0].lineno <= place.line <= (one.end_lineno or 0)]
+    return max(around, key=lambda one: one.lineno, default=code.module.tree)
+
+
+def _has(loop: _Node, place: Place) -> bool:
+    """Whether a place lies in the body of a loop, not in what it goes over or in its ``else``."""
+    first, last = loop.body[0], loop.body[-1]
+    begin = (first.lineno, first.col_offset + 1)
+    return begin <= (place.line, place.column) <= (last.end_lineno or 0, last.end_col_offset or 0)

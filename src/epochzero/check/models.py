@@ -1,0 +1,133 @@
+"""The models of a job as its events tell: which of them an event is about, and who steps them.
+
+A model keeps its identity through ``model.to(device)``, `torch.compile` and the wrappers of
+distributed training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TypeAlias
+
+from epochzero.check.findings import Place
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Instance, Items, Value
+from epochzero.check.torch_use import argument, is_off, optimizer_steps, stepped_optimizer
+
+__all__ = ["Model", "Models"]
+
+Model: TypeAlias = tuple[str, Place]
+"""By what a model was made, and where."""
+
+_SAME = ("apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "half", "requires_grad_",
+         "to", "train")  # fmt: skip
+"""Methods of a module that give the module itself."""
+_WRAPPERS = frozenset(
+    [
+        "torch.compile",
+        "torch.nn.DataParallel",
+        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+        "torch.nn.parallel.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+    ]
+)
+
+
+class Models:
+    """The models of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self._inner: dict[Model, Value] = {}
+        self._made: dict[Model, set[tuple[Place, ...]]] = {}
+        self._own: dict[Place, Value | None] = {}
+        for call in program.calls:
+            self._note(call)
+        self._trained = {self.stepped(step) for step in optimizer_steps(program)}
+
+    @staticmethod
+    @lru_cache(maxsize=1)  # All rules ask for the same program, one after the other.
+    def of(program: Program) -> Models:
+        """The models of a program."""
+        return Models(program)
+
+    def _note(self, call: Called) -> None:
+        made = _key(call.result)
+        if call.name == "torch.nn.Module().__init__" and (own := _key(call.receiver)) is not None:
+            self._made.setdefault(own, set()).add(call.at.via)
+            self._own.setdefault(own[1], call.receiver)
+        if made is None:
+            return
+        if call.receiver is not None and call.name.rpartition(".")[2] in (*_SAME, "parameters"):
+            if _key(call.receiver) != made:
+                self._inner[made] = call.receiver
+        elif call.name in _WRAPPERS and (call.arguments or "module" in call.keywords):
+            self._inner[made] = [*call.arguments, call.keywords.get("module", call.result)][0]
+        elif call.receiver is None:
+            self._made.setdefault(made, set()).add(call.at.via)
+
+    def model(self, value: Value | None) -> Model | None:
+        """The model that a value is, behind its wrappers; None when it is not known to be just one."""
+        key = _key(value)
+        for _ in range(16):
+            inner = self._inner.get(key) if key is not None else None
+            if inner is None:
+                break
+            key = _key(inner)
+        return key if key is not None and len(self._made.get(key, ())) == 1 else None
+
+    def owner(self, value: Value | None) -> Model | None:
+        """The model that a value is, or the outermost one in whose constructor it was made."""
+        key = _key(value)
+        ways = self._made.get(key, set()) if key is not None else set()
+        for place in next(iter(ways)) if len(ways) == 1 else ():
+            if place in self._own:
+                return self.model(self._own[place])
+        return self.model(value)
+
+    def stepped(self, step: Called) -> Model | None:
+        """The model whose parameters the optimizer of a ``step`` has; None when not known."""
+        optimizer = stepped_optimizer(step)
+        if not isinstance(optimizer, Instance):
+            return None
+        given = next(iter(optimizer.arguments), optimizer.keywords.get("params"))
+        found = {self.model(one) for one in _parameters(given)}
+        return found.pop() if len(found) == 1 else None
+
+    def mode(self, call: Called, model: Model) -> str:
+        """The mode into which a call puts a model, or makes it: ``train`` or ``eval``.
+
+        ``?`` where it gives the model to something that may set either, empty where it sets none.
+        """
+        method = call.name.rpartition(".")[2]
+        if method in ("eval", "train", "__init__") and self.model(call.receiver) == model:
+            off = method == "train" and is_off(argument(call, 0, "mode"))
+            return "eval" if off or method == "eval" else "train"
+        if method == "from_pretrained" and _key(call.result) == model:
+            return "eval"
+        given = (*call.arguments, *call.keywords.values())
+        is_known = call.name.startswith(("torch.", "builtins."))
+        return "?" if not is_known and any(self.model(one) == model for one in given) else ""
+
+    def is_trained(self, model: Model) -> bool:
+        """Whether an optimizer steps its parameters."""
+        return model in self._trained
+
+
+def _key(value: Value | None) -> Model | None:
+    if not isinstance(value, Instance) or value.place is None:
+        return None
+    return value.made_by, value.place
+
+
+def _parameters(value: Value | None) -> Iterator[Instance]:
+    """The results of ``model.parameters()`` in what an optimizer is given."""
+    if isinstance(value, Instance):
+        if value.made_by.endswith((".parameters", ".named_parameters")):
+            yield value
+        for one in (value.part_of, *value.arguments):
+            yield from _parameters(one)
+    elif isinstance(value, Items):
+        for one in value.values:
+            yield from _parameters(one)

@@ -1,0 +1,245 @@
+"""A batch stays on the CPU, and the model is on a GPU."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from epochzero.check.builds import device_named
+from epochzero.check.code import code_of
+from epochzero.check.findings import Finding
+from epochzero.check.loops import before_forward
+from epochzero.check.models import Model, Models
+from epochzero.check.origins import Origins, unwrapped
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Instance, Value
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_LOADER = "torch.utils.data.DataLoader"
+_SCATTER = ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "prepare",
+            "setup", "setup_module", "initialize", "set_default_device", "set_default_tensor_type",
+            "dispatch_model")  # fmt: skip
+"""What moves batches itself, or makes tensors on the GPU."""
+_WEIGHTED = (
+    "Linear",
+    "Conv",
+    "Embedding",
+    "Norm",
+    "LSTM",
+    "GRU",
+    "RNN",
+    "Transformer",
+    "Multihead",
+)
+"""In the names of layers that have parameters."""
+_SHAPING = frozenset(["contiguous", "flatten", "float", "long", "permute", "reshape", "squeeze", "transpose",
+                      "unsqueeze", "view"])  # fmt: skip
+_GPU, _PERHAPS, _CPU = "GPU", "perhaps", "CPU"
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    if any(call.name.rpartition(".")[2] in _SCATTER for call in program.calls) or _moves_items(
+        program
+    ):
+        return
+    models, origins, reach = Models.of(program), Origins.of(program), Reach.of(program)
+    told = set()
+    for at, call in enumerate(program.calls):
+        model = _used(models, origins, call)
+        if model is None or guarded(call.at, RuntimeError):
+            continue
+        where = before_forward(program, call.at)
+        line = where.place.path, where.place.line
+        if line in told:
+            continue
+        device = _device(program, at, model, target)
+        if device in (_GPU, _PERHAPS):
+            told.add(line)
+            sure = device == _GPU and not _own_data(origins, call)
+            yield finding_at(
+                where,
+                RULE.id,
+                RULE.category,
+                severity=reach.severity(call.at) if sure else "warning",
+                message="The batch is on the CPU as the data loader gives it, and the model is on the GPU.",
+                consequence="RuntimeError: Expected all tensors to be on the same device, but found at least "
+                "two devices, cuda:0 and cpu!",
+                fix="Move the batch first: x, y = x.to(device), y.to(device).",
+            )
+
+
+def _used(models: Models, origins: Origins, call: Called) -> Model | None:
+    """The model that a call gives a batch to as it comes, or whose output is compared with one."""
+    if not call.name.endswith(".__call__") and not call.name.startswith("torch.nn.functional."):
+        return None
+    batches = [_is_batch(_unmoved(origins, one)) for one in call.arguments[:2]]
+    if not any(batches):
+        return None
+    if batches[0]:
+        return models.owner(call.receiver) if _has_weights(call) else None
+    other = origins.maker(origins.before(call.arguments[0]))
+    return models.owner(other.receiver) if other is not None and _has_weights(other) else None
+
+
+def _has_weights(call: Called) -> bool:
+    """Whether what is called is a layer with parameters, or a whole model of a library."""
+    made = call.receiver.made_by if isinstance(call.receiver, Instance) else ""
+    last = made.rpartition(".")[2]
+    return call.name.endswith(".__call__") and (
+        made.startswith(("torch.nn.Sequential", "torchvision.models.", "timm."))
+        or (made.startswith("torch.nn.") and any(kind in last for kind in _WEIGHTED))
+    )
+
+
+def _unmoved(origins: Origins, value: Value) -> Value | None:
+    """A tensor before what leaves it on its device: other shapes, and layers without parameters."""
+    found: Value | None = value
+    for _ in range(16):
+        maker = origins.maker(found)
+        if maker is None:
+            return found
+        is_layer = maker.name.endswith(".__call__") and not _has_weights(maker)
+        if is_layer and maker.name.startswith("torch.nn.") and len(maker.arguments) == 1:
+            found = maker.arguments[0]
+        elif maker.receiver is not None and maker.name.rpartition(".")[2] in _SHAPING:
+            found = maker.receiver
+        else:
+            return found
+    return None
+
+
+def _is_batch(value: Value | None) -> bool:
+    """Whether a value is a batch of a data loader, or a part of one by its number, as it comes."""
+    loader = _loader(value)
+    if loader is None or not isinstance(value, Instance) or loader.keywords.get("collate_fn"):
+        return False
+    way = value.made_by.partition("()")[2].replace("[", "").split("]")
+    return all(one.isdecimal() or not one for one in way)
+
+
+def _loader(value: Value | None) -> Instance | None:
+    loader = (
+        unwrapped(value.part_of) if isinstance(value, Instance) and value.place is None else None
+    )
+    return loader if isinstance(loader, Instance) and loader.made_by == _LOADER else None
+
+
+def _own_data(origins: Origins, call: Called) -> bool:
+    """Whether the data may be on the GPU: they are not those of a library, read from files."""
+    for value in call.arguments[:2]:
+        loader = _loader(_unmoved(origins, value))
+        data = (
+            [*loader.arguments, loader.keywords.get("dataset")][0] if loader is not None else None
+        )
+        if loader is not None and not (isinstance(data, Instance) and _is_on_cpu(data)):
+            return True
+    return False
+
+
+def _is_on_cpu(data: Instance) -> bool:
+    if data.made_by == "torch.utils.data.TensorDataset":
+        return all(
+            isinstance(one, Instance)
+            and "device" not in one.keywords
+            and one.made_by.count("()") == 0
+            for one in data.arguments
+        )
+    return data.made_by.startswith("torchvision.datasets.")
+
+
+def _device(program: Program, use: int, model: Model, target: Target) -> str:
+    """Where a model is when the call of a number comes."""
+    models, reach = Models.of(program), Reach.of(program)
+    device = _CPU
+    for call in program.calls[:use]:
+        method = call.name.rpartition(".")[2]
+        if method in ("cuda", "cpu", "to") and models.model(call.receiver) == model:
+            given = [*call.arguments, *call.keywords.values()]
+            device = {"cuda": _GPU, "cpu": _CPU}.get(method) or _moved_to(given, target)
+            if device == _GPU and reach.severity(call.at) != "error":
+                device = _PERHAPS
+    return device
+
+
+def _moved_to(given: list[Value], target: Target) -> str:
+    for value in given:
+        if named := device_named(value):
+            return _GPU if named == "cuda" else _CPU
+        if (
+            isinstance(value, Instance)
+            and value.made_by == "torch.device"
+            and value.place is not None
+        ):
+            asks = "cuda" in value.place.code and "is_available" in value.place.code
+            return (_GPU if target.gpus else _PERHAPS) if asks else _CPU
+    return _CPU
+
+
+def _moves_items(program: Program) -> bool:
+    """Whether the job puts moved tensors back into what it has them from: ``batch[k] = batch[k].cuda()``."""
+    return any(
+        isinstance(one, ast.Attribute) and one.attr in ("to", "cuda")
+        for module in program.modules.values()
+        for node in code_of(module).of(ast.Assign)
+        if any(isinstance(kept, ast.Subscript) for kept in node.targets)
+        for one in ast.walk(node.value)
+    )
+
+
+_HEAD = (
+    "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, TensorDataset\n\n"
+    "data = TensorDataset(torch.rand(8, 4), torch.zeros(8))\nloader = DataLoader(data, batch_size=4)\n"
+)
+_LOOP = "loss = nn.MSELoss()\nfor x, y in loader:\n{}    print(loss(model(x), y))\n"
+_NET = (
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.fc = nn.Linear(4, 1)\n\n    def forward(self, x):\n        return self.fc(x).squeeze(1)\n\n\n"
+    "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\nmodel = Net().to(device)\n"
+)
+_MODEL = "model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)){}\n"
+
+RULE = Rule(
+    id="batch-device",
+    title="A batch stays on the CPU, and the model is on a GPU",
+    category="framework_api_misuse",
+    why="A data loader gives tensors on the CPU, whatever the model is on. Where a loop, often that of the "
+    "validation, forgets to move one of them, it ends at its first batch; on a machine without a GPU all "
+    "goes well.",
+    fix="Move each batch to the model's device.",
+    source="PyTorch documentation, torch.utils.data, memory pinning; torch.nn.Module.to",
+    check=_check,
+    catches=(
+        Case({"train.py": _HEAD + _MODEL.format(".cuda()") + _LOOP.format("")}, line=10),
+        Case({"train.py": _HEAD + _MODEL.format(".to('cuda')")
+              + _LOOP.format("    x = x.to('cuda')\n")}, line=11),
+        Case({"train.py": _HEAD + _NET + _LOOP.format("")}, target='gpus = "2 x A100"\n', line=20),
+        Case({"train.py": _HEAD + _NET + _LOOP.format("    x = x.to(device)\n")}, line=21),
+        Case({"train.py": _HEAD + _MODEL.format(".cuda()")
+              + _LOOP.format("").replace("for x, y in loader", "for i, (x, y) in enumerate(loader)")}, line=10),
+        Case({"train.py": _HEAD + _MODEL.format("") + "if torch.cuda.is_available():\n    model.cuda()\n"
+              + _LOOP.format("")}, line=12),
+        Case({"train.py": _HEAD + _NET.replace("self.fc(x)", "self.fc(x.view(-1, 4))") + _LOOP.format("")}, line=20),
+    ),
+    leaves=(
+        Case({"train.py": _HEAD + "flat = nn.Flatten().cuda()\nfor x, y in loader:\n    print(flat(x))\n"}),
+        Case({"train.py": _HEAD + _MODEL.format(".cuda()")
+              + _LOOP.format("    x, y = x.cuda(), y.cuda()\n")}),
+        Case({"train.py": _HEAD + _NET + _LOOP.format("    x, y = [one.to(device) for one in (x, y)]\n")}),
+        Case({"train.py": _HEAD + _MODEL.format("") + _LOOP.format("")}),
+        Case({"train.py": _HEAD + _MODEL.format(".cuda()") + "model.cpu()\n" + _LOOP.format("")}),
+        Case({"train.py": _HEAD + _MODEL.format(".cuda()") + "model = nn.DataParallel(model)\n"
+              + _LOOP.format("    y = y.cuda()\n")}),
+        Case({"train.py": _HEAD + "cuda = torch.cuda.is_available()\n" + _MODEL.format("")
+              + "if cuda:\n    model.cuda()\n" + _LOOP.format("    if cuda:\n        x, y = x.cuda(), y.cuda()\n")}),
+        Case({"train.py": _HEAD.replace("torch.zeros(8)", "torch.zeros(8, device='cuda')").replace(
+              "torch.rand(8, 4)", "torch.rand(8, 4).cuda()") + _MODEL.format("") + _LOOP.format("")}),
+        Case({"train.py": "from accelerate import Accelerator\n" + _HEAD + _MODEL.format(".cuda()")
+              + "loader = Accelerator().prepare(loader)\n" + _LOOP.format("")}),
+    ),
+)  # fmt: skip

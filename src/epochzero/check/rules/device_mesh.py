@@ -1,0 +1,112 @@
+"""A mesh of devices that is not what the processes are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Items, Value
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.world import constant, number, world_size
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+_MAKES = ("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.init_device_mesh")
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    world = world_size(program.job)
+    for call in program.calls:
+        shape = _numbers(argument(call, 1, "mesh_shape"))
+        if call.name not in _MAKES or shape is None or guarded(call.at, RuntimeError):
+            continue
+        names = call.keywords.get("mesh_dim_names")
+        if isinstance(names, Items) and names.complete and len(names.values) != len(shape):
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                message=f"The mesh has {len(shape)} dimensions and {len(names.values)} names: "
+                f"{', '.join(str(constant(name) or '?') for name in names.values)}.",
+                consequence="RuntimeError: mesh_shape and mesh_dim_names should have same length!",
+                fix="Give each dimension one name.",
+            )
+            continue
+        size = math.prod(shape)
+        if world is None or size == world:
+            continue
+        written = f"{' x '.join(map(str, shape))} = {size}"
+        yield finding_at(
+            call.at,
+            RULE.id,
+            RULE.category,
+            message=f"The mesh has {written} places, and {world} processes are started.",
+            consequence=f"RuntimeError: Mesh should not be bigger than default world size {world}, but "
+            f"found {size} ranks!"
+            if size > world
+            else f"{world - size} processes have no place in the mesh: what they compute is lost, or "
+            "they wait forever",
+            fix=f"Choose sizes whose product is {world}, or start {size} processes.",
+            severity=None if size > world else "warning",
+        )
+
+
+def _numbers(shape: Value | None) -> list[int] | None:
+    """The sizes of a mesh; None when not all of them are known."""
+    if not isinstance(shape, Items) or not shape.complete:
+        return None
+    sizes = [number(value) for value in shape.values]
+    known = [size for size in sizes if size is not None and size > 0]
+    return known if len(known) == len(sizes) else None
+
+
+_TWO = (
+    "import argparse\nfrom torch.distributed.device_mesh import init_device_mesh\n\n"
+    "p = argparse.ArgumentParser()\np.add_argument('--tp', type=int, default=4)\n"
+    "p.add_argument('--dp', type=int, default=2)\na = p.parse_args()\n"
+    "mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))\n"
+)
+_WORLD = (
+    "import torch.distributed as dist\nfrom torch.distributed.device_mesh import init_device_mesh\n\n"
+    "dist.init_process_group('nccl')\nworld = dist.get_world_size()\n"
+    "mesh = init_device_mesh('cuda', (world // {tp}, {size}))\n"
+)
+_EIGHT = ("torchrun", "--nproc_per_node=8", "train.py")
+
+RULE = Rule(
+    id="device-mesh",
+    title="A device mesh has more or fewer places than there are processes",
+    category="illegal_argument",
+    why="The sizes of a mesh are written for one number of GPUs. With fewer, PyTorch refuses it; with "
+    "more, some processes have no place in it.",
+    fix="Compute one of the sizes from the world size.",
+    source="PyTorch documentation, torch.distributed.device_mesh.init_device_mesh",
+    check=_check,
+    catches=(
+        Case({"train.py": _TWO}, command=("torchrun", "--nproc_per_node=4", "train.py"), line=8),
+        Case({"train.py": _TWO}, ("--dp", "4"), command=_EIGHT, line=8),
+        Case({"train.py": _TWO}, ("--tp", "2"), command=_EIGHT, line=8),
+        Case({"train.py": _WORLD.format(tp=2, size=3)}, command=_EIGHT, line=6),
+        Case(
+            {
+                "train.py": "from torch.distributed.device_mesh import init_device_mesh\n"
+                "mesh = init_device_mesh('cuda', (2, 4), mesh_dim_names=('dp', 'pp', 'tp'))\n"
+            },
+            line=2,
+        ),
+    ),
+    leaves=(
+        Case({"train.py": _TWO}, command=_EIGHT),
+        Case({"train.py": _TWO}),
+        Case({"train.py": _WORLD.format(tp=2, size=2)}, command=_EIGHT),
+        Case(
+            {"train.py": _TWO},
+            command=("torchrun", "--nproc_per_node=gpu", "train.py"),
+        ),
+    ),
+)

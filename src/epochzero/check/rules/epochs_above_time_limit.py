@@ -1,0 +1,178 @@
+"""More epochs than the time limit has room for, where it is known how long one takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.world import TIME_OPTIONS, constant, given, in_hours, said_at
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+SURELY = 1.5
+"""Times the limit that what is expected must be for a job that surely does not end in it."""
+LARGEST_BYTES = 1 << 20
+_EPOCHS = ("num_train_epochs", "max_epochs", "num_epochs", "n_epochs", "epochs")
+_ENDS_OTHERWISE = (
+    "max_steps", "max_train_steps", "max_time", "resume", "resume_from", "resume_from_checkpoint",
+    "ckpt_path", "start_epoch",
+)  # fmt: skip
+_RESULTS = ("train_results.json", "all_results.json")
+"""What transformers' ``Trainer.save_metrics`` writes into the folder of a run."""
+_GOES_ON = ("sbatch --requeue", "sbatch --signal", "sbatch --array", "sbatch --dependency")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    """How long an epoch takes, who says so, and whether it is said of this job on this platform."""
+
+    seconds: float
+    source: str
+    sure: bool
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    job = program.job
+    limits = [one for one in (job.time_limit_s, target.time_limit_s) if one is not None]
+    epochs, rate = _epochs(program), _rate(program)
+    if not limits or epochs is None or rate is None:
+        return
+    needed, limit = epochs * rate.seconds, min(limits)
+    if needed <= limit:
+        return
+    surely = rate.sure and needed >= SURELY * limit and job.said.keys().isdisjoint(_GOES_ON)
+    yield Finding(
+        RULE.id,
+        "error" if surely else "warning",
+        RULE.category,
+        "training",
+        said_at(job, *TIME_OPTIONS),
+        f"{epochs:g} epochs of {rate.seconds:.4g} s each, as {rate.source}, take {in_hours(needed)}, "
+        f"and the job is given {in_hours(limit)}.",
+        f"The job is ended at its time limit, in epoch {int(limit / rate.seconds) + 1}",
+        f"Ask for {in_hours(needed * 1.1)}, train {int(limit / rate.seconds)} epochs, or save "
+        "checkpoints that a next job goes on from.",
+    )
+
+
+def _epochs(program: Program) -> float | None:
+    """How many epochs are trained; None when that is not known, or something else ends the training."""
+    ends = (constant(given(program, name)) for name in _ENDS_OTHERWISE)
+    if any(one not in (None, False, "", 0, -1) for one in ends):
+        return None
+    values = [constant(given(program, name)) for name in _EPOCHS]
+    for call in program.calls:
+        if call.name.rpartition(".")[2] in ("Trainer", "TrainingArguments", "fit"):
+            values += [constant(call.keywords.get(name)) for name in _EPOCHS]
+    return next((float(one) for one in values if isinstance(one, int | float) and one > 0), None)
+
+
+def _rate(program: Program) -> _Rate | None:
+    if program.job.seconds_per_epoch is not None:
+        return _Rate(program.job.seconds_per_epoch, "the settings say", sure=True)
+    folders = [constant(given(program, "output_dir"))]
+    folders += [
+        constant(c.keywords.get("output_dir")) for c in program.calls if "output_dir" in c.keywords
+    ]
+    for folder in folders:
+        for name in _RESULTS if isinstance(folder, str) else ():
+            seconds = _of_earlier(program.job.folder / str(folder) / name)
+            if seconds is not None:
+                return _Rate(seconds, f"an earlier run took by {folder}/{name}", sure=False)
+    return None
+
+
+def _of_earlier(file: Path) -> float | None:
+    """The seconds of an epoch of the run that has written the file; None when it does not say."""
+    try:
+        if file.stat().st_size > LARGEST_BYTES:
+            return None
+        said = json.loads(file.read_text(encoding="utf-8"))
+        seconds = float(said["train_runtime"]) / float(said["epoch"])
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError):
+        return None
+    return seconds if seconds > 0 else None
+
+
+_SETTINGS = "[tool.epochzero.check]\nseconds-per-epoch = 3600\n"
+_TRAIN = (
+    "import argparse\n\np = argparse.ArgumentParser()\n"
+    "p.add_argument('--epochs', type=int, default=20)\np.add_argument('--resume', default='')\n"
+    "args = p.parse_args()\nfor epoch in range(args.epochs):\n    print(epoch)\n"
+)
+_BATCH = "#!/bin/bash\n#SBATCH --time={}\npython train.py {}\n"
+_FINE_TUNE = (
+    "from transformers import Trainer, TrainingArguments\n\n"
+    "arguments = TrainingArguments(output_dir='out', num_train_epochs=10)\n"
+    "Trainer(args=arguments).train()\n"
+)
+_EARLIER = '{"epoch": 3.0, "train_runtime": 21600.0}'
+
+
+def _job(time: str, arguments: str = "", settings: str = _SETTINGS) -> dict[str, str]:
+    return {
+        "train.py": _TRAIN,
+        "run.sh": _BATCH.format(time, arguments),
+        "pyproject.toml": settings,
+    }
+
+
+_SBATCH = ("sbatch", "run.sh")
+
+RULE = Rule(
+    id="epochs-above-time-limit",
+    title="The epochs take longer than the job is given",
+    category="interrupted",
+    why="A time limit is written once, and the number of epochs changes. The scheduler ends the job at "
+    "its limit, with what was trained since the last checkpoint lost.",
+    fix="Ask for more time, train fewer epochs, or go on from checkpoints in a next job.",
+    source="sbatch(1), --time; Zhang et al., ICSE 2020, section 3.2: jobs that are ended by the platform",
+    check=_check,
+    catches=(
+        Case(_job("12:00:00"), command=_SBATCH, path="run.sh", line=2),
+        Case(_job("16:00:00", "--epochs 17"), command=_SBATCH, path="run.sh", line=2),
+        Case(
+            {"train.py": _TRAIN, "pyproject.toml": _SETTINGS},
+            target="time_limit_s = 36000\n",
+            path="<command>",
+        ),
+        Case(
+            {
+                "train.py": _FINE_TUNE,
+                "out/train_results.json": _EARLIER,
+                "run.sh": _BATCH.format("10:00:00", ""),
+            },
+            command=_SBATCH,
+            path="run.sh",
+            line=2,
+        ),
+    ),
+    leaves=(
+        Case(_job("1-00:00:00"), command=_SBATCH),
+        Case(_job("12:00:00", "--epochs 10"), command=_SBATCH),
+        Case(_job("12:00:00", settings=""), command=_SBATCH),
+        Case(_job("12:00:00", "--resume last.pt"), command=_SBATCH),
+        Case(
+            {
+                "train.py": _FINE_TUNE,
+                "out/train_results.json": _EARLIER,
+                "run.sh": _BATCH.format("24:00:00", ""),
+            },
+            command=_SBATCH,
+        ),
+        Case(
+            {
+                "train.py": _FINE_TUNE,
+                "out/train_results.json": "{}",
+                "run.sh": _BATCH.format("1:00:00", ""),
+            },
+            command=_SBATCH,
+        ),
+    ),
+)

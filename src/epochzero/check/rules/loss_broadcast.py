@@ -1,0 +1,98 @@
+"""A loss compares each prediction with each target, because their shapes differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Instance, Value
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+_MODULES = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
+_FUNCTIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+_LOSSES = frozenset(
+    [
+        *(f"torch.nn.{name}().__call__" for name in _MODULES),
+        *(f"torch.nn.functional.{name}" for name in _FUNCTIONS),
+    ]
+)
+_Shape = tuple[int | None, ...]
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    for call in program.calls:
+        if call.name not in _LOSSES:
+            continue
+        given, wanted = _shape(argument(call, 0, "input")), _shape(argument(call, 1, "target"))
+        if given is not None and wanted is not None and _spreads(given, wanted):
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity="warning",
+                message=f"The loss is given {_shown(given)} to compare with {_shown(wanted)}: each is "
+                "repeated along the other's axis.",
+                consequence="The loss is the mean over all pairs of samples; the model learns the average "
+                "of the targets",
+                fix="Bring both into one shape, with squeeze(-1) or unsqueeze(-1).",
+            )
+
+
+def _shape(value: Value | None) -> _Shape | None:
+    return value.shape if isinstance(value, Instance) else None
+
+
+def _spreads(one: _Shape, other: _Shape) -> bool:
+    """Whether both are repeated: the one has a 1 where the other has not, and the other way round."""
+    rank = max(len(one), len(other))
+    left, right = ((1,) * (rank - len(shape)) + shape for shape in (one, other))
+    pairs = list(zip(left, right, strict=True))
+    return any(a == 1 != b for a, b in pairs) and any(a != 1 == b for a, b in pairs)
+
+
+def _shown(shape: _Shape) -> str:
+    return f"[{', '.join('?' if one is None else str(one) for one in shape)}]"
+
+
+_HEAD = (
+    "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n"
+    "x, y = torch.rand(8, 4), torch.rand(8)\n"
+)
+_NET = (
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.fc = nn.Linear(4, 1)\n\n    def forward(self, x):\n        return {}\n\n\n"
+    "from torch.utils.data import DataLoader, TensorDataset\n\nnet, loss = Net(), nn.MSELoss()\n"
+    "for x, y in DataLoader(TensorDataset(x, y), batch_size=4):\n    print(loss(net(x), y))\n"
+)
+
+RULE = Rule(
+    id="loss-broadcast",
+    title="A loss compares each prediction with each target",
+    category="framework_api_misuse",
+    why="A model for one number gives [N, 1], and the data often have [N]. The losses of regression bring "
+    "both to [N, N] with no more than a warning; the training goes on, and learns the mean.",
+    fix="Bring predictions and targets into one shape.",
+    source="PyTorch, torch.nn.functional.mse_loss: warning of a target size that is different to the input "
+    "size; PyTorch documentation, Broadcasting semantics",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}layer = nn.Linear(4, 1)\nprint(F.mse_loss(layer(x), y))\n"}, line=7),
+        Case({"train.py": _HEAD + _NET.format("self.fc(x)")}, line=19),
+        Case({"train.py": f"{_HEAD}net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))\n"
+              "criterion = nn.L1Loss()\nprint(criterion(net(x), y))\n"}, line=8),
+        Case({"train.py": f"{_HEAD}print(F.huber_loss(nn.Linear(4, 1)(x).flatten(), y.view(-1, 1)))\n"}, line=6),
+    ),
+    leaves=(
+        Case({"train.py": _HEAD + _NET.format("self.fc(x).squeeze(-1)")}),
+        Case({"train.py": f"{_HEAD}print(F.mse_loss(nn.Linear(4, 1)(x), y.unsqueeze(1)))\n"}),
+        Case({"train.py": f"{_HEAD}print(F.mse_loss(nn.Linear(4, 1)(x)[:, 0], y))\n"}),
+        Case({"train.py": f"{_HEAD}print(F.mse_loss(nn.Linear(4, 1)(x), torch.tensor(0.5)))\n"}),
+        Case({"train.py": f"{_HEAD}print(F.mse_loss(nn.Linear(4, 3)(x), torch.rand(8, 1)))\n"}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,156 @@
+"""A loss is given numbers of a type that it refuses: one-hot labels, labels that are floats, predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from epochzero.check.findings import Finding
+from epochzero.check.origins import FLOATING, LONG, Origins
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Instance, Value
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+_CLASSES, _LOGARITHMS, _BINARY = "cross_entropy", "nll_loss", "binary_cross_entropy"
+_LOSSES: Mapping[str, str] = {
+    "torch.nn.CrossEntropyLoss().__call__": _CLASSES,
+    "torch.nn.functional.cross_entropy": _CLASSES,
+    "torch.nn.NLLLoss().__call__": _LOGARITHMS,
+    "torch.nn.functional.nll_loss": _LOGARITHMS,
+    "torch.nn.BCELoss().__call__": _BINARY,
+    "torch.nn.functional.binary_cross_entropy": _BINARY,
+    "torch.nn.BCEWithLogitsLoss().__call__": _BINARY,
+    "torch.nn.functional.binary_cross_entropy_with_logits": _BINARY,
+}
+_Fault = tuple[str, str, str]
+"""What is wrong, PyTorch's message, and what to do."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    origins = Origins.of(program)
+    for call in program.calls:
+        fault = _fault(origins, call) if call.name in _LOSSES else None
+        if fault is not None and not guarded(call.at, RuntimeError):
+            message, consequence, fix = fault
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity=Reach.of(program).severity(call.at),
+                message=message,
+                consequence=consequence,
+                fix=fix,
+            )
+
+
+def _fault(origins: Origins, call: Called) -> _Fault | None:
+    loss = _LOSSES[call.name]
+    scores, wanted = argument(call, 0, "input"), argument(call, 1, "target")
+    given, labels = origins.number_type(scores), origins.number_type(wanted)
+    if given == LONG and loss != _LOGARITHMS:
+        return _of_predictions(origins, scores, labels)
+    if loss == _BINARY:
+        return _of_whole_labels(labels)
+    if labels == LONG and loss == _CLASSES and _same_rank(scores, wanted):
+        return (
+            "The loss is given one-hot labels of whole numbers.",
+            "RuntimeError: Expected floating point type for target with class probabilities, got Long",
+            "Give it the numbers of the classes, or .float() of the one-hot labels.",
+        )
+    are_classes = loss == _LOGARITHMS or _is_one_less(scores, wanted)
+    if labels in (FLOATING, "Int") and are_classes:
+        said = "Float" if labels == FLOATING else labels
+        return (
+            f"The loss takes numbers of classes as Long; it is given {said}.",
+            f"RuntimeError: expected scalar type Long but found {said}",
+            "Convert the labels with .long().",
+        )
+    return None
+
+
+def _of_predictions(origins: Origins, scores: Value | None, labels: str) -> _Fault:
+    source = origins.before(scores)
+    chosen = isinstance(source, Instance) and source.made_by.rpartition(".")[2] == "argmax"
+    if labels == FLOATING and not chosen:
+        what, fix = "labels where the scores belong", "Give it the scores first, then the labels."
+    else:
+        what = "whole numbers, such as the predicted classes, where the scores belong"
+        fix = "Give it the model's scores: no gradient goes through argmax."
+    return f"The loss is given {what}.", "RuntimeError: not implemented for 'Long'", fix
+
+
+def _of_whole_labels(labels: str) -> _Fault | None:
+    if labels not in (LONG, "Int", "Bool"):
+        return None
+    return (
+        f"The loss compares floats; its target is {labels}.",
+        f"RuntimeError: Found dtype {labels} but expected Float",
+        "Convert the target with .float().",
+    )
+
+
+def _shapes(*values: Value | None) -> list[tuple[int | None, ...] | None]:
+    return [one.shape if isinstance(one, Instance) else None for one in values]
+
+
+def _same_rank(scores: Value | None, wanted: Value | None) -> bool:
+    """Whether the labels surely are probabilities: of as many axes as the scores, and as long ones."""
+    one, other = _shapes(scores, wanted)
+    if isinstance(wanted, Instance) and wanted.made_by.endswith(".one_hot"):
+        return one is None or other is None or len(one) == len(other)
+    return one is not None and other is not None and len(one) == len(other) and one[1:] == other[1:]
+
+
+def _is_one_less(scores: Value | None, wanted: Value | None) -> bool:
+    """Whether the labels surely are numbers of classes: they have one axis less than the scores."""
+    one, other = _shapes(scores, wanted)
+    return one is not None and other is not None and len(one) == len(other) + 1
+
+
+_HEAD = (
+    "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\nlayer = nn.Linear(4, 3)\n"
+    "x, y = torch.rand(8, 4), torch.randint(3, (8,))\n"
+)
+_LOADER = (
+    "from torch.utils.data import DataLoader, TensorDataset\n\ndata = TensorDataset(x, y{})\n"
+    "loss = nn.CrossEntropyLoss()\nfor x, y in DataLoader(data, batch_size=4):\n    print(loss(layer(x), y))\n"
+)
+_BCE = "one = nn.Linear(4, 1)\nprint(F.binary_cross_entropy_with_logits(one(x).squeeze(1), {}))\n"
+
+RULE = Rule(
+    id="loss-target",
+    title="A loss is given numbers of a type that it refuses",
+    category="type_mismatch",
+    why="The losses for classes take their numbers as Long, those for probabilities take floats, and none "
+    "learns from predictions that argmax has already made. PyTorch says so at the first batch, or at the "
+    "first of the validation.",
+    fix="Give scores first and labels second, numbers of classes as .long(), probabilities as .float().",
+    source="PyTorch documentation, torch.nn.CrossEntropyLoss, NLLLoss and BCEWithLogitsLoss: shape and "
+    "type of input and target",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x), F.one_hot(y, 3)))\n"}, line=7),
+        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x), y.float()))\n"}, line=7),
+        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x).argmax(dim=1), y))\n"}, line=7),
+        Case({"train.py": f"{_HEAD}print(nn.CrossEntropyLoss()(y, layer(x)))\n"}, line=7),
+        Case({"train.py": _HEAD + _LOADER.format(".float()")}, line=12),
+        Case({"train.py": f"{_HEAD}print(F.nll_loss(F.log_softmax(layer(x), 1), y.int()))\n"}, line=7),
+        Case({"train.py": _HEAD + _BCE.format("y.clamp(0, 1).long()")}, line=8),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x), y))\n"}),
+        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x), F.one_hot(y, 3).float()))\n"}),
+        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x), torch.rand(8, 3)))\n"}),
+        Case({"train.py": _HEAD + _LOADER.format("")}),
+        Case({"train.py": _HEAD + _LOADER.format(".float()").replace("(layer(x), y)", "(layer(x), y.long())")}),
+        Case({"train.py": _HEAD + _BCE.format("y.clamp(0, 1).float()")}),
+        Case({"train.py": f"{_HEAD}print((layer(x).argmax(dim=1) == y).float().mean())\n"}),
+        Case({"train.py": f"{_HEAD}y = y.float()\nprint(F.cross_entropy(layer(x), y.to('cpu', torch.long)))\n"}),
+    ),
+)  # fmt: skip

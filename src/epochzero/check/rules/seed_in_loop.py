@@ -1,0 +1,91 @@
+"""A seed that is set again, to the same number, in each round of the training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.check.findings import Finding
+from epochzero.check.loops import Loop, loops_around
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.world import number
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument, optimizer_steps
+
+__all__ = ["RULE"]
+
+_SEEDS = frozenset(
+    [
+        "lightning.pytorch.seed_everything",
+        "lightning.seed_everything",
+        "pytorch_lightning.seed_everything",
+        "torch.cuda.manual_seed_all",
+        "torch.manual_seed",
+        "torch.random.manual_seed",
+        "transformers.set_seed",
+    ]
+)
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    loops = {loop for step in optimizer_steps(program) for loop in loops_around(program, step.at)}
+    whole = {loop for loop in loops if _makes_optimizer(program, loop)}
+    told = set()
+    for call in program.calls:
+        around = (
+            []
+            if call.name not in _SEEDS
+            else [one for one in loops - whole if one.step_to(call.at)]
+        )
+        seed = number(argument(call, 0, "seed"))
+        if around and seed is not None and call.at.place not in told:
+            told.add(call.at.place)
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity="warning",
+                message=f"Each round of the training sets the seed to {seed} again.",
+                consequence="Dropout, augmentation and the order of the data are the same in every round",
+                fix="Set the seed once, before the loop; or one that depends on the epoch.",
+            )
+
+
+def _makes_optimizer(program: Program, loop: Loop) -> bool:
+    """Whether a loop goes over whole trainings, such as those of several folds."""
+    return any(
+        call.name.startswith("torch.optim.") and "()" not in call.name and loop.step_to(call.at)
+        for call in program.calls
+    )
+
+
+_HEAD = "import torch\n\nmodel = torch.nn.Linear(2, 1)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+_STEP = "    optimizer.zero_grad()\n    model(torch.rand(4, 2)).sum().backward()\n    optimizer.step()\n"
+_LOOP = "for epoch in range(10):\n{}" + _STEP
+_FUNCTION = "def seed(number=42):\n    torch.manual_seed(number)\n    torch.cuda.manual_seed_all(number)\n\n\n"
+
+RULE = Rule(
+    id="seed-in-loop",
+    title="The same seed is set in each round of the training",
+    category="framework_api_misuse",
+    why="A seed makes a run repeatable when it is set once. Set again in each epoch or step it repeats the "
+    "same random numbers: the same dropout masks, the same augmentation, the same order of batches.",
+    fix="Set the seed once, before the training.",
+    source="PyTorch documentation, Reproducibility; torch.manual_seed",
+    check=_check,
+    catches=(
+        Case({"train.py": _HEAD + _LOOP.format("    torch.manual_seed(0)\n")}, line=6),
+        Case({"train.py": _HEAD + _FUNCTION + _LOOP.format("    seed()\n")}, line=6),
+        Case({"train.py": f"{_HEAD}for epoch in range(3):\n    for _ in range(100):\n        torch.manual_seed(seed=1)\n"
+              + _STEP.replace("    ", "        ")}, line=7),
+    ),
+    leaves=(
+        Case({"train.py": _HEAD + "torch.manual_seed(0)\n" + _LOOP.format("")}),
+        Case({"train.py": _HEAD + _FUNCTION + _LOOP.format("    seed(epoch)\n")}),
+        Case({"train.py": f"{_HEAD}for fold in range(3):\n    torch.manual_seed(0)\n"
+              "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+              "    for epoch in range(9):\n    " + _STEP.replace("\n    ", "\n        ")[:-4]}),
+        Case({"train.py": "import torch\n\nfor seed in range(3):\n    torch.manual_seed(0)\n    print(torch.rand(1))\n"}),
+    ),
+)  # fmt: skip

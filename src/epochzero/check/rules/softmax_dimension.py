@@ -1,0 +1,110 @@
+"""Probabilities that are made over the samples of a batch, not over the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from epochzero.check.findings import Finding
+from epochzero.check.origins import Origins
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Instance, Value
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.world import number
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import argument
+
+__all__ = ["RULE"]
+
+_FUNCTIONS = ("softmax", "log_softmax")
+_LAYERS = ("torch.nn.Softmax", "torch.nn.LogSoftmax")
+_LOSSES = ("torch.nn.NLLLoss().__call__", "torch.nn.functional.nll_loss")
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    origins = Origins.of(program)
+    told = set()
+    for value in _by_class(program):
+        maker = origins.maker(origins.before(value))
+        if maker is None or not _over_samples(maker) or maker.at.place in told:
+            continue
+        told.add(maker.at.place)
+        yield finding_at(
+            maker.at,
+            RULE.id,
+            RULE.category,
+            severity="warning",
+            message="The probabilities of each class add up to 1 over the samples of the batch: axis 0 is "
+            "the batch.",
+            consequence="The model learns from its neighbors in the batch; its predictions change with them",
+            fix="Apply it along the classes: dim=1, or dim=-1.",
+        )
+
+
+def _by_class(program: Program) -> Iterator[Value | None]:
+    """Tensors that surely have their samples along axis 0 and their classes along another."""
+    for call in program.calls:
+        last = call.name.rpartition(".")[2]
+        if call.name in _LOSSES:
+            yield argument(call, 0, "input")
+        elif last in ("argmax", "max", "topk") and call.name.startswith("torch."):
+            is_method = call.receiver is not None
+            value = call.receiver if is_method else argument(call, 0, "input")
+            axis = argument(call, (last == "topk") + (not is_method), "dim")
+            is_shaped = isinstance(value, Instance) and value.shape is not None
+            if number(axis) == 1 or (number(axis) == -1 and is_shaped):
+                yield value
+
+
+def _over_samples(maker: Called) -> bool:
+    """Whether a call normalizes axis 0 of a tensor of at least two axes."""
+    last = maker.name.rpartition(".")[2]
+    axis: Value | None = None
+    if last in _FUNCTIONS and maker.name.startswith("torch."):
+        axis = argument(maker, 0 if maker.receiver is not None else 1, "dim")
+    elif (
+        last == "__call__"
+        and isinstance(maker.receiver, Instance)
+        and maker.receiver.made_by in _LAYERS
+    ):
+        layer = maker.receiver
+        axis = layer.arguments[0] if layer.arguments else layer.keywords.get("dim")
+    shape = maker.result.shape if isinstance(maker.result, Instance) else None
+    return number(axis) == 0 and (shape is None or len(shape) == 2)
+
+
+_HEAD = (
+    "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\nlayer = nn.Linear(4, 3)\n"
+    "x, y = torch.rand(8, 4), torch.randint(3, (8,))\n"
+)
+_NET = (
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.fc = nn.Linear(4, 3)\n        self.last = nn.LogSoftmax({})\n\n"
+    "    def forward(self, x):\n        return self.last(self.fc(x))\n\n\n"
+    "net, loss = Net(), nn.NLLLoss()\nprint(loss(net(x), y))\n"
+)
+
+RULE = Rule(
+    id="softmax-dimension",
+    title="Probabilities are made over the samples of a batch",
+    category="framework_api_misuse",
+    why="Axis 0 is the batch. A softmax along it divides the samples' scores among the samples: nothing "
+    "fails, and what a sample gets depends on the others beside it.",
+    fix="Apply softmax along the classes: dim=1, or dim=-1.",
+    source="PyTorch documentation, torch.nn.functional.softmax: dim, along which the slices sum to 1",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}p = F.log_softmax(layer(x), dim=0)\nprint(F.nll_loss(p, y))\n"}, line=7),
+        Case({"train.py": _HEAD + _NET.format("dim=0")}, line=14),
+        Case({"train.py": f"{_HEAD}p = torch.softmax(layer(x), 0)\nprint(p.argmax(dim=1))\n"}, line=7),
+        Case({"train.py": f"{_HEAD}print(layer(x).softmax(0).max(1))\n"}, line=7),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}p = F.log_softmax(layer(x), dim=1)\nprint(F.nll_loss(p, y))\n"}),
+        Case({"train.py": _HEAD + _NET.format("dim=-1")}),
+        Case({"train.py": f"{_HEAD}weights = F.softmax(layer(x), dim=0)\nprint((weights * x[:, :3]).sum(0))\n"}),
+        Case({"train.py": f"{_HEAD}print(F.softmax(layer(x[0]), dim=0).argmax())\n"}),
+        Case({"train.py": f"{_HEAD}print(layer(x[0]).softmax(0).argmax(-1))\n"}),
+    ),
+)  # fmt: skip

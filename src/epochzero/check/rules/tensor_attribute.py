@@ -1,0 +1,101 @@
+"""Methods that tensors do not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+
+from epochzero.check.api import class_of
+from epochzero.check.code import stored_attributes
+from epochzero.check.findings import Finding
+from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.history import api_of, history_of
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_TENSOR = "torch.Tensor."
+_UNLISTED = frozenset(
+    ["cdouble", "cfloat", "const_data_ptr", "ipu", "is_xla", "mtia", "name", "volatile"]
+)
+"""What tensors have and PyTorch's type stubs do not tell."""
+_ELSEWHERE: Mapping[str, str] = {
+    "append": "torch.cat",
+    "astype": "to",
+    "copy": "clone",
+    "extend": "torch.cat",
+    "get": "an index",
+    "keys": "the dictionary that holds the tensor",
+    "len": "len(x)",
+    "length": "len(x)",
+    "values": "the dictionary that holds the tensor",
+}
+"""What arrays, lists and dictionaries call it, and tensors do not."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    reach, added = Reach.of(program), stored_attributes(program)
+    for call in program.calls:
+        method = class_of(call.name).removeprefix(_TENSOR)
+        is_tensor = class_of(call.name).startswith(_TENSOR) and call.name.count("()") > 0
+        if not is_tensor or "." in method or method[:1] == "_" or method in _names() | added:
+            continue
+        near = get_close_matches(method, _names(), n=1, cutoff=0.75)
+        # An extension of PyTorch may add methods, such as those that move to its devices.
+        instead = _ELSEWHERE.get(method) or next(iter(near), "")
+        if instead and not guarded(call.at, AttributeError):
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity=reach.severity(call.at),
+                message=f"A tensor has no {method}.",
+                consequence=f"AttributeError: 'Tensor' object has no attribute '{method}'",
+                fix=f"Did you mean {instead}?",
+            )
+
+
+@cache
+def _names() -> frozenset[str]:
+    """The names that tensors have in any version of PyTorch that is known."""
+    history = history_of("torch")
+    versions = history.versions if history is not None else ()
+    known = (api_of("torch", one) or {} for one in {versions[0], versions[-1]})
+    listed = (name for api in known for name in api.get("torch", {}))
+    return _UNLISTED | {
+        name.removeprefix("Tensor.") for name in listed if name.startswith("Tensor.")
+    }
+
+
+_HEAD = "import torch\nimport torch.nn.functional as F\n\nx = torch.rand(4, 3)\nlayer = torch.nn.Linear(3, 2)\n"
+_LOSS = "loss = F.cross_entropy(layer(x), torch.randint(2, (4,)))\n"
+
+RULE = Rule(
+    id="tensor-attribute",
+    title="A method is called that tensors do not have",
+    category="attribute_not_found",
+    why="NumPy, lists and dictionaries call things by other names, and a slip of the pen is seen when the "
+    "line runs: often in the evaluation, after the training.",
+    fix="Use the tensor's own method.",
+    source="PyTorch documentation, torch.Tensor; compared 1.13 to 2.15",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_HEAD}print(x.permutes(1, 0))\n"}, line=6),
+        Case({"train.py": f"{_HEAD}{_LOSS}print(loss.items())\n"}, line=7),
+        Case({"train.py": f"{_HEAD}print(layer(x).astype(torch.float16))\n"}, line=6),
+        Case({"train.py": f"{_HEAD}criterion = torch.nn.MSELoss()\nloss = criterion(layer(x), torch.rand(4, 2))\n"
+              "loss.backwards()\n"}, line=8),
+        Case({"train.py": f"{_HEAD}print(x.to('cpu').detach().unsqeeze(0))\n"}, line=6),
+    ),
+    leaves=(
+        Case({"train.py": f"{_HEAD}print(x.permute(1, 0), x.numpy().astype('float32').copy())\n"}),
+        Case({"train.py": f"{_HEAD}{_LOSS}print(loss.item(), {{'a': x}}.items())\n"}),
+        Case({"train.py": f"{_HEAD}print(x.npu(), x.retain_grad(), x.untyped_storage(), x.tolist())\n"}),
+        Case({"train.py": f"{_HEAD}torch.Tensor.permutes = lambda x: x\nprint(x.permutes())\n"}),
+        Case({"train.py": f"{_HEAD}try:\n    x.astype(1)\nexcept AttributeError:\n    pass\n"}),
+    ),
+)  # fmt: skip

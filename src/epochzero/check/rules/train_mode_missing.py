@@ -1,0 +1,157 @@
+"""A model that is put into evaluation mode in the training loop, and trained on in it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from epochzero.check.code import code_of
+from epochzero.check.findings import Finding, Place
+from epochzero.check.loops import Loop, loops_around
+from epochzero.check.models import Model, Models
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at
+from epochzero.check.target.model import Target
+from epochzero.check.torch_use import makes_layers_with_modes, optimizer_steps
+
+__all__ = ["RULE"]
+
+_WITHOUT_GRADIENTS = {"torch.no_grad", "torch.inference_mode"}
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    if not makes_layers_with_modes(program):
+        return
+    models = Models.of(program)
+    told: set[Place] = set()
+    for step in optimizer_steps(program):
+        model = models.stepped(step)
+        if model is None:
+            continue
+        for loop in loops_around(program, step.at):
+            call = _left_in_evaluation(program, models, model, loop)
+            if call is not None and call.at.place not in told:
+                told.add(call.at.place)
+                yield finding_at(
+                    call.at,
+                    RULE.id,
+                    RULE.category,
+                    severity="warning",
+                    message="The model is put into evaluation mode, and the next rounds train it in that "
+                    f"mode: nothing calls train() before {step.at.place.path}:{step.at.place.line}.",
+                    consequence="From the second round on dropout is off and batch normalization learns "
+                    "nothing: the result is worse than it could be",
+                    fix="Call model.train() where each round of training begins.",
+                )
+
+
+def _left_in_evaluation(
+    program: Program, models: Models, model: Model, loop: Loop
+) -> Called | None:
+    """The ``eval()`` of a round that no ``train()`` follows on the way to the next step.
+
+    Where it comes before the first step of a round, the model was perhaps meant to be trained so;
+    not if an evaluation lies between them.
+    """
+    calls = [call for call in program.calls if loop.step_to(call.at) is not None]
+    steps = {id(one) for one in optimizer_steps(program) if models.stepped(one) == model}
+    first = next((at for at, call in enumerate(calls) if id(call) in steps), 0)
+    modes = [(at, mode) for at, call in enumerate(calls) if (mode := models.mode(call, model))]
+    before = [one for one in modes if one[0] < first]
+    at, mode = (before or modes or [(0, "")])[-1]
+    if mode != "eval" or _ends(loop, calls[at]):
+        return None
+    is_meant = before and _WITHOUT_GRADIENTS.isdisjoint(call.name for call in calls[at:first])
+    return None if is_meant else calls[at]
+
+
+def _ends(loop: Loop, call: Called) -> bool:
+    """Whether the loop is over after the call, or the call only comes in one of its rounds."""
+    place = loop.step_to(call.at)
+    blocks = list(_blocks(loop.node.body, place)) if place is not None else []
+    leaves = any(
+        isinstance(one, ast.Break | ast.Return | ast.Raise) for block in blocks for one in block
+    )
+    code = code_of(loop.module)
+    conditions = (code.parent.get(block[0]) for block in blocks[1:])
+    return leaves or any(isinstance(one, ast.If) and _is_once(one.test) for one in conditions)
+
+
+def _blocks(body: Sequence[ast.stmt], place: Place) -> Iterator[Sequence[ast.stmt]]:
+    """The blocks of statements around a place, the outermost first."""
+    for statement in body:
+        if statement.lineno <= place.line <= (statement.end_lineno or statement.lineno):
+            yield body
+            for name in ("body", "orelse", "finalbody"):
+                yield from _blocks(getattr(statement, name, []), place)
+
+
+def _is_once(test: ast.expr) -> bool:
+    """Whether a condition asks for one round: ``epoch == args.epochs - 1``."""
+    compares = any(isinstance(one, ast.Eq) for one in ast.walk(test))
+    return compares and not any(isinstance(one, ast.Mod) for one in ast.walk(test))
+
+
+_HEAD = (
+    "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+    "        super().__init__()\n        self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))\n\n"
+    "    def forward(self, x):\n        return self.body(x)\n\n\n"
+)
+_TRAIN = (
+    "        optimizer.zero_grad()\n        model(x).sum().backward()\n        optimizer.step()\n"
+)
+_LOOP = (
+    "model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\ndata = [torch.rand(2, 4)]\n"
+    "{}for epoch in range(9):\n{}    for x in data:\n" + _TRAIN
+)
+_EVALUATE = (
+    "def evaluate(model, data):\n    model.eval()\n    with torch.no_grad():\n"
+    "        return sum(model(x).sum().item() for x in data)\n\n\n"
+)
+_TRAINER = (
+    "class Trainer:\n    def __init__(self, device):\n        self.model = Net().to(device)\n"
+    "        self.optimizer = torch.optim.Adam(self.model.parameters())\n\n"
+    "    def step(self, x):\n{}        self.model(x).sum().backward()\n        self.optimizer.step()\n\n"
+    "    def validate(self):\n        self.model.eval()\n        with torch.no_grad():\n"
+    "            print(self.model(torch.rand(2, 4)))\n\n    def fit(self, epochs):\n"
+    "        self.model.train()\n        for epoch in range(epochs):\n            for _ in range(100):\n"
+    "                self.step(torch.rand(2, 4))\n            self.validate()\n\n\nTrainer('cpu').fit(5)\n"
+)
+
+RULE = Rule(
+    id="train-mode-missing",
+    title="The model is trained on in evaluation mode",
+    category="framework_api_misuse",
+    why="eval() stays until train() is called. When an epoch ends with an evaluation and the next does not "
+    "begin with train(), all epochs but the first train without dropout and with the statistics of batch "
+    "normalization as they are.",
+    fix="Call model.train() where each epoch of training begins.",
+    source="PyTorch documentation, torch.nn.Module.train and eval",
+    check=_check,
+    catches=(
+        Case({"train.py": _HEAD + _LOOP.format("model.train()\n", "") + "    model.eval()\n"}, line=23),
+        Case({"train.py": _HEAD + _EVALUATE + _LOOP.format("", "")
+              + "    if epoch % 3 == 0:\n        print(evaluate(model, data))\n"}, line=15),
+        Case({"train.py": _HEAD + _TRAINER.format("")}, line=24),
+        Case({"train.py": _HEAD + _EVALUATE + _LOOP.format("model.train()\n", "    evaluate(model, data)\n")},
+             line=15),
+        Case({"train.py": _HEAD + _LOOP.format("net = model.to('cpu')\n", "    print(epoch)\n")
+              + "    net.train(mode=False)\n"}, line=24),
+    ),
+    leaves=(
+        Case({"train.py": _HEAD + _LOOP.format("", "    model.train()\n") + "    model.eval()\n"}),
+        Case({"train.py": _HEAD + _EVALUATE.replace("for x in data)", "for x in data)").replace(
+              "        return sum", "        total = sum").replace("\n\n\n", "\n    model.train()\n\n\n")
+              + _LOOP.format("", "") + "    evaluate(model, data)\n"}),
+        Case({"train.py": _HEAD + _LOOP.format("", "") + "model.eval()\nprint(model(data[0]))\n"}),
+        Case({"train.py": _HEAD + _LOOP.format("", "") + "    if epoch == 8:\n        model.eval()\n"}),
+        Case({"train.py": _HEAD + _LOOP.format("", "")
+              + "    if epoch > 5:\n        model.eval()\n        break\n"}),
+        Case({"train.py": _HEAD + _TRAINER.format("        self.model.train()\n")}),
+        Case({"train.py": _HEAD + _LOOP.format("model.eval()\n", "")}),
+        Case({"train.py": _HEAD + _LOOP.format("", "    model.eval()  # frozen statistics\n")}),
+        Case({"train.py": _HEAD + "teacher = Net()\n" + _LOOP.format("", "") + "    teacher.eval()\n"}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,73 @@
+"""What ``epochzero run`` says beside the job's own output: on standard error, after the job."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+from epochzero.check import Checked
+from epochzero.cli import layout
+from epochzero.locate import Ranking
+from epochzero.run.job import Failed
+from epochzero.run.model import Decision
+
+__all__ = ["closing", "decided", "explained", "failed"]
+
+_MOST_PLACES = 3
+_MOST_FINDINGS = 3
+
+
+def closing(told: Failed) -> str:
+    """One line about how an attempt ended."""
+    started, ended = told.started, told.ended
+    if ended.why == "not_started":
+        reason = "command not found" if ended.exit_code == 127 else "cannot be executed"
+        return f"{started.command[0]}: {reason}"
+    how = (
+        f"was ended by {signal.Signals(ended.signal).name}"
+        if ended.signal is not None
+        else f"failed with exit code {ended.exit_code}"
+    )
+    return f"{started.name} {how} after {layout.duration(ended.elapsed)}"
+
+
+def failed(told: Failed) -> Iterator[str]:
+    """Why an attempt failed, and what it cost."""
+    from epochzero.cli import render
+
+    yield ""
+    if told.diagnosis is not None:
+        yield from render.lines(told.diagnosis, top=2)
+
+
+def decided(decision: Decision, *, advise: bool) -> Iterator[str]:
+    """Whether the job is started again, and why."""
+    what = {
+        "stop": "no",
+        "retry": f"in {layout.duration(decision.after)}",
+        "retry_elsewhere": f"on another node, in {layout.duration(decision.after)}",
+    }[decision.action]
+    only = " (advice: --retries auto would do it)" if advise and decision.action != "stop" else ""
+    avoid = f" Not on {', '.join(decision.avoid)}." if decision.avoid else ""
+    saved = (
+        f" Saved {decision.saved_gpu_hours:.3g} GPU hours of three blind retries."
+        if decision.saved_gpu_hours >= 0.01
+        else ""
+    )
+    yield layout.wrapped("Again", f"{what}{only}. {decision.reason}{avoid}{saved}")
+
+
+def explained(ranking: Ranking | None, checked: Checked | None) -> Iterator[str]:
+    """Where in the code the bug may be, and what a check would have said before the start."""
+    places = ranking.items[:_MOST_PLACES] if ranking is not None else ()
+    for number, item in enumerate(places):
+        reason = f"  ({item.reasons[0].text})" if item.reasons else ""
+        unit = f" {item.unit}" if item.unit else ""
+        yield layout.wrapped("Look at" if number == 0 else "", f"{item.path}{unit}{reason}")
+    errors = [one for one in checked.findings if one.severity == "error"] if checked else []
+    for number, finding in enumerate(errors[:_MOST_FINDINGS]):
+        place = f"{finding.place.path}:{finding.place.line}"
+        label = "Check" if number == 0 else ""
+        yield layout.wrapped(label, f"{place}  {finding.rule}: {finding.message}")
+    if errors:
+        yield layout.field("", "`epochzero check` says so before the start.")

@@ -1,0 +1,114 @@
+"""What the tools say of an attempt that failed: why, where in the code, and what a check would have said.
+
+None of it may change how the job ended: what a tool raises is told as an `Event`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from epochzero.errors import EpochZeroError
+from epochzero.run.model import Ended, Event, Output, Started
+from epochzero.run.watcher import Clock
+
+if TYPE_CHECKING:
+    from epochzero.check import Checked, Target
+    from epochzero.code import Cache
+    from epochzero.diagnose import Diagnosis
+    from epochzero.locate import Ranking
+
+__all__ = ["After"]
+
+_MOST_PLACES = 5
+_Answer = TypeVar("_Answer")
+
+
+class After:
+    """Asks the tools about one attempt that failed, one question a method.
+
+    Each answers None where it has nothing to say, or where the tool failed; `events` then says so.
+    The tools are loaded when they are asked: a job that ends well needs none.
+
+    Attributes:
+        started, ended: the attempt's first and last record.
+        folder: where it is kept.
+        clock: of the attempt.
+        events: what went wrong with the asking.
+    """
+
+    def __init__(self, started: Started, ended: Ended, folder: Path, clock: Clock) -> None:
+        self.started = started
+        self.ended = ended
+        self.folder = folder
+        self.clock = clock
+        self.events: list[Event] = []
+
+    def diagnosis(self, outputs: Sequence[Output]) -> Diagnosis | None:
+        """The first cause, from what the attempt wrote."""
+        return self._answer("diagnose", lambda: self._diagnosed(outputs))
+
+    def ranking(self, diagnosis: Diagnosis, cache: Cache | None = None) -> Ranking | None:
+        """Where the bug is in the repository in which the job ran, if it ran in one.
+
+        Args:
+            diagnosis: of the failure.
+            cache: of parsed code.
+        """
+        return self._answer("locate", lambda: self._located(diagnosis, cache))
+
+    def checked(self, target: Target | str | Path | None = None) -> Checked | None:
+        """What `check` would have said before the start; None also for what is no Python job.
+
+        Args:
+            target: the platform that the job was meant for; None for this machine.
+        """
+        return self._answer("check", lambda: self._checked(target))
+
+    def _answer(self, tool: str, ask: Callable[[], _Answer | None]) -> _Answer | None:
+        try:
+            return ask()
+        except EpochZeroError:
+            return None  # The job is nothing for this tool: binary output, no Python, no commit.
+        except Exception as error:
+            text = f"{tool} failed: {type(error).__name__}: {error}"
+            self.events.append(Event(*self.clock.now(), "tool_failed", text))
+            return None
+
+    def _diagnosed(self, outputs: Sequence[Output]) -> Diagnosis:
+        from epochzero.diagnose import Diagnoser, Facts
+        from epochzero.logs.source import find_logs
+
+        # A rank's log repeats what stands in the whole one.
+        names = next((output.paths for output in outputs if output.name == "output"), ())
+        paths = [self.folder / name for name in names]
+        elastic = self.folder / "elastic"
+        if any(path.is_file() for path in elastic.rglob("*")):
+            paths.append(elastic)
+        started, ended = self.started, self.ended
+        facts = Facts(
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            start=started.time,
+            end=started.time + ended.elapsed,
+            gpus=started.gpus or None,
+        )
+        logs = [
+            replace(log, name=Path(log.name).relative_to(self.folder).as_posix())
+            for log in find_logs(paths)
+        ]
+        return Diagnoser(look_around=True).diagnose(logs, facts)
+
+    def _located(self, diagnosis: Diagnosis, cache: Cache | None) -> Ranking | None:
+        from epochzero.locate import locate
+
+        if diagnosis.outcome != "failed" or diagnosis.dimension == "infrastructure":
+            return None
+        return locate(diagnosis, self.started.folder, cache=cache, top=_MOST_PLACES)
+
+    def _checked(self, target: Target | str | Path | None) -> Checked:
+        from epochzero.check import check
+
+        return check(self.started.command, target, folder=self.started.folder)

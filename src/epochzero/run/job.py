@@ -1,0 +1,261 @@
+"""A whole job: its attempts one after the other, what each failed with, and whether another helps.
+
+attempt --(fails)--> diagnosis --> decision --(retry)--> wait --> attempt
+                                      '--(stop)--> location, what a check would have said
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from epochzero.errors import InputError
+from epochzero.run.after import After
+from epochzero.run.journal import Journal, read_journal
+from epochzero.run.launchers import job_environment
+from epochzero.run.model import Concluded, Decision, Ended, Event, Output, Progress, Started
+from epochzero.run.reported import Reported
+from epochzero.run.supervise import Options, run_attempt
+from epochzero.run.watcher import Clock, Watcher
+
+if TYPE_CHECKING:
+    from epochzero.check import Checked, Target
+    from epochzero.code import Cache
+    from epochzero.diagnose import Diagnosis
+    from epochzero.locate import Ranking
+    from epochzero.run.retry import Attempt, Policy
+
+__all__ = ["Failed", "Job", "Kept", "Listener", "is_farther", "run_job"]
+
+Kept = tuple[Path | None, Journal | None, int]
+"""The folder and journal of an attempt, None where nothing can be kept, and its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is run, and what happens when it fails.
+
+    Attributes:
+        started: the first record of its first attempt.
+        environment: of the job.
+        policy: loads what decides about retries, when it is needed.
+        advise: only says what it would do; nothing is started again.
+        target: the platform that a check would have been asked about; None for this machine.
+        cache: of parsed code.
+        options: how each attempt is run.
+        notes: the tools in which a diagnosis is noted (`epochzero.run.notes`).
+    """
+
+    started: Started
+    environment: Mapping[str, str]
+    policy: Callable[[], Policy]
+    advise: bool = False
+    target: Target | str | Path | None = None
+    cache: Cache | None = None
+    options: Options = field(default_factory=Options)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A failed attempt: what is known of it as soon as the job has ended.
+
+    Attributes:
+        started, ended: its first and last record.
+        folder: where it is kept.
+        diagnosis: None when its output is nothing that can be read.
+        decision: what the policy says; None when a person ended the job, or nothing is kept.
+    """
+
+    started: Started
+    ended: Ended
+    folder: Path | None
+    diagnosis: Diagnosis | None = None
+    decision: Decision | None = None
+
+
+class Listener(Protocol):
+    """Is told of a job as it goes."""
+
+    def begins(self, journal: Journal | None) -> Sequence[Watcher]:
+        """An attempt is about to start; answers who looks at it."""
+        ...
+
+    def failed(self, failed: Failed) -> None:
+        """An attempt failed."""
+        ...
+
+    def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
+        """Where in the code the bug may be, and what a check would have said before the start."""
+        ...
+
+    def waits(self, seconds: float) -> bool:
+        """A retry waits; returns after that time whether it shall be made."""
+        ...
+
+    def ends(self, journal: Journal | None) -> None:
+        """All records of an attempt are written."""
+        ...
+
+
+def run_job(
+    job: Job, keep: Callable[[int], Kept], listener: Listener
+) -> tuple[Ended, Decision | None]:
+    """Runs a job until it ends well, or until its policy or a person has had enough.
+
+    Must be called from the main thread (`run_attempt`).
+
+    Args:
+        job: what is run.
+        keep: makes the folder and journal of an attempt, the given number or a later one.
+        listener: is told.
+
+    Returns:
+        How the last attempt ended, and what was decided about it.
+    """
+    attempts = _Attempts(job, listener)
+    number = job.started.attempt
+    while True:
+        folder, journal, number = keep(number)
+        ended, decision = attempts.run(number, folder, journal)
+        if journal is not None:
+            journal.close()
+        listener.ends(journal)
+        if decision is None or decision.action == "stop" or job.advise:
+            return ended, decision
+        if not listener.waits(decision.after):
+            return ended, decision
+        number += 1
+
+
+class _Attempts:
+    """The attempts of a job so far: what each failed with, and how far the farthest came."""
+
+    def __init__(self, job: Job, listener: Listener) -> None:
+        self._job = job
+        self._listener = listener
+        self._history: list[Attempt] = []
+        self._farthest: Progress | None = None
+
+    def run(
+        self, number: int, folder: Path | None, journal: Journal | None
+    ) -> tuple[Ended, Decision | None]:
+        """Runs one attempt; tells what it failed with, and what to do about it."""
+        clock = Clock()
+        started = replace(self._job.started, attempt=number, time=clock.now()[0])
+        environment = job_environment(
+            self._job.environment, job=started.job, attempt=number, folder=folder
+        )
+        if "mlflow" in self._job.notes:
+            from epochzero.run.notes import run_tags
+
+            environment |= run_tags(environment, job=started.job, attempt=number)
+        ended = run_attempt(
+            started,
+            folder,
+            journal,
+            environment=environment,
+            options=self._job.options,
+            watchers=(Reported(), *self._listener.begins(journal)),
+        )
+        if ended.exit_code == 0:
+            return ended, None
+        if folder is None or journal is None or ended.why == "not_started":
+            self._listener.failed(Failed(started, ended, folder))
+            return ended, None
+        return ended, self._concluded(After(started, ended, folder, clock), journal)
+
+    def _concluded(self, after: After, journal: Journal) -> Decision | None:
+        """Asks the tools, the quick and needed ones first, and writes what they say."""
+        started, ended, job = after.started, after.ended, self._job
+        outputs, progress = _left(journal)
+        diagnosis = after.diagnosis(outputs)
+        decision = None
+        if diagnosis is not None and ended.why != "user":
+            decision = self._decided(after, diagnosis, progress)
+        self._listener.failed(Failed(started, ended, after.folder, diagnosis, decision))
+        ranking = checked = None
+        if ended.why != "user" and (decision is None or decision.action == "stop" or job.advise):
+            ranking = after.ranking(diagnosis, job.cache) if diagnosis is not None else None
+            checked = after.checked(job.target)
+            self._listener.explained(ranking, checked)
+        journal.write(
+            Concluded(
+                *after.clock.now(),
+                diagnosis=diagnosis.to_dict() if diagnosis is not None else None,
+                ranking=ranking.to_dict() if ranking is not None else None,
+                checked=checked.to_dict() if checked is not None else None,
+                gpu_hours=started.gpus * ended.elapsed / 3600,
+            )
+        )
+        for event in after.events:
+            journal.write(event)
+        if decision is not None:
+            journal.write(decision)
+        if diagnosis is not None:
+            for event in self._noted(after, diagnosis, decision):
+                journal.write(event)
+        return decision
+
+    def _noted(
+        self, after: After, diagnosis: Diagnosis, decision: Decision | None
+    ) -> Iterator[Event]:
+        """Puts the diagnosis where the experiment is; takes seconds."""
+        from epochzero.run.notes import leave_note
+
+        for tool in self._job.notes:
+            yield leave_note(
+                tool,
+                after.started,
+                diagnosis,
+                decision,
+                environment=self._job.environment,
+                clock=after.clock,
+            )
+
+    def _decided(self, after: After, diagnosis: Diagnosis, progress: Progress | None) -> Decision:
+        from epochzero.run.retry import Attempt, decide
+
+        farther = is_farther(progress, self._farthest)
+        self._history.append(
+            Attempt.of(
+                diagnosis,
+                ended_by=after.ended.why,
+                progressed=farther and bool(self._history),
+                checkpoint=progress is not None and bool(progress.checkpoint),
+                seconds=after.ended.elapsed,
+                gpus=after.started.gpus,
+                host=after.started.host,
+            )
+        )
+        if farther:
+            self._farthest = progress
+        time, elapsed = after.clock.now()
+        return decide(self._job.policy(), self._history, time=time, elapsed=elapsed)
+
+
+def is_farther(progress: Progress | None, than: Progress | None) -> bool:
+    """Whether an attempt came farther than another: in epochs, else in steps."""
+    if progress is None:
+        return False
+    if than is None:
+        return True
+    if progress.epoch is not None and than.epoch is not None and progress.epoch != than.epoch:
+        return progress.epoch > than.epoch
+    return (progress.step or 0) > (than.step or 0)
+
+
+def _left(journal: Journal) -> tuple[list[Output], Progress | None]:
+    """The logs of an attempt, and how far it came; nothing where the job has removed its journal."""
+    outputs: list[Output] = []
+    progress = None
+    with suppress(InputError):
+        for _, record in read_journal(journal.path):
+            if isinstance(record, Output):
+                outputs.append(record)
+            elif isinstance(record, Progress):
+                progress = record
+    return outputs, progress

@@ -1,0 +1,212 @@
+"""``epochzero run``: what it says of a failure, keeps of it, and starts again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from epochzero.run.model import Concluded, Decision
+from tests.run.conftest import Kept
+
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
+
+FAILS = """
+import json
+def rate(path):
+    with open(path) as handle:
+        return json.load(handle)["lr"]
+print("loading", flush=True)
+print(rate("config.json"))
+"""
+# Fails as a lost connection does, until it was started as often as its argument says.
+FLAKY = """
+import pathlib, sys
+tries = pathlib.Path("tries")
+count = int(tries.read_text()) + 1 if tries.exists() else 1
+tries.write_text(str(count))
+print("try", count, flush=True)
+if count < int(sys.argv[1]):
+    raise ConnectionResetError(104, "Connection reset by peer")
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a job, a git repository."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (folder / "train.py").write_text(FAILS.lstrip())
+    (folder / "flaky.py").write_text(FLAKY.lstrip())
+    (folder / "config.json").write_text('{"rate": 0.1}')
+    (folder / "quick.toml").write_text(
+        'title = "Quick."\n[[rules]]\ntitle = "all"\nretries = 3\nreason = "It can pass."\n'
+    )
+    monkeypatch.chdir(folder)
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "A job")):
+        subprocess.run((*git, *words), check=True)
+    return folder
+
+
+def told(command: str, *words: str) -> str:
+    """What another command prints of the same home."""
+    return subprocess.run(
+        [sys.executable, "-m", "epochzero", command, *words],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+
+
+def test_a_failure_is_one_screen_and_is_kept(run: Run, kept: Kept, job: Path) -> None:
+    done = run("--gpus", "8", "--", sys.executable, "train.py")
+    assert done.returncode == 1
+    assert done.stdout == b"loading\n"
+    said = done.stderr.decode()
+    for part in (
+        "KeyError: 'lr'",
+        "train.py failed with exit code 1",
+        "FAILED  Key Not Found",
+        "train.py:4 in rate",
+        "8 GPUs x",
+        "Again       no. The failure is deterministic",
+        "Look at     train.py",
+        "epochzero show",
+    ):
+        assert part in said
+    assert said.index("FAILED") < said.index("Look at")
+    records = {type(record): record for record in kept.records}
+    concluded, decision = records[Concluded], records[Decision]
+    assert concluded.diagnosis["category"] == "key_not_found"
+    assert concluded.ranking["items"][0]["path"] == "train.py"
+    assert concluded.checked is not None
+    assert decision.action == "stop"
+    (stored,) = json.loads(told("jobs", "--format", "json"))
+    assert (stored["state"], stored["category"], stored["gpus"]) == ("failed", "key_not_found", 8)
+    assert "Key Not Found" in told("show", "last")
+    assert "KeyError: 'lr'" in told("show", "last", "--log")
+
+
+def test_what_check_would_have_said_is_said(run: Run, job: Path) -> None:
+    (job / "config.json").unlink()
+    said = run(sys.executable, "train.py").stderr.decode()
+    assert "Path Not Found" in said
+    assert "Check       train.py:3  path-not-found" in said
+
+
+def test_a_job_that_ends_well_says_nothing(run: Run, kept: Kept, job: Path) -> None:
+    done = run(sys.executable, "-c", "print('fine')")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"fine\n", b"")
+    assert "succeeded" in told("jobs")
+
+
+def test_quiet_says_nothing_of_a_failure(run: Run, kept: Kept, job: Path) -> None:
+    done = run("--quiet", "--", sys.executable, "-c", "raise SystemExit(3)")
+    assert (done.returncode, done.stderr) == (3, b"")
+
+
+def test_advice_is_not_followed_by_itself(run: Run, kept: Kept, job: Path) -> None:
+    done = run("--policy", "quick.toml", "--", sys.executable, "flaky.py", "2")
+    assert done.returncode == 1
+    assert b"advice: --retries auto would do it" in done.stderr
+    assert (job / "tries").read_text() == "1"
+
+
+def test_what_can_pass_is_started_again_until_it_does(run: Run, kept: Kept, job: Path) -> None:
+    options = ("--retries", "auto", "--policy", "quick.toml")
+    done = run(*options, "--", sys.executable, "flaky.py", "3")
+    assert done.returncode == 0
+    assert done.stdout == b"try 1\ntry 2\ntry 3\n"
+    (stored,) = json.loads(told("jobs", "--format", "json"))
+    assert (stored["attempts"], stored["state"]) == (3, "succeeded")
+
+
+def test_what_is_deterministic_is_not_started_again(run: Run, kept: Kept, job: Path) -> None:
+    done = run("--retries", "auto", "--gpus", "4", "--", sys.executable, "train.py")
+    assert done.returncode == 1
+    assert len(list(kept.home.glob("runs/*/*"))) == 1
+    assert b"deterministic" in done.stderr
+
+
+def test_a_number_starts_again_whatever_failed(run: Run, kept: Kept, job: Path) -> None:
+    policy = ("--retries", "1")
+    done = run(*policy, "--", sys.executable, "train.py")
+    assert done.returncode == 1
+    assert sorted(path.name for path in kept.home.glob("runs/*/*")) == ["1", "2"]
+
+
+def test_a_scheduler_is_told_what_to_do(run: Run, kept: Kept, job: Path) -> None:
+    advice = job / "advice.json"
+    options = ("--advice-file", str(advice), "--advice-exit-codes")
+    assert run(*options, "--", sys.executable, "train.py").returncode == 78
+    assert json.loads(advice.read_text())["action"] == "stop"
+    assert run(*options, "--", sys.executable, "flaky.py", "2").returncode == 75
+    assert json.loads(advice.read_text())["exit_code"] == 1
+
+
+def test_a_job_that_would_fail_is_not_started(run: Run, kept: Kept, job: Path) -> None:
+    (job / "config.json").unlink()
+    done = run("--check", "--", sys.executable, "train.py")
+    assert done.returncode == 1
+    assert b"path-not-found" in done.stdout
+    assert b"loading" not in done.stdout
+    assert not list(kept.home.glob("runs/*"))
+
+
+def test_a_wait_for_a_retry_can_be_left(
+    start: Callable[..., subprocess.Popen[bytes]], kept: Kept, job: Path
+) -> None:
+    process: Any = start("--retries", "auto", "--", sys.executable, "flaky.py", "9")
+    said = b""
+    while b"Ctrl-C" not in said:
+        said += process.stderr.readline()
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 1
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--retries", "often"), b"advise, auto, never or a number"),
+        (("--retries", "auto", "--policy", "bold"), b"no retry policy is called 'bold'"),
+        (("--store", "mysql://a@b/c"), b"an SQLite file or postgresql"),
+    ],
+)
+def test_wrong_options_are_told_before_the_start(
+    run: Run, job: Path, options: tuple[str, ...], message: bytes
+) -> None:
+    done = run(*options, "--", sys.executable, "train.py")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout == b""
+
+
+def test_a_store_that_does_not_answer_changes_nothing(run: Run, kept: Kept, job: Path) -> None:
+    address = "postgresql://nobody@127.0.0.1:1/none"
+    done = run("--store", address, "--", sys.executable, "train.py")
+    assert done.returncode == 1
+    assert b"not in the store yet" in done.stderr
+    assert b"FAILED  Key Not Found" in done.stderr
+    assert "Key Not Found" in told("show", "last")
+
+
+def test_a_home_that_is_removed_meanwhile_changes_nothing(run: Run, kept: Kept, job: Path) -> None:
+    code = f"import shutil; shutil.rmtree({str(kept.home)!r}); raise SystemExit(5)"
+    assert run(sys.executable, "-c", code).returncode == 5
+
+
+def test_standard_output_comes_before_the_error_that_follows_it(
+    run: Run, kept: Kept, job: Path
+) -> None:
+    code = "import sys\nprint('epoch 3', flush=True)\nsys.stderr.write('Traceback\\n')"
+    for _ in range(5):
+        run("--quiet", "--", sys.executable, "-c", code)
+        assert kept.output == b"epoch 3\nTraceback\n"
