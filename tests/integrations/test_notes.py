@@ -150,6 +150,6 @@ def test_a_failed_job_is_noted_where_it_logged(
 
 
 def test_a_note_that_cannot_be_left_changes_nothing(run: Run, kept: Kept, tmp_path: Path) -> None:
-    done = run("--note", "tensorboard", "--", "sh", "-c", "echo Killed; exit 9", cwd=tmp_path)
+    done = run("--note", "tensorboard", "--", "sh", "-c", "exit 9", cwd=tmp_path, timeout=120)
     assert done.returncode == 9
     assert kept.events["note_failed"].details == {"tool": "tensorboard"}

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.diagnose import Diagnoser, diagnose
+from epochzero.diagnose import diagnose
 from epochzero.integrations.reporting import Reporter, never_raises
-from epochzero.logs.source import find_logs
 from epochzero.run.launchers import ERROR_VARIABLE
-from epochzero.run.model import Event, Progress
+from epochzero.run.model import Concluded, Event, Progress
 from epochzero.run.reported import PROGRESS_FILE, PROGRESS_VARIABLE, Reported
 from epochzero.run.watcher import Clock
 from tests.run.conftest import Kept
@@ -75,7 +74,7 @@ def _read(folder: Path) -> list[Progress | Event]:
 
 
 def test_a_loop_says_where_it_is(run: Run, kept: Kept) -> None:
-    assert run(sys.executable, "-c", LOOP).returncode == 0
+    assert run(sys.executable, "-c", LOOP, timeout=120).returncode == 0
     last = _last(kept)
     assert (last.step, last.steps, last.epoch, last.epochs) == (300, 300, 3.0, 3)
     assert (last.loss, last.checkpoint) == (1 / 300, "model.pt")
@@ -92,7 +91,7 @@ def test_without_a_supervisor_nothing_happens(tmp_path: Path) -> None:
 
 def test_the_error_that_ends_the_job_is_recorded_with_its_time(run: Run, kept: Kept) -> None:
     began = int(time.time())
-    done = run(sys.executable, "-c", FAILING)
+    done = run(sys.executable, "-c", FAILING, timeout=120)
     assert done.returncode == 1
     assert b"ValueError: shapes" in done.stderr
     assert _last(kept).step == 7
@@ -119,11 +118,12 @@ def test_the_rank_that_failed_is_known_under_torchrun(
     script.write_text(WORKER.replace("@record\n", recording))
     words = ("-m", "torch.distributed.run", "--nproc_per_node", "2", str(script))
     assert run(sys.executable, *words, timeout=120).returncode == 1
-    logs = find_logs([kept.folder / "output.log", kept.folder / "elastic"])
-    root = Diagnoser().diagnose(logs).root
-    assert "of rank 1" in root.text
-    assert (Path(root.file).name, root.rank) == ("output.log", 1)
-    assert root.time is not None
+    (concluded,) = (record for record in kept.records if isinstance(record, Concluded))
+    assert concluded.diagnosis is not None
+    root = concluded.diagnosis["root"]
+    assert "of rank 1" in root["text"]
+    assert (root["file"], root["rank"]) == ("output.log", 1)
+    assert root["time"] is not None
     assert _last(kept).step == 5
 
 

@@ -1,4 +1,4 @@
-"""Exact progress of a Transformers trainer, and of what is built on it (TRL, SetFit).
+"""Exact progress of a Transformers trainer, and of what is built on it, such as those of TRL.
 
 Source: Transformers' documentation, "Callbacks", `TrainerCallback` and `TrainerState`.
 """
