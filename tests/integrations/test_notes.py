@@ -149,7 +149,12 @@ def test_a_failed_job_is_noted_where_it_logged(
     assert kept.events["note_left"].details["tool"] == tool
 
 
-def test_a_note_that_cannot_be_left_changes_nothing(run: Run, kept: Kept, tmp_path: Path) -> None:
-    done = run("--note", "tensorboard", "--", "sh", "-c", "exit 9", cwd=tmp_path, timeout=120)
-    assert done.returncode == 9
-    assert kept.events["note_failed"].details == {"tool": "tensorboard"}
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_note_that_cannot_be_left_changes_nothing(
+    run: Run, kept: Kept, tmp_path: Path, rank: int
+) -> None:
+    environment = {**os.environ, "SLURM_STEP_ID": "0", "SLURM_PROCID": str(rank)}
+    words = ("--note", "tensorboard", "--", "sh", "-c", "exit 9")
+    assert run(*words, cwd=tmp_path, env=environment, timeout=120).returncode == 9
+    # The supervisor of one rank is enough.
+    assert ("note_failed" in kept.events) == (rank == 0)

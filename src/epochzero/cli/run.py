@@ -24,6 +24,7 @@ from epochzero.run.job import Failed, Job, Kept, run_job
 from epochzero.run.journal import Journal
 from epochzero.run.launchers import ELASTIC_FOLDER, Launch, gpus_of, launch_of
 from epochzero.run.model import Decision, Ended, Started
+from epochzero.run.notes import TOOLS
 from epochzero.run.supervise import Options
 from epochzero.run.terminal import closed_streams
 from epochzero.run.watcher import Watcher
@@ -125,7 +126,7 @@ def _retries(_: click.Context, __: click.Parameter, text: str) -> str | int:
 @click.option(
     "--note",
     "notes",
-    type=click.Choice(("mlflow", "tensorboard")),
+    type=click.Choice(TOOLS),
     multiple=True,
     help="After a failure, note the diagnosis in the job's runs there too; repeatable.",
 )

@@ -17,6 +17,7 @@ from epochzero.run.after import After
 from epochzero.run.journal import Journal, read_journal
 from epochzero.run.launchers import job_environment
 from epochzero.run.model import Concluded, Decision, Ended, Event, Output, Progress, Started
+from epochzero.run.notes import leave_note, run_tags
 from epochzero.run.reported import Reported
 from epochzero.run.supervise import Options, run_attempt
 from epochzero.run.watcher import Clock, Watcher
@@ -150,8 +151,6 @@ class _Attempts:
             self._job.environment, job=started.job, attempt=number, folder=folder
         )
         if "mlflow" in self._job.notes:
-            from epochzero.run.notes import run_tags
-
             environment |= run_tags(environment, job=started.job, attempt=number)
         ended = run_attempt(
             started,
@@ -203,10 +202,8 @@ class _Attempts:
     def _noted(
         self, after: After, diagnosis: Diagnosis, decision: Decision | None
     ) -> Iterator[Event]:
-        """Puts the diagnosis where the experiment is; takes seconds."""
-        from epochzero.run.notes import leave_note
-
-        for tool in self._job.notes:
+        """Puts the diagnosis where the experiment is; takes seconds. One rank's is enough."""
+        for tool in self._job.notes if not after.started.rank else ():
             yield leave_note(
                 tool,
                 after.started,

@@ -14,11 +14,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from epochzero.diagnose.model import Diagnosis
 from epochzero.errors import InputError
 from epochzero.run.model import Decision, Event, Started
 from epochzero.run.watcher import Clock
+
+if TYPE_CHECKING:
+    from epochzero.diagnose import Diagnosis
 
 __all__ = ["TOOLS", "leave_note", "run_tags"]
 
