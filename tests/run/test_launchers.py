@@ -120,6 +120,16 @@ def test_error_files_of_torchelastic_stay_in_the_attempt() -> None:
     assert logs({"PET_LOG_DIR": "/mine"}) == "/mine"
 
 
+def test_a_job_is_told_where_its_error_and_its_progress_go() -> None:
+    told = job_environment({}, job="j", attempt=1, folder=Path("/a"))
+    assert told["TORCHELASTIC_ERROR_FILE"] == "/a/elastic/error.json"
+    assert told["EPOCHZERO_PROGRESS"] == "/a/progress.jsonl"
+    under_torchrun = {"TORCHELASTIC_ERROR_FILE": "/tmp/1/error.json"}
+    told = job_environment(under_torchrun, job="j", attempt=1, folder=Path("/a"))
+    assert told["TORCHELASTIC_ERROR_FILE"] == "/tmp/1/error.json"
+    assert "EPOCHZERO_PROGRESS" not in job_environment({}, job="j", attempt=1, folder=None)
+
+
 @pytest.mark.parametrize(
     ("command", "name"),
     [

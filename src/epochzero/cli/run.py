@@ -23,8 +23,9 @@ from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.init import stand_behind_init
 from epochzero.run.job import Failed, Job, Kept, run_job
 from epochzero.run.journal import Journal
-from epochzero.run.launchers import Launch, gpus_of, launch_of
+from epochzero.run.launchers import ELASTIC_FOLDER, Launch, gpus_of, launch_of
 from epochzero.run.model import Decision, Ended, Started
+from epochzero.run.notes import TOOLS
 from epochzero.run.notify import Webhook
 from epochzero.run.supervise import Options
 from epochzero.run.terminal import closed_streams
@@ -148,6 +149,13 @@ def _retries(_: click.Context, __: click.Parameter, text: str) -> str | int:
     callback=_webhook,
     help="Webhook that is told of a failure: Slack, Mattermost, Discord, Teams, or any that reads JSON.",
 )
+@click.option(
+    "--note",
+    "notes",
+    type=click.Choice(TOOLS),
+    multiple=True,
+    help="After a failure, note the diagnosis in the job's runs there too; repeatable.",
+)
 @click.option("--quiet", is_flag=True, help="Say nothing, however the job ends.")
 @click.pass_context
 def command(
@@ -166,6 +174,7 @@ def command(
     stall: float,
     keep: int,
     notify: Webhook | None,
+    notes: tuple[str, ...],
     quiet: bool,
 ) -> None:
     """Run the job of COMMAND as it would run by itself, and keep what matters.
@@ -220,6 +229,7 @@ def command(
         target=target,
         options=Options(grace, keep, closed),
         stall=stall,
+        notes=notes,
     )
     ended, decision = run_job(
         whole,
@@ -370,6 +380,7 @@ def _keep(environment: Mapping[str, str], launch: Launch) -> Kept:
             folder = attempt_folder(home, launch.job, attempt, launch.rank)
             try:
                 folder.mkdir(parents=True, mode=0o700)
+                (folder / ELASTIC_FOLDER).mkdir()
                 journal = Journal(folder)
             except FileExistsError:
                 if folder.is_dir():

@@ -10,7 +10,7 @@ import getpass
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,8 +22,10 @@ from epochzero.run.hang import RankWatcher, StallWatcher
 from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.journal import Journal, read_journal
 from epochzero.run.launchers import job_environment, launch_of
-from epochzero.run.model import Concluded, Decision, Ended, Output, Progress, Started
+from epochzero.run.model import Concluded, Decision, Ended, Event, Output, Progress, Started
+from epochzero.run.notes import leave_note, run_tags
 from epochzero.run.progress import ProgressWatcher, progressed
+from epochzero.run.reported import Reported
 from epochzero.run.samples import SampleWatcher
 from epochzero.run.snapshot import SnapshotWatcher
 from epochzero.run.supervise import Options, run_attempt
@@ -55,6 +57,7 @@ class Job:
         cache: of parsed code.
         options: how each attempt is run.
         stall: seconds without output and without work until a stall is told.
+        notes: the tools in which a diagnosis is noted (`epochzero.run.notes`).
     """
 
     started: Started
@@ -65,6 +68,7 @@ class Job:
     cache: Cache | None = None
     options: Options = field(default_factory=Options)
     stall: float = 300.0
+    notes: tuple[str, ...] = ()
 
     @property
     def is_one_of_many(self) -> bool:
@@ -254,6 +258,8 @@ class _Attempts:
         environment = job_environment(
             self._job.environment, job=started.job, attempt=number, folder=folder
         )
+        if "mlflow" in self._job.notes:
+            environment |= run_tags(environment, job=started.job, attempt=number)
         ended = run_attempt(
             started,
             folder,
@@ -274,6 +280,7 @@ class _Attempts:
         return (
             SnapshotWatcher(started.command, folder, environment),
             SampleWatcher(folder, environment),
+            Reported(),
             ProgressWatcher(),
             RankWatcher(self._job.options.grace),
             StallWatcher(self._job.stall, environment),
@@ -308,7 +315,24 @@ class _Attempts:
             journal.write(event)
         if decision is not None:
             journal.write(decision)
+        if diagnosis is not None:
+            for event in self._noted(after, diagnosis, decision):
+                journal.write(event)
         return decision
+
+    def _noted(
+        self, after: After, diagnosis: Diagnosis, decision: Decision | None
+    ) -> Iterator[Event]:
+        """Puts the diagnosis where the experiment is; takes seconds. One rank's is enough."""
+        for tool in self._job.notes if not after.started.rank else ():
+            yield leave_note(
+                tool,
+                after.started,
+                diagnosis,
+                decision,
+                environment=self._job.environment,
+                clock=after.clock,
+            )
 
     def _decided(self, after: After, diagnosis: Diagnosis, progress: Progress | None) -> Decision:
         from epochzero.run.retry import Attempt, decide

@@ -14,12 +14,19 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from epochzero.run.identity import ATTEMPT_VARIABLE, JOB_VARIABLE, derived_job, is_job, new_job
+from epochzero.run.reported import PROGRESS_FILE, PROGRESS_VARIABLE
 
-__all__ = ["Launch", "gpus_of", "job_environment", "launch_of"]
+__all__ = ["ELASTIC_FOLDER", "ERROR_VARIABLE", "Launch", "gpus_of", "job_environment", "launch_of"]
+
+ELASTIC_FOLDER = "elastic"
+"""Where in an attempt's folder torchelastic's error files are."""
+ERROR_VARIABLE = "TORCHELASTIC_ERROR_FILE"
+
 
 _ELASTIC_LOGS = "PET_LOG_DIR"
 _ELASTIC_RUN = "epochzero.torchelastic_run"
 _RAY_SUBMISSION = "RAY_SUBMISSION_ID"
+_ERROR_FILE = "error.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +162,14 @@ def job_environment(
     """The environment of the job: ours, with what it is to know of its attempt.
 
     torchelastic is told to leave the error files of its workers in the attempt's folder, unless the
-    user has chosen one.
+    user has chosen one; there what it records of a process without a launcher goes too.
     """
     added = {JOB_VARIABLE: job, ATTEMPT_VARIABLE: str(attempt)}
     if folder is not None:
-        added[_ELASTIC_LOGS] = environment.get(_ELASTIC_LOGS) or str(folder / "elastic")
+        added[_ELASTIC_LOGS] = environment.get(_ELASTIC_LOGS) or str(folder / ELASTIC_FOLDER)
+        error = environment.get(ERROR_VARIABLE) or str(folder / ELASTIC_FOLDER / _ERROR_FILE)
+        added[ERROR_VARIABLE] = error
+        added[PROGRESS_VARIABLE] = str(folder / PROGRESS_FILE)
     return {**environment, **added}
 
 
