@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,9 @@ MODULES = sorted(
     # alembic runs its own one by itself.
     if path.name not in ("__main__.py", "env.py")
 )
+
+
+FRAMEWORKS = ("keras", "lightning", "transformers")
 
 
 def blocks(name: str, language: str) -> list[str]:
@@ -100,6 +104,9 @@ def test_the_generated_pages_are_current(script: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_in_docstrings(module: str) -> None:
+    room, _, framework = module.rpartition(".")
+    if room == "epochzero.integrations" and framework in FRAMEWORKS and not find_spec(framework):
+        pytest.skip(f"what a callback for {framework} is can be told with {framework} only")
     assert doctest.testmod(importlib.import_module(module)).failed == 0
 
 

@@ -23,6 +23,7 @@ ROOMS = {
     # What ends a dry run is diagnosed as what ends a job.
     "check": {"errors", "taxonomy", "logs", "diagnose", "data"},
     "run": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "check"},
+    "integrations": {"run"},
     "store": {"errors", "taxonomy", "run"},
     "cli": {
         "errors",
@@ -40,7 +41,13 @@ ROOMS = {
     "__main__": {"cli"},
 }  # type: dict[str, set[str]]
 # What runs a job, dry or not, does so in processes of its own.
-CHILDREN = ("check/dryrun/child/", "check/dryrun/contain/inside/", "run/guard.py")
+CHILDREN = (
+    "check/dryrun/child/",
+    "check/dryrun/contain/inside/",
+    "integrations/",
+    "run/guard.py",
+    "run/notes/child/",
+)
 BELOW = [
     name
     for name in MODULES

@@ -21,7 +21,9 @@ from epochzero.errors import CatalogError, EpochZeroError, InputError
 if TYPE_CHECKING:
     from epochzero.check import Checked, Target, check
     from epochzero.diagnose import Diagnosis, Facts, diagnose
+    from epochzero.integrations import progress
     from epochzero.locate import Locator, Ranking, Report, locate
+    from epochzero.run import run
 
 __version__ = "0.1.0"
 
@@ -40,12 +42,16 @@ __all__ = [
     "check",
     "diagnose",
     "locate",
+    "progress",
+    "run",
 ]
 
 _ROOMS = {
     "epochzero.check": ("Checked", "Target", "check"),
     "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
+    "epochzero.integrations": ("progress",),
     "epochzero.locate": ("Locator", "Ranking", "Report", "locate"),
+    "epochzero.run": ("run",),
 }
 
 
@@ -65,7 +71,7 @@ class _Package(ModuleType):
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, ModuleType) and f"epochzero.{name}" in _ROOMS:
+        if isinstance(value, ModuleType) and name in _ROOMS.get(f"epochzero.{name}", ()):
             value = getattr(value, name)
         super().__setattr__(name, value)
 

@@ -79,7 +79,7 @@ def test_show_is_one_screen_about_a_job(run: Command, kept: Runs) -> None:
     assert out.startswith("FAILED  resnet")
     for part in (
         "python train.py",
-        "8 GPUs, 4.0 GPU hours",
+        "8 GPUs, 4 GPU hours",
         "epoch 1, step 120 of 1000, loss 0.5",
         "Key Not Found",
         "KeyError: 'lr'",

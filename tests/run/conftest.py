@@ -73,9 +73,8 @@ def run(kept: Kept) -> Callable[..., subprocess.CompletedProcess[bytes]]:
     """Runs a job to its end; options stand before ``--``."""
 
     def call(*words: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            command(*words), timeout=PATIENCE_S, **{"capture_output": True, **how}
-        )
+        given = {"capture_output": True, "timeout": PATIENCE_S, **how}
+        return subprocess.run(command(*words), check=False, **given)
 
     return call
 

@@ -8,16 +8,20 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from epochzero.run.hang import RankWatcher, StallWatcher
-from epochzero.run.model import Event, Record
+from epochzero.run.model import Event, Progress, Record, Sample, Snapshot
 from epochzero.run.stacks import stacks_of
 from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock, Watcher
+from tests.run.conftest import Kept
 from tests.run.trees import SLEEPER, job, until
+
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 LAUNCHER = """
 import os, subprocess, sys
@@ -28,8 +32,8 @@ ranks = [
 for rank in ranks:
     rank.wait()
 """
-FAILING = "import time; time.sleep(2.5); raise SystemExit(1)"
-FINISHING = "import time; time.sleep(2.5)"
+FAILING = "import time; time.sleep(1.5); raise SystemExit(1)"
+FINISHING = "import time; time.sleep(1.5)"
 GLOO = """
 import os, sys, time
 import torch.distributed as dist
@@ -64,7 +68,7 @@ def events_of(watcher: Watcher, pid: int, folder: Path, seconds: float) -> list[
 
 def test_ranks_that_outlive_a_failed_one_are_ended(tmp_path: Path) -> None:
     with job(launch(SLEEPER, FAILING)) as child:
-        lost, ended = events_of(RankWatcher(1.0), child.pid, tmp_path, 7)
+        lost, ended = events_of(RankWatcher(1.0), child.pid, tmp_path, 5)
         assert child.wait(10) == 0
     assert (lost.what, lost.rank) == ("rank_lost", 1)
     assert ended.what == "ended_hung_ranks"
@@ -78,14 +82,14 @@ def test_a_rank_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Path)
     )
     with job(launch(stubborn, FAILING)) as child:
         tree = Tree(child.pid)
-        events = events_of(RankWatcher(1.0), child.pid, tmp_path, 8)
+        events = events_of(RankWatcher(1.0), child.pid, tmp_path, 6)
         assert len(events) == 2
         until(lambda: not tree.read())
 
 
 def test_a_rank_that_has_done_its_work_is_no_loss(tmp_path: Path) -> None:
     with job(launch(SLEEPER, FINISHING)) as child:
-        assert events_of(RankWatcher(0.5), child.pid, tmp_path, 6) == []
+        assert events_of(RankWatcher(0.5), child.pid, tmp_path, 4) == []
 
 
 def test_ranks_that_print_are_left_alone(tmp_path: Path) -> None:
@@ -93,7 +97,7 @@ def test_ranks_that_print_are_left_alone(tmp_path: Path) -> None:
         watcher = RankWatcher(1.0)
         watcher.started(child.pid, tmp_path, Clock())
         events = []
-        for _ in range(12):
+        for _ in range(8):
             watcher.output("stdout", b"step 7\n")
             events += watch(watcher, 0.5)
         assert [event.what for event in events] == ["rank_lost"]
@@ -103,12 +107,21 @@ def test_ranks_that_print_are_left_alone(tmp_path: Path) -> None:
 def test_independent_processes_are_no_ranks(tmp_path: Path) -> None:
     script = launch(SLEEPER, FAILING).replace('WORLD_SIZE="2"', 'WORLD_SIZE="1"')
     with job(script) as child:
-        assert events_of(RankWatcher(0.5), child.pid, tmp_path, 6) == []
+        assert events_of(RankWatcher(0.5), child.pid, tmp_path, 4) == []
+
+
+def test_a_helper_that_a_rank_left_is_no_rank(tmp_path: Path) -> None:
+    leaving = (
+        "import subprocess, sys\n"
+        f"subprocess.run(['sh', '-c', sys.executable + ' -c \"{FAILING}\" &'])\n{SLEEPER}"
+    )
+    with job(launch(SLEEPER, leaving)) as child:
+        assert events_of(RankWatcher(0.5), child.pid, tmp_path, 5) == []
 
 
 def test_what_torchrun_started_is_left_to_it(tmp_path: Path) -> None:
     with job(launch(SLEEPER, FAILING), TORCHELASTIC_RUN_ID="none") as child:
-        events = events_of(RankWatcher(0.5), child.pid, tmp_path, 6)
+        events = events_of(RankWatcher(0.5), child.pid, tmp_path, 4)
         assert [event.what for event in events] == ["rank_lost"]
 
 
@@ -122,10 +135,10 @@ def test_a_rank_whose_shell_took_its_status(tmp_path: Path, said: bytes, what: i
     ) as child:
         watcher = RankWatcher(1.0)
         watcher.started(child.pid, tmp_path, Clock())
-        events = watch(watcher, 2)
+        events = watch(watcher, 1)
         if said:
             watcher.output("stderr", said)
-        assert len(events + watch(watcher, 5)) == what
+        assert len(events + watch(watcher, 4)) == what
 
 
 def gloo(folder: Path, what: str, then: str) -> tuple[str, dict[str, str]]:
@@ -210,3 +223,20 @@ def test_without_py_spy_the_kernel_tells_where_a_process_waits() -> None:
         assert "Name:\tsleep" in stacks_of(child.pid, None)
         child.kill()
     assert stacks_of(child.pid, None) == ""
+
+
+def test_a_run_measures_and_ends_hung_ranks(run: Run, kept: Kept) -> None:
+    failing = f"print('step 3 of 9, loss 0.5', flush=True); import time; time.sleep(2); {FAILING}"
+    done = run("--grace", "1", "--", sys.executable, "-c", launch(SLEEPER, failing))
+    assert done.returncode == 0
+    kinds = {type(record) for record in kept.records}
+    assert {Snapshot, Sample, Progress} <= kinds
+    assert {"rank_lost", "ended_hung_ranks"} <= set(kept.events)
+    samples = [record for record in kept.records if isinstance(record, Sample)]
+    assert max(sample.processes for sample in samples) == 3
+
+
+def test_a_run_reports_a_stall(run: Run, kept: Kept) -> None:
+    run("--stall", "1", "--", sys.executable, "-c", "import time; time.sleep(4)")
+    assert kept.events["stall"].details
+    assert list((kept.folder / "stacks").iterdir())

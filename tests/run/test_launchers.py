@@ -63,6 +63,40 @@ def test_a_requeued_job_is_another_attempt_of_the_same() -> None:
     assert (first.attempt, second.attempt) == (1, 2)
 
 
+def _elastic(run: str, attempt: int = 0, **variables: str) -> dict[str, str]:
+    return {
+        "TORCHELASTIC_RUN_ID": "none", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
+        "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "2", "TORCHELASTIC_RESTART_COUNT": str(attempt),
+        "TORCHELASTIC_ERROR_FILE": f"/tmp/elastic/{run}/attempt_{attempt}/1/error.json",
+    } | variables  # fmt: skip
+
+
+def test_runs_of_torchrun_on_one_node_are_told_apart_and_its_restarts_are_not() -> None:
+    first, restarted, next_run = (
+        launch_of(_elastic(*run), "a.py") for run in (("none_a", 0), ("none_a", 1), ("none_b", 0))
+    )
+    assert first.job == restarted.job != next_run.job
+    assert (first.attempt, restarted.attempt) == (1, 2)
+
+
+def test_nodes_of_one_torchrun_agree() -> None:
+    nodes = [launch_of(_elastic(run, WORLD_SIZE="4"), "a.py") for run in ("none_a", "none_b")]
+    assert nodes[0].job == nodes[1].job
+    other = launch_of(_elastic("none_a", WORLD_SIZE="4", SLURM_JOB_ID="8"), "a.py")
+    assert other.job != nodes[0].job
+
+
+def test_a_job_submitted_to_ray_is_known_by_its_submission_alone() -> None:
+    told = '{"runtime_env": {"env_vars": {"KEY": "s3cret"}}, "metadata": {"job_submission_id": "raysubmit_1"}}'
+    pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    launch = launch_of({"RAY_JOB_CONFIG_JSON_ENV_VAR": told} | pod, "a.py")
+    assert launch.launcher == "ray"
+    assert launch.scheduler == {"RAY_SUBMISSION_ID": "raysubmit_1"} | pod
+    assert launch.job == launch_of({"RAY_JOB_CONFIG_JSON_ENV_VAR": told}, "a.py").job
+    for broken in ("", "{", "[]", '{"metadata": null}'):
+        assert launch_of({"RAY_JOB_CONFIG_JSON_ENV_VAR": broken}, "a.py").launcher == ""
+
+
 @pytest.mark.parametrize(
     ("variables", "gpus"),
     [
@@ -84,6 +118,16 @@ def test_error_files_of_torchelastic_stay_in_the_attempt() -> None:
 
     assert logs({}) == "/a/elastic"
     assert logs({"PET_LOG_DIR": "/mine"}) == "/mine"
+
+
+def test_a_job_is_told_where_its_error_and_its_progress_go() -> None:
+    told = job_environment({}, job="j", attempt=1, folder=Path("/a"))
+    assert told["TORCHELASTIC_ERROR_FILE"] == "/a/elastic/error.json"
+    assert told["EPOCHZERO_PROGRESS"] == "/a/progress.jsonl"
+    under_torchrun = {"TORCHELASTIC_ERROR_FILE": "/tmp/1/error.json"}
+    told = job_environment(under_torchrun, job="j", attempt=1, folder=Path("/a"))
+    assert told["TORCHELASTIC_ERROR_FILE"] == "/tmp/1/error.json"
+    assert "EPOCHZERO_PROGRESS" not in job_environment({}, job="j", attempt=1, folder=None)
 
 
 @pytest.mark.parametrize(

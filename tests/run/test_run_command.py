@@ -75,7 +75,7 @@ def test_a_failure_is_one_screen_and_is_kept(run: Run, kept: Kept, job: Path) ->
         "FAILED  Key Not Found",
         "train.py:4 in rate",
         "8 GPUs x",
-        "Again       no. The failure is deterministic",
+        "Retry       No. The failure is deterministic",
         "Look at     train.py",
         "epochzero show",
     ):
@@ -132,6 +132,18 @@ def test_what_is_deterministic_is_not_started_again(run: Run, kept: Kept, job: P
     assert done.returncode == 1
     assert len(list(kept.home.glob("runs/*/*"))) == 1
     assert b"deterministic" in done.stderr
+
+
+def test_one_rank_of_many_is_not_started_again_alone(
+    run: Run, kept: Kept, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("SLURM_JOB_ID", "7"), ("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SLURM_NTASKS", "4")
+    options = ("--retries", "auto", "--policy", "quick.toml")
+    done = run(*options, "--", sys.executable, "flaky.py", "3")
+    assert (done.returncode, (job / "tries").read_text()) == (1, "1")
+    assert b"one rank alone is not started again" in b" ".join(done.stderr.split())
 
 
 def test_a_number_starts_again_whatever_failed(run: Run, kept: Kept, job: Path) -> None:

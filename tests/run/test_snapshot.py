@@ -61,7 +61,16 @@ def test_the_state_of_the_repository_is_kept(repository: Path) -> None:
 
 def test_large_changes_are_cut(repository: Path) -> None:
     (repository / "train.py").write_text("a line of data\n" * 200_000)
-    assert len(of(repository).changes) == MOST_CHANGES
+    changes = of(repository).changes
+    assert MOST_CHANGES - 20 < len(changes) <= MOST_CHANGES
+    assert changes.endswith("data\n")
+
+
+def test_a_line_of_data_in_the_changes_takes_no_time(repository: Path) -> None:
+    (repository / "train.py").write_text("token=" * 100_000 + "\nlast\n")
+    before = time.thread_time()
+    assert "+[600002 characters]\n+last\n" in of(repository).changes
+    assert time.thread_time() - before < 2
 
 
 def test_without_a_repository_or_a_python_the_rest_is_kept(tmp_path: Path) -> None:

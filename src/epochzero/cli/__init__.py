@@ -23,6 +23,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "check": "Say what will go wrong when a job runs, before it is submitted.",
     "run": "Run a job as it would run by itself, and keep what matters.",
+    "record": "Keep a job of Slurm's that was not run so, after its end.",
     "diagnose": "Find the first cause of a failed job in its logs.",
     "jobs": "List the jobs that were run, and how they are.",
     "show": "Show everything that is known of one job.",

@@ -55,12 +55,13 @@ def progress(logs: Sequence[Log]) -> Iterator[None]:
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
-def lines(found: Diagnosis, top: int) -> Iterator[str]:
+def lines(found: Diagnosis, top: int, *, advice: bool = True) -> Iterator[str]:
     """A diagnosis as people read it.
 
     Args:
         found: what is shown.
         top: at most so many fixes, and consequences.
+        advice: whether to say if a retry helps.
     """
     yield _headline(found)
     if found.meaning:
@@ -84,8 +85,9 @@ def lines(found: Diagnosis, top: int) -> Iterator[str]:
         )
         for number, fix in enumerate(found.fixes[:top], 1):
             yield layout.wrapped("Fix" if number == 1 else "", f"{number}. {fix}")
-        advice = _title("retries", found.retry)
-        yield layout.wrapped("Retry", f"{advice}. {found.retry_reason}".rstrip(" .") + ".")
+        if advice:
+            helps = _title("retries", found.retry)
+            yield layout.wrapped("Retry", f"{helps}. {found.retry_reason}".rstrip(" .") + ".")
     for number, line in enumerate(_cascade(found.cascade, top)):
         yield layout.wrapped("Then" if number == 0 else "", line)
     if found.cost:

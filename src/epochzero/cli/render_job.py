@@ -44,7 +44,7 @@ def listing(jobs: Sequence[JobSummary], *, now: float) -> Iterator[str]:
             job.state,
             _moment(job.started),
             layout.duration((job.ended or now) - job.started),
-            f"{job.gpu_hours:.1f}" if job.gpus else "",
+            f"{job.gpu_hours:.3g}" if job.gpus else "",
             str(job.attempts) if job.attempts > 1 else "",
             _category(job.category),
         )
@@ -77,7 +77,7 @@ def describe(job: JobDetails, *, now: float, usage_of: UsageOf) -> Iterator[str]
         "Where", ", ".join((*where, *([summary.launcher] * bool(summary.launcher))))
     )
     took = layout.duration((summary.ended or now) - summary.started)
-    cost = f"; {summary.gpus} GPUs, {summary.gpu_hours:.1f} GPU hours" if summary.gpus else ""
+    cost = f"; {summary.gpus} GPUs, {summary.gpu_hours:.3g} GPU hours" if summary.gpus else ""
     yield layout.field("When", f"{_moment(summary.started)}, {took}{cost}")
     for attempt in job.attempts:
         yield ""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from epochzero.check import Checked
 from epochzero.cli import layout
 from epochzero.locate import Ranking
-from epochzero.run.job import Failed
+from epochzero.run.job import Failed, Job
 from epochzero.run.model import Decision
 
 __all__ = ["closing", "decided", "explained", "failed"]
@@ -37,24 +37,28 @@ def failed(told: Failed) -> Iterator[str]:
 
     yield ""
     if told.diagnosis is not None:
-        yield from render.lines(told.diagnosis, top=2)
+        yield from render.lines(told.diagnosis, top=2, advice=told.decision is None)
 
 
-def decided(decision: Decision, *, advise: bool) -> Iterator[str]:
+def decided(decision: Decision, job: Job) -> Iterator[str]:
     """Whether the job is started again, and why."""
     what = {
-        "stop": "no",
-        "retry": f"in {layout.duration(decision.after)}",
-        "retry_elsewhere": f"on another node, in {layout.duration(decision.after)}",
+        "stop": "No",
+        "retry": f"In {layout.duration(decision.after)}",
+        "retry_elsewhere": f"On another node, in {layout.duration(decision.after)}",
     }[decision.action]
-    only = " (advice: --retries auto would do it)" if advise and decision.action != "stop" else ""
+    only = ""
+    if decision.action != "stop" and job.is_one_of_many:
+        only = " (advice: one rank alone is not started again; its launcher can start all)"
+    elif decision.action != "stop" and job.advise:
+        only = " (advice: --retries auto would do it)"
     avoid = f" Not on {', '.join(decision.avoid)}." if decision.avoid else ""
     saved = (
         f" Saved {decision.saved_gpu_hours:.3g} GPU hours of three blind retries."
         if decision.saved_gpu_hours >= 0.01
         else ""
     )
-    yield layout.wrapped("Again", f"{what}{only}. {decision.reason}{avoid}{saved}")
+    yield layout.wrapped("Retry", f"{what}{only}. {decision.reason}{avoid}{saved}")
 
 
 def explained(ranking: Ranking | None, checked: Checked | None) -> Iterator[str]:

@@ -20,10 +20,13 @@ from epochzero.cli.home import homes
 from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
 from epochzero.run.identity import attempt_folder, name_of
+from epochzero.run.init import stand_behind_init
 from epochzero.run.job import Failed, Job, Kept, run_job
 from epochzero.run.journal import Journal
-from epochzero.run.launchers import Launch, gpus_of, launch_of
+from epochzero.run.launchers import ELASTIC_FOLDER, Launch, gpus_of, launch_of
 from epochzero.run.model import Decision, Ended, Started
+from epochzero.run.notes import TOOLS
+from epochzero.run.notify import Webhook
 from epochzero.run.supervise import Options
 from epochzero.run.terminal import closed_streams
 from epochzero.run.watcher import Watcher
@@ -48,6 +51,13 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
         if (size := int(float(number.removesuffix(unit)) * units[unit])) > 0:
             return size
     raise click.BadParameter("must be a size such as 64MB")
+
+
+def _webhook(_: click.Context, __: click.Parameter, url: str | None) -> Webhook | None:
+    try:
+        return Webhook(url) if url else None
+    except InputError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def _retries(_: click.Context, __: click.Parameter, text: str) -> str | int:
@@ -131,6 +141,21 @@ def _retries(_: click.Context, __: click.Parameter, text: str) -> str | int:
     callback=_size,
     help="How much of each log's head is kept, and again of its tail.",
 )
+@click.option(
+    "--notify",
+    metavar="URL",
+    envvar="EPOCHZERO_NOTIFY",
+    show_envvar=True,
+    callback=_webhook,
+    help="Webhook that is told of a failure: Slack, Mattermost, Discord, Teams, or any that reads JSON.",
+)
+@click.option(
+    "--note",
+    "notes",
+    type=click.Choice(TOOLS),
+    multiple=True,
+    help="After a failure, note the diagnosis in the job's runs there too; repeatable.",
+)
 @click.option("--quiet", is_flag=True, help="Say nothing, however the job ends.")
 @click.pass_context
 def command(
@@ -148,6 +173,8 @@ def command(
     grace: float,
     stall: float,
     keep: int,
+    notify: Webhook | None,
+    notes: tuple[str, ...],
     quiet: bool,
 ) -> None:
     """Run the job of COMMAND as it would run by itself, and keep what matters.
@@ -167,6 +194,8 @@ def command(
     once. Exit code of the job, 128 + n when signal n ended it, 127 when it was not found, 126 when
     it could not be executed; 1 when --check found that it would fail.
     """
+    if os.getpid() == 1 and (code := stand_behind_init()) is not None:
+        context.exit(code)
     closed = closed_streams()
     environment = _environment()
     # Reading a policy takes a moment that only who names one, or asks for retries, has to wait.
@@ -192,19 +221,20 @@ def command(
         scheduler=launch.scheduler,
         target=target or "",
     )
-    screen = _Screen(store, quiet=quiet, advise=retries == "advise")
+    whole = Job(
+        started,
+        environment,
+        policy=lambda: chosen or _policy(policy, retries),
+        advise=retries == "advise",
+        target=target,
+        options=Options(grace, keep, closed),
+        stall=stall,
+        notes=notes,
+    )
     ended, decision = run_job(
-        Job(
-            started,
-            environment,
-            policy=lambda: chosen or _policy(policy, retries),
-            advise=retries == "advise",
-            target=target,
-            options=Options(grace, keep, closed),
-            stall=stall,
-        ),
+        whole,
         lambda attempt: _keep(environment, replace(launch, attempt=attempt)),
-        screen,
+        _Screen(whole, store, notify, quiet=quiet),
     )
     code = ended.exit_code
     if code and decision is not None:
@@ -215,10 +245,13 @@ def command(
 class _Screen:
     """Says what happens on standard error, and sees that it comes into the store."""
 
-    def __init__(self, store: str | None, *, quiet: bool, advise: bool) -> None:
+    def __init__(
+        self, job: Job, store: str | None, webhook: Webhook | None, *, quiet: bool
+    ) -> None:
+        self._job = job
         self._store = store
+        self._webhook = webhook
         self._quiet = quiet
-        self._advise = advise
         self._recording: Recording | None = None
         self._has_to_be_kept = store is not None
         self._began = time.monotonic()
@@ -235,14 +268,23 @@ class _Screen:
     def failed(self, failed: Failed) -> None:
         """The screen about a failure, as soon as it is known."""
         self._has_to_be_kept = True
-        if self._quiet:
-            return
-        from epochzero.cli import render_run
+        if not self._quiet:
+            from epochzero.cli import render_run
 
-        _say(render_run.closing(failed))
-        _tell(render_run.failed(failed))
-        if failed.decision is not None:
-            _tell(render_run.decided(failed.decision, advise=self._advise))
+            _say(render_run.closing(failed))
+            _tell(render_run.failed(failed))
+            if failed.decision is not None:
+                _tell(render_run.decided(failed.decision, self._job))
+        if failed.decision is None or failed.decision.action == "stop" or self._job.only_advises:
+            self._announce(failed)
+
+    def _announce(self, failed: Failed) -> None:
+        """Tells those who are not at the screen; the job is not started again."""
+        from epochzero.cli.announce import announce
+
+        problem = announce(failed, self._webhook)
+        if problem and not self._quiet:
+            _say(problem)
 
     def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
         """What takes a little longer to find out."""
@@ -274,8 +316,7 @@ class _Screen:
         if not self._recording.finish():
             _say(f"not in the store yet: {self._recording.trouble}")
         elif self._has_to_be_kept and not self._quiet:
-            job, attempt = journal.path.parts[-3:-1]
-            _tell([layout.field("More", f"epochzero show {job}  (attempt {attempt})")])
+            _tell([layout.field("More", f"epochzero show {journal.path.parts[-3]}")])
 
 
 def _policy(name: str, retries: str | int) -> Policy:
@@ -339,6 +380,7 @@ def _keep(environment: Mapping[str, str], launch: Launch) -> Kept:
             folder = attempt_folder(home, launch.job, attempt, launch.rank)
             try:
                 folder.mkdir(parents=True, mode=0o700)
+                (folder / ELASTIC_FOLDER).mkdir()
                 journal = Journal(folder)
             except FileExistsError:
                 if folder.is_dir():

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 
 from epochzero.errors import InputError
 
-__all__ = ["Facts", "find_facts", "read_facts", "signal_name"]
+__all__ = ["Facts", "facts_of_sacct", "find_facts", "read_facts", "signal_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,14 +189,24 @@ def _from_sacct(text: str) -> Facts:
         spans = [found.span() for found in re.finditer(r"-+", lines[rule])]
         names = [lines[rule - 1][a:b].strip() for a, b in spans]
         rows = [[line[a:b].strip() for a, b in spans] for line in lines[rule + 1 :]]
-    job = dict(zip(names, rows[0], strict=False))
-    worst = [dict(zip(names, row, strict=False)) for row in rows]
+    return facts_of_sacct([dict(zip(names, row, strict=False)) for row in rows])
+
+
+def facts_of_sacct(rows: Sequence[Mapping[str, str]]) -> Facts:
+    """Facts from what ``sacct`` says of one job: its own row, then those of its steps.
+
+    Args:
+        rows: field -> text. Times without a zone are taken for UTC.
+
+    Raises:
+        ValueError: an exit code or a time is none.
+    """
+    job = rows[0]
     state = job.get("State", "").split(" ")[0].rstrip("+")
-    for step in worst:
-        if step.get("State", "").startswith("OUT_OF_ME"):
-            state = "OUT_OF_MEMORY"
-    codes = [step.get("ExitCode", "") for step in worst]
-    code = next((c for c in codes if c not in ("", "0:0")), codes[0] if codes else "")
+    if any(row.get("State", "").startswith("OUT_OF_ME") for row in rows):
+        state = "OUT_OF_MEMORY"
+    codes = [row.get("ExitCode", "") for row in rows]
+    code = next((c for c in codes if c not in ("", "0:0")), codes[0])
     exit_code, _, number = code.partition(":")
     gpus = re.search(r"gres/gpu(?::\w+)?=(\d+)", " ".join(job.values()))
     return Facts(

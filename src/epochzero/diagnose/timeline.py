@@ -98,7 +98,8 @@ def order(
     if not candidates:
         return Timeline(_last_resort(judged), (), judged)
     roots = [_root_of_process(stream) for stream in _by_process(candidates)]
-    return Timeline(_in_its_log(_first(roots), candidates), candidates, judged)
+    root = _as_recorded(_in_its_log(_first(roots), candidates), candidates)
+    return Timeline(root, candidates, judged)
 
 
 def _last_resort(judged: Sequence[Judged]) -> Judged | None:
@@ -133,6 +134,23 @@ def _in_its_log(root: Judged, candidates: Sequence[Judged]) -> Judged:
         if same and event.message == root.event.message and not event.log.endswith(ERROR_FILE):
             return judged
     return root
+
+
+def _as_recorded(root: Judged, candidates: Sequence[Judged]) -> Judged:
+    """Whose failure it was, and when, where its log does not tell and the error file of a rank does."""
+    event = root.event
+    if event.rank is not None:
+        return root
+    records = [
+        judged.event
+        for judged in candidates
+        if judged.event.log.endswith(ERROR_FILE) and judged.event.rank is not None
+        and (judged.event.type, judged.event.message) == (event.type, event.message)
+    ]  # fmt: skip
+    if not records:
+        return root
+    first = min(records, key=lambda record: record.time or 0.0)
+    return replace(root, event=replace(event, rank=first.rank, time=event.time or first.time))
 
 
 def _judge(event: Event, catalog: Catalog, number: int) -> Judged:

@@ -1,1 +1,55 @@
 """Everything while a job runs: supervise it, keep what matters, retry only when it helps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from epochzero.check import Target
+    from epochzero.run.job import Ran
+
+__all__ = ["run"]
+
+
+def run(
+    command: Sequence[str],
+    home: str | Path,
+    *,
+    environment: Mapping[str, str],
+    name: str = "",
+    gpus: int = 0,
+    policy: str | Path = "never",
+    target: Target | str | Path | None = None,
+) -> Ran:
+    """Runs a job in the current folder, keeps what it leaves, and says why it failed.
+
+    Its output, input and signals pass through. Must be called from the main thread, as
+    `epochzero.run.supervise.run_attempt`.
+
+    >>> import epochzero, os
+    >>> ran = epochzero.run(["python", "train.py"], "runs", environment=os.environ)  # doctest: +SKIP
+    >>> ran.ended.exit_code, ran.failed.diagnosis.category  # doctest: +SKIP
+    (1, 'key_not_found')
+
+    Args:
+        command: program and arguments.
+        home: folder in which the job is kept.
+        environment: of the job.
+        name: what it is called; by default its script.
+        gpus: how many it holds, for its cost.
+        policy: decides whether a failed job is started again: ``never``, ``auto``, another one that
+            comes with EpochZero, or the path of one's own.
+        target: the platform that it was meant for, for what a check would have said.
+
+    Raises:
+        InputError: nothing can be kept in the folder.
+        CatalogError: the policy is not there, or wrong.
+    """
+    # The guard of a job starts in this package: it must not wait for what it does not need.
+    from epochzero.run.job import run_here
+
+    return run_here(
+        command, Path(home), environment, name=name, gpus=gpus, policy=policy, target=target
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from epochzero.errors import EpochZeroError
+from epochzero.run.launchers import ELASTIC_FOLDER
 from epochzero.run.model import Ended, Event, Output, Started
 from epochzero.run.watcher import Clock
 
@@ -84,7 +85,7 @@ class After:
         # A rank's log repeats what stands in the whole one.
         names = next((output.paths for output in outputs if output.name == "output"), ())
         paths = [self.folder / name for name in names]
-        elastic = self.folder / "elastic"
+        elastic = self.folder / ELASTIC_FOLDER
         if any(path.is_file() for path in elastic.rglob("*")):
             paths.append(elastic)
         started, ended = self.started, self.ended
@@ -95,8 +96,9 @@ class After:
             end=started.time + ended.elapsed,
             gpus=started.gpus or None,
         )
+        # Those in a folder have names within it, the others whole paths.
         logs = [
-            replace(log, name=Path(log.name).relative_to(self.folder).as_posix())
+            replace(log, name=(elastic / log.name).relative_to(self.folder).as_posix())
             for log in find_logs(paths)
         ]
         return Diagnoser(look_around=True).diagnose(logs, facts)

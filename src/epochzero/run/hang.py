@@ -244,7 +244,8 @@ class RankWatcher:
             if key in self._ranks or self._looks[key] >= _LOOKS or len(self._ranks) >= _MOST_RANKS:
                 continue
             self._looks[key] += 1
-            if (rank := _rank_of(process)) is not None:
+            # An orphan is a helper that a rank has left, such as a logger's daemon.
+            if process.parent != self._tree.root and (rank := _rank_of(process)):
                 self._ranks[key] = rank
 
     def _failed(self, rank: _Rank, now: float) -> bool:

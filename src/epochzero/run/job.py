@@ -6,7 +6,11 @@ attempt --(fails)--> diagnosis --> decision --(retry)--> wait --> attempt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import getpass
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,10 +19,13 @@ from typing import TYPE_CHECKING, Protocol
 from epochzero.errors import InputError
 from epochzero.run.after import After
 from epochzero.run.hang import RankWatcher, StallWatcher
+from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.journal import Journal, read_journal
-from epochzero.run.launchers import job_environment
-from epochzero.run.model import Concluded, Decision, Ended, Output, Progress, Started
+from epochzero.run.launchers import job_environment, launch_of
+from epochzero.run.model import Concluded, Decision, Ended, Event, Output, Progress, Started
+from epochzero.run.notes import leave_note, run_tags
 from epochzero.run.progress import ProgressWatcher, progressed
+from epochzero.run.reported import Reported
 from epochzero.run.samples import SampleWatcher
 from epochzero.run.snapshot import SnapshotWatcher
 from epochzero.run.supervise import Options, run_attempt
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
     from epochzero.locate import Ranking
     from epochzero.run.retry import Attempt, Policy
 
-__all__ = ["Failed", "Job", "Kept", "Listener", "run_job"]
+__all__ = ["Failed", "Job", "Kept", "Listener", "Ran", "run_here", "run_job"]
 
 Kept = tuple[Path | None, Journal | None, int]
 """The folder and journal of an attempt, None where nothing can be kept, and its number."""
@@ -50,6 +57,7 @@ class Job:
         cache: of parsed code.
         options: how each attempt is run.
         stall: seconds without output and without work until a stall is told.
+        notes: the tools in which a diagnosis is noted (`epochzero.run.notes`).
     """
 
     started: Started
@@ -60,6 +68,17 @@ class Job:
     cache: Cache | None = None
     options: Options = field(default_factory=Options)
     stall: float = 300.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_one_of_many(self) -> bool:
+        """Whether only a rank of the job runs here: the others would not meet one started again alone."""
+        return self.started.rank is not None and (self.started.world_size or 1) > 1
+
+    @property
+    def only_advises(self) -> bool:
+        """Whether nothing is started again, whatever is decided."""
+        return self.advise or self.is_one_of_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +146,98 @@ def run_job(
         if journal is not None:
             journal.close()
         listener.ends(journal)
-        if decision is None or decision.action == "stop" or job.advise:
+        if decision is None or decision.action == "stop" or job.only_advises:
             return ended, decision
         if not listener.waits(decision.after):
             return ended, decision
         number += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A job that was run.
+
+    Attributes:
+        job: its identity.
+        ended: how its last attempt ended.
+        failed: what its last failed attempt failed with; None when none did.
+        folders: where its attempts are kept.
+    """
+
+    job: str
+    ended: Ended
+    failed: Failed | None
+    folders: tuple[Path, ...]
+
+
+def run_here(
+    command: Sequence[str],
+    home: Path,
+    environment: Mapping[str, str],
+    *,
+    name: str,
+    gpus: int,
+    policy: str | Path,
+    target: Target | str | Path | None,
+) -> Ran:
+    """See `epochzero.run.run`."""
+    from epochzero.run.retry import load_policy
+
+    chosen = load_policy(policy)
+    name = name or name_of(command)
+    launch = launch_of(environment, name)
+    started = Started(
+        job=launch.job,
+        attempt=launch.attempt,
+        name=name,
+        command=tuple(command),
+        folder=os.getcwd(),
+        host=platform.node(),
+        user=getpass.getuser(),
+        pid=os.getpid(),
+        time=time.time(),
+        rank=launch.rank,
+        world_size=launch.world_size,
+        gpus=gpus,
+        launcher=launch.launcher,
+        scheduler=launch.scheduler,
+        target=str(target) if isinstance(target, str | Path) else "",
+    )
+    listener = _Silent()
+
+    def keep(attempt: int) -> Kept:
+        while (folder := attempt_folder(home, launch.job, attempt, launch.rank)).exists():
+            attempt += 1
+        listener.folders.append(folder)
+        return folder, Journal(folder), attempt
+
+    job = Job(started, environment, policy=lambda: chosen, target=target)
+    ended, _ = run_job(job, keep, listener)
+    return Ran(launch.job, ended, listener.last, tuple(listener.folders))
+
+
+class _Silent:
+    """A listener that only remembers."""
+
+    def __init__(self) -> None:
+        self.last: Failed | None = None
+        self.folders: list[Path] = []
+
+    def begins(self, journal: Journal | None) -> Sequence[Watcher]:
+        return ()
+
+    def failed(self, failed: Failed) -> None:
+        self.last = failed
+
+    def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
+        pass
+
+    def waits(self, seconds: float) -> bool:
+        time.sleep(seconds)
+        return True
+
+    def ends(self, journal: Journal | None) -> None:
+        pass
 
 
 class _Attempts:
@@ -152,6 +258,8 @@ class _Attempts:
         environment = job_environment(
             self._job.environment, job=started.job, attempt=number, folder=folder
         )
+        if "mlflow" in self._job.notes:
+            environment |= run_tags(environment, job=started.job, attempt=number)
         ended = run_attempt(
             started,
             folder,
@@ -172,6 +280,7 @@ class _Attempts:
         return (
             SnapshotWatcher(started.command, folder, environment),
             SampleWatcher(folder, environment),
+            Reported(),
             ProgressWatcher(),
             RankWatcher(self._job.options.grace),
             StallWatcher(self._job.stall, environment),
@@ -187,7 +296,9 @@ class _Attempts:
             decision = self._decided(after, diagnosis, progress)
         self._listener.failed(Failed(started, ended, after.folder, diagnosis, decision))
         ranking = checked = None
-        if ended.why != "user" and (decision is None or decision.action == "stop" or job.advise):
+        if ended.why != "user" and (
+            decision is None or decision.action == "stop" or job.only_advises
+        ):
             ranking = after.ranking(diagnosis, job.cache) if diagnosis is not None else None
             checked = after.checked(job.target)
             self._listener.explained(ranking, checked)
@@ -204,7 +315,24 @@ class _Attempts:
             journal.write(event)
         if decision is not None:
             journal.write(decision)
+        if diagnosis is not None:
+            for event in self._noted(after, diagnosis, decision):
+                journal.write(event)
         return decision
+
+    def _noted(
+        self, after: After, diagnosis: Diagnosis, decision: Decision | None
+    ) -> Iterator[Event]:
+        """Puts the diagnosis where the experiment is; takes seconds. One rank's is enough."""
+        for tool in self._job.notes if not after.started.rank else ():
+            yield leave_note(
+                tool,
+                after.started,
+                diagnosis,
+                decision,
+                environment=self._job.environment,
+                clock=after.clock,
+            )
 
     def _decided(self, after: After, diagnosis: Diagnosis, progress: Progress | None) -> Decision:
         from epochzero.run.retry import Attempt, decide

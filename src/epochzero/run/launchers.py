@@ -7,15 +7,26 @@ LSF, Flux, the Kubernetes Job controller, Ray.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from epochzero.run.identity import ATTEMPT_VARIABLE, JOB_VARIABLE, derived_job, is_job, new_job
+from epochzero.run.reported import PROGRESS_FILE, PROGRESS_VARIABLE
 
-__all__ = ["Launch", "gpus_of", "job_environment", "launch_of"]
+__all__ = ["ELASTIC_FOLDER", "ERROR_VARIABLE", "Launch", "gpus_of", "job_environment", "launch_of"]
+
+ELASTIC_FOLDER = "elastic"
+"""Where in an attempt's folder torchelastic's error files are."""
+ERROR_VARIABLE = "TORCHELASTIC_ERROR_FILE"
+
 
 _ELASTIC_LOGS = "PET_LOG_DIR"
+_ELASTIC_RUN = "epochzero.torchelastic_run"
+_RAY_SUBMISSION = "RAY_SUBMISSION_ID"
+_ERROR_FILE = "error.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,8 @@ class _Launcher:
 _LAUNCHERS = (
     _Launcher(
         "torchrun", "TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE",
-        ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"), "TORCHELASTIC_RESTART_COUNT",
+        ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", _ELASTIC_RUN),
+        "TORCHELASTIC_RESTART_COUNT",
     ),
     _Launcher("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ("PMIX_NAMESPACE",)),
     _Launcher(
@@ -57,12 +69,23 @@ _LAUNCHERS = (
     ),
     _Launcher("pbs", "PBS_JOBID", job=("PBS_JOBID",)),
     _Launcher("lsf", "LSB_JOBID", job=("LSB_JOBID", "LSB_JOBINDEX")),
+    _Launcher("ray", _RAY_SUBMISSION, job=(_RAY_SUBMISSION,)),
     _Launcher("ray", "RAY_JOB_ID", job=("RAY_JOB_ID",)),
     _Launcher("kubernetes", "JOB_COMPLETION_INDEX", "JOB_COMPLETION_INDEX"),
     _Launcher("kubernetes", "KUBERNETES_SERVICE_HOST", "RANK", "WORLD_SIZE"),
 )  # fmt: skip
-_SCHEDULERS = ("SLURM_", "PBS_", "LSB_", "FLUX_", "KUBERNETES_SERVICE_HOST", "RAY_JOB_ID")
+_SCHEDULERS = (
+    "SLURM_",
+    "PBS_",
+    "LSB_",
+    "FLUX_",
+    "KUBERNETES_SERVICE_HOST",
+    "RAY_JOB_ID",
+    _RAY_SUBMISSION,
+)
 _MOST_SCHEDULER_TEXT = 1000
+_ELASTIC_DEPTH = 3
+"""Error files are LOGS/RUN/attempt_0/RANK/error.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +115,7 @@ def launch_of(environment: Mapping[str, str], name: str) -> Launch:
         environment: of this process.
         name: of the job. Two jobs of one batch script differ by it.
     """
+    environment = {**environment, **_derived(environment)}
     known = (launcher for launcher in _LAUNCHERS if environment.get(launcher.known_by))
     launcher = next(known, _Launcher("", ""))
     given = environment.get(JOB_VARIABLE, "")
@@ -138,12 +162,32 @@ def job_environment(
     """The environment of the job: ours, with what it is to know of its attempt.
 
     torchelastic is told to leave the error files of its workers in the attempt's folder, unless the
-    user has chosen one.
+    user has chosen one; there what it records of a process without a launcher goes too.
     """
     added = {JOB_VARIABLE: job, ATTEMPT_VARIABLE: str(attempt)}
     if folder is not None:
-        added[_ELASTIC_LOGS] = environment.get(_ELASTIC_LOGS) or str(folder / "elastic")
+        added[_ELASTIC_LOGS] = environment.get(_ELASTIC_LOGS) or str(folder / ELASTIC_FOLDER)
+        error = environment.get(ERROR_VARIABLE) or str(folder / ELASTIC_FOLDER / _ERROR_FILE)
+        added[ERROR_VARIABLE] = error
+        added[PROGRESS_VARIABLE] = str(folder / PROGRESS_FILE)
     return {**environment, **added}
+
+
+def _derived(environment: Mapping[str, str]) -> dict[str, str]:
+    """What launchers tell within other variables.
+
+    Ray gives a submitted job's identity in its configuration, beside what may be secret. torchrun's
+    run is called none by default; on one node its folder of error files tells it from the next one.
+    """
+    derived = {}
+    with suppress(ValueError, KeyError, TypeError):
+        told = json.loads(environment["RAY_JOB_CONFIG_JSON_ENV_VAR"])["metadata"]
+        derived[_RAY_SUBMISSION] = str(told["job_submission_id"])
+    error_file = PurePath(environment.get("TORCHELASTIC_ERROR_FILE", ""))
+    one_node = environment.get("LOCAL_WORLD_SIZE") == environment.get("WORLD_SIZE")
+    if one_node and len(error_file.parents) > _ELASTIC_DEPTH:
+        derived[_ELASTIC_RUN] = str(error_file.parents[_ELASTIC_DEPTH - 1])
+    return derived
 
 
 def _number(environment: Mapping[str, str], variable: str) -> int | None:

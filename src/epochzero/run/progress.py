@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.run.model import Progress, Record
+from epochzero.run.reported import PROGRESS_FILE
 from epochzero.run.watcher import Clock
 
 __all__ = ["Format", "ProgressWatcher", "formats", "progressed", "told"]
@@ -125,6 +126,7 @@ class ProgressWatcher:
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """A job that prints nothing costs nothing."""
         self._clock = clock
+        self._reported = folder / PROGRESS_FILE
         return ()
 
     def output(self, name: str, data: bytes) -> Iterable[Record]:
@@ -141,10 +143,10 @@ class ProgressWatcher:
         return ()
 
     def tick(self) -> Iterable[Record]:
-        """What was read in the last second."""
+        """What was read in the last second; nothing where the job itself says it, and better."""
         lines, self._lines = self._lines, []
         self._read(lines)
-        if self._now == self._kept:
+        if self._now == self._kept or self._reported.exists():
             return ()
         self._kept = dict(self._now)
         return (Progress(*self._clock.now(), **self._kept),)

@@ -10,7 +10,7 @@ from pathlib import Path
 from epochzero.run.gpus import Gpus
 from epochzero.run.model import Record, Sample
 from epochzero.run.usage import Process, Tree
-from epochzero.run.watcher import Clock
+from epochzero.run.watcher import Clock, load
 
 __all__ = ["SampleWatcher", "memory_left"]
 
@@ -48,6 +48,7 @@ class SampleWatcher:
         """One sample."""
         if self._groups is None:
             # Nothing of this is needed for jobs that end at once, and it takes time to load.
+            load("epochzero.check")
             from epochzero.check.target.system import control_groups
 
             self._groups = control_groups()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from epochzero.errors import InputError
 from epochzero.run.model import Record, Snapshot
 from epochzero.run.usage import Tree, environment_of, is_python
-from epochzero.run.watcher import Clock
+from epochzero.run.watcher import Clock, load
 
 if TYPE_CHECKING:
     from epochzero.check.target import Interpreter
@@ -25,6 +25,7 @@ __all__ = ["SnapshotWatcher", "take"]
 
 MOST_CHANGES = 1 << 20
 _MOST_VARIABLE = 10_000
+_LONGEST_LINE = 1000
 _SETTLED_S = 0.2
 """A job that ends sooner is not kept waiting for a snapshot."""
 _PATIENCE_S = 10.0
@@ -90,6 +91,7 @@ def take(
         program: its Python; None for none.
     """
     # A job that ends at once does without, and these take half a second to load.
+    load("epochzero.check", "epochzero.code", "epochzero.diagnose")
     from epochzero.check.target import read_interpreter
     from epochzero.check.target.system import gpus
     from epochzero.diagnose.redact import redact
@@ -206,9 +208,14 @@ class _Repository:
         try:
             # The first piece is as large as the bound; git ends when no more is read.
             chunks = self._git.stream("diff", "--no-ext-diff", "--no-textconv", "HEAD")
-            return next(chunks, b"")[:MOST_CHANGES].decode("utf-8", "replace")
+            text = next(chunks, b"")[:MOST_CHANGES].decode("utf-8", "replace")
         except InputError:
             return ""
+        # The last line may be cut within a secret. One that is very long is data, and costly to search.
+        return "".join(
+            line if len(line) <= _LONGEST_LINE else f"{line[0]}[{len(line)} characters]\n"
+            for line in text[: text.rfind("\n") + 1].splitlines(keepends=True)
+        )
 
     def _said(self, *arguments: str) -> str:
         try:

@@ -45,7 +45,11 @@ class Process:
 
 
 class Tree:
-    """The processes that a job consists of, wherever their parents have left them."""
+    """The processes that a job consists of, wherever their parents have left them.
+
+    Attributes:
+        root: the parent of the first one, which is the parent of orphans, too.
+    """
 
     def __init__(self, pid: int) -> None:
         """The tree of the job whose first process is ``pid``.
@@ -53,7 +57,7 @@ class Tree:
         The job's parent adopts its orphans, and has no other children that are younger.
         """
         first = read_process(pid)
-        self._root = first.parent if first is not None else pid
+        self.root = first.parent if first is not None else pid
         self._since = started_at(pid)
 
     def read(self) -> list[Process]:
@@ -62,7 +66,7 @@ class Tree:
             return []
         stats = {pid: stat for pid in _pids() if (stat := _stat(pid)) and stat[0] not in b"ZX"}
         parents = ((pid, int(stat[1])) for pid, stat in stats.items())
-        found = (_process(pid, stats[pid]) for pid in below(self._root, parents))
+        found = (_process(pid, stats[pid]) for pid in below(self.root, parents))
         return [process for process in found if process.started >= self._since]
 
 

@@ -6,6 +6,7 @@ output go on: a watcher that raises is left alone from then on, and an `Event` s
 
 from __future__ import annotations
 
+import importlib
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -14,7 +15,7 @@ from typing import Protocol
 
 from epochzero.run.model import Event, Record
 
-__all__ = ["Clock", "Watcher", "Watching"]
+__all__ = ["Clock", "Watcher", "Watching", "load"]
 
 TICK_S = 1.0
 _OUTPUT_S = 0.1
@@ -62,6 +63,16 @@ class Watcher(Protocol):
     def ended(self) -> Iterable[Record]:
         """The job has ended; its process tree is gone. Should return within seconds."""
         ...
+
+
+def load(*packages: str) -> None:
+    """Imports packages whole, before a watcher imports a part of one when it needs it.
+
+    A thread that imports a part waits for the package, and one that imports the package for the
+    part: Python ends such a deadlock with an error.
+    """
+    for package in packages:
+        importlib.import_module(package)
 
 
 class Watching:

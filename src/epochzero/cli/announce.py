@@ -1,0 +1,43 @@
+"""Tells others of a failure; nothing that goes wrong there changes how the job ended."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from epochzero.errors import InputError
+from epochzero.run.job import Failed
+from epochzero.run.journal import Journal
+from epochzero.run.model import Event
+from epochzero.run.notice import notice_of, write_termination_log
+from epochzero.run.notify import Webhook
+
+__all__ = ["announce"]
+
+
+def announce(failed: Failed, webhook: Webhook | None) -> str:
+    """Writes a container's termination log, and tells a webhook if there is one.
+
+    Returns:
+        Why the webhook could not be told, as it stands in the journal; empty when nothing is wrong.
+    """
+    diagnosis = failed.diagnosis.to_dict() if failed.diagnosis is not None else None
+    notice = notice_of(failed.started, failed.ended, diagnosis, failed.decision)
+    write_termination_log(notice)
+    if webhook is None or notice.state != "failed":
+        return ""
+    try:
+        webhook.tell(notice)
+    except InputError as error:
+        _note(failed, str(error))
+        return str(error)
+    return ""
+
+
+def _note(failed: Failed, text: str) -> None:
+    if failed.folder is None:
+        return
+    with suppress(InputError):
+        journal = Journal(failed.folder)
+        journal.write(Event(time.time(), failed.ended.elapsed, "not_notified", text))
+        journal.close()

@@ -1,0 +1,59 @@
+"""``epochzero record``: a job of Slurm's that was not run under ``epochzero run``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from epochzero.cli.home import homes
+from epochzero.cli.storing import opened, store_option
+from epochzero.errors import InputError
+from epochzero.run.slurm import record_job, slurm_jobs
+
+__all__ = ["command"]
+
+
+@click.command(name="record")
+@click.option(
+    "--job-id",
+    metavar="ID",
+    envvar="SLURM_JOB_ID",
+    show_envvar=True,
+    help="Slurm's number of the job, such as 4242 or 4242_7; all jobs of an array by its number.",
+)
+@click.option(
+    "--logs",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="What the job wrote; may be given more than once.  [default: as Slurm tells]",
+)
+@store_option
+def command(job_id: str | None, logs: tuple[Path, ...], store: str | None) -> None:
+    """Keep a job that has ended as if it had been run under `epochzero run`: sacct tells how it
+    ended, its log why.
+
+    In Slurm's EpilogSlurmctld or Epilog the job's number and its end are taken from the variables.
+    A job that is kept already stays as it is.
+
+    \b
+    epochzero record --job-id 4242
+    epochzero record --job-id 4242 --logs slurm-4242.out
+
+    Exit code 0, or 2 when Slurm knows no such job, it has not ended, or it cannot be kept.
+    """
+    if not job_id:
+        raise click.UsageError("which job? Give --job-id; an epilog has it in SLURM_JOB_ID")
+    home = homes(os.environ)[0]
+    jobs = slurm_jobs(job_id, os.environ)
+    if logs and len(jobs) > 1:
+        raise InputError(f"{job_id} is an array of {len(jobs)} jobs: give the logs of one of them")
+    for job in jobs:
+        recorded = record_job(job, home, logs=logs)
+        said = f"kept: epochzero show {job.identity}" if recorded else "was kept already"
+        click.echo(f"job {job.number} ({job.name}): {said}", err=True)
+    # An epilog is followed by no other command that would take it in.
+    with opened(store):
+        pass

@@ -1,0 +1,113 @@
+"""Exact progress of a Lightning trainer.
+
+Source: Lightning's documentation, "Callback", hooks; ``log_every_n_steps`` of its Trainer.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from epochzero.integrations.reporting import never_raises, reporter
+
+try:
+    from lightning.pytorch import Callback
+except ModuleNotFoundError:
+    from pytorch_lightning import Callback
+
+__all__ = ["LightningCallback"]
+
+
+class LightningCallback(Callback):
+    """``Trainer(callbacks=[LightningCallback()])``."""
+
+    def __init__(self) -> None:
+        self._checkpoints: list[Any] = []
+        self._newest = ""
+
+    @never_raises
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        """Which rank this is, is known from here on."""
+        reporter().rank = trainer.global_rank if trainer.world_size > 1 else None
+
+    @never_raises
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Training begins, or goes on from a checkpoint."""
+        self._checkpoints = trainer.checkpoint_callbacks
+        steps, epochs = trainer.estimated_stepping_batches, trainer.max_epochs
+        reporter().tell(
+            phase="training",
+            step=trainer.global_step,
+            steps=steps if math.isfinite(steps) else None,
+            epoch=trainer.current_epoch,
+            epochs=epochs if epochs and epochs > 0 else None,
+        )
+
+    @never_raises
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """A batch is done. The loss is read where Lightning itself reads it for its loggers."""
+        told = reporter()
+        if not told.active or told.rank:
+            return
+        every = trainer.log_every_n_steps
+        logged = every and (batch_idx + 1) % every == 0
+        told.tell(
+            step=trainer.global_step,
+            epoch=trainer.current_epoch + (batch_idx + 1) / trainer.num_training_batches,
+            loss=_loss(outputs) if logged else None,
+            checkpoint=self._new_checkpoint(),
+        )
+
+    @never_raises
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        """Validation within training is of its phase; by itself it is another."""
+        if trainer.state.fn != "fit":
+            reporter().tell(phase="evaluation")
+
+    @never_raises
+    def on_test_start(self, trainer: Any, pl_module: Any) -> None:
+        """Testing begins."""
+        reporter().tell(phase="evaluation")
+
+    @never_raises
+    def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
+        """Prediction begins."""
+        reporter().tell(phase="evaluation")
+
+    @never_raises
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """What follows is no training."""
+        reporter().tell(epoch=trainer.current_epoch, phase="evaluation")
+
+    @never_raises
+    def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        """The last checkpoint is written after the last batch."""
+        reporter().tell(checkpoint=self._new_checkpoint())
+
+    @never_raises
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        """What ended training, also where the program catches it later."""
+        reporter().record(exception)
+        reporter().tell(checkpoint=self._new_checkpoint())
+        reporter().write()
+
+    def _new_checkpoint(self) -> str | None:
+        """What was written since the last call. Lightning has no hook after it has saved."""
+        saved = next(filter(None, map(_saved, self._checkpoints)), "")
+        if saved == self._newest:
+            return None
+        self._newest = saved
+        return saved
+
+
+def _saved(callback: Any) -> str:
+    """Where a `ModelCheckpoint` wrote last; other checkpoint callbacks need not say."""
+    names = ("_last_checkpoint_saved", "last_model_path", "best_model_path")
+    return next((path for name in names if (path := getattr(callback, name, ""))), "")
+
+
+def _loss(outputs: Any) -> float | None:
+    loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+    return None if loss is None else float(loss)

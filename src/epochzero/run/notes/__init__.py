@@ -1,0 +1,174 @@
+"""The diagnosis, put where the experiment is: a run of MLflow, a log folder of TensorBoard.
+
+Each tool is written to by its own library in a process of its own (`child/`), with the Python of
+the job, since that is where the library is: what it prints, how long it takes, that it is not there,
+touches nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from epochzero.errors import InputError
+from epochzero.run.model import Decision, Event, Started
+from epochzero.run.watcher import Clock
+
+if TYPE_CHECKING:
+    from epochzero.diagnose import Diagnosis
+
+__all__ = ["TOOLS", "leave_note", "run_tags"]
+
+TOOLS = ("mlflow", "tensorboard")
+
+_CHILD = Path(__file__).parent / "child"
+_PATIENCE_S = 60.0
+_NOT_INSTALLED = 3
+_RUN_CONTEXT = "MLFLOW_RUN_CONTEXT"
+_RUN = "MLFLOW_RUN_ID"
+
+
+def run_tags(environment: Mapping[str, str], *, job: str, attempt: int) -> dict[str, str]:
+    """What to add to the job's environment so that its runs of MLflow are found again, on any server.
+
+    MLflow gives each run that it makes the tags in this variable.
+
+    Args:
+        environment: of the job.
+        job, attempt: identity of the attempt.
+    """
+    try:
+        tags = dict(json.loads(environment.get(_RUN_CONTEXT) or "{}"))
+    except (ValueError, TypeError):
+        return {}  # The user's own: what is wrong with it, MLflow says.
+    return {
+        _RUN_CONTEXT: json.dumps(tags | {"epochzero.job": job, "epochzero.attempt": str(attempt)})
+    }
+
+
+def leave_note(
+    tool: str,
+    started: Started,
+    diagnosis: Diagnosis,
+    decision: Decision | None,
+    *,
+    environment: Mapping[str, str],
+    clock: Clock,
+) -> Event:
+    """Writes the diagnosis of an attempt into a tool; takes seconds, at most a minute.
+
+    Args:
+        tool: one of `TOOLS`.
+        started, diagnosis, decision: what is known of the attempt.
+        environment: of the job.
+        clock: of the attempt.
+
+    Returns:
+        ``note_left``, which says where, or ``note_failed``, which says why not.
+    """
+    note = json.dumps(
+        {
+            "tags": dict(_tags(started, diagnosis, decision)),
+            "text": _text(started, diagnosis, decision),
+            "run": environment.get(_RUN, ""),
+            "job": started.job,
+            "attempt": str(started.attempt),
+            "since": started.time,
+            "folders": _folders(started),
+        }
+    )
+    details = {"tool": tool}
+    try:
+        where = _write(tool, note, started, environment)
+    except InputError as error:
+        text = f"the diagnosis was not noted in {tool}: {error}"
+        return Event(*clock.now(), "note_failed", text, details=details)
+    text = f"the diagnosis was noted in {tool}: {where}"
+    return Event(*clock.now(), "note_left", text, details=details | {"where": where})
+
+
+def _write(tool: str, note: str, started: Started, environment: Mapping[str, str]) -> str:
+    """Where the note was put, with the first Python that has the tool.
+
+    Raises:
+        InputError: nowhere.
+    """
+    done = None
+    for python in dict.fromkeys((_python(started, environment), sys.executable)):
+        try:
+            done = subprocess.run(
+                [python, str(_CHILD / f"{tool}_note.py")],
+                input=note,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_PATIENCE_S,
+                cwd=started.folder,
+                env=dict(environment),
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise InputError(f"no answer within {_PATIENCE_S:.0f} s") from error
+        except OSError as error:
+            raise InputError(f"{python} cannot be run: {error.strerror}") from error
+        if done.returncode != _NOT_INSTALLED:
+            break
+    said = done.stdout.splitlines() if done is not None and done.returncode == 0 else []
+    if not said:
+        problem = done.stderr.splitlines() if done is not None else []
+        raise InputError(problem[-1] if problem else "it ended without a word")
+    return said[-1]
+
+
+def _tags(
+    started: Started, diagnosis: Diagnosis, decision: Decision | None
+) -> Iterator[tuple[str, str]]:
+    yield "category", diagnosis.category
+    yield "fingerprint", diagnosis.fingerprint
+    yield "retry", diagnosis.retry
+    if decision is not None:
+        yield "decision", decision.action
+    yield "job", started.job
+    yield "attempt", str(started.attempt)
+
+
+def _text(started: Started, diagnosis: Diagnosis, decision: Decision | None) -> str:
+    """The diagnosis as Markdown, which both tools show."""
+    frame = diagnosis.user_frame
+    parts = [f"**{diagnosis.title or 'Failed'}** (attempt {started.attempt})"]
+    parts += [_code(diagnosis.root.text)] if diagnosis.root else []
+    parts += [f"At `{frame.file}:{frame.line}`"] if frame else []
+    parts += [f"Fix: {fix}" for fix in diagnosis.fixes[:1]]
+    parts += [f"Retry: {decision.reason}"] if decision is not None and decision.reason else []
+    parts.append(_code(f"epochzero show {started.job}"))
+    return "\n\n".join(parts)
+
+
+def _code(text: str) -> str:
+    """A block of code in Markdown, whatever the text holds."""
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def _folders(started: Started) -> list[str]:
+    """Where the job may have written: its folder, and those that its command names."""
+    named = (word.rpartition("=")[2] for word in started.command)
+    paths = (os.path.join(started.folder, word) for word in named if word)
+    return list(dict.fromkeys([started.folder, *(path for path in paths if os.path.isdir(path))]))
+
+
+def _python(started: Started, environment: Mapping[str, str]) -> str:
+    """The job's Python: its program, the one beside it, as for ``torchrun``, or that of the path."""
+    path = environment.get("PATH", os.defpath)
+    program = shutil.which(os.path.join(started.folder, started.command[0])) or shutil.which(
+        started.command[0], path=path
+    )
+    if program and os.path.basename(program).startswith("python"):
+        return program
+    beside = os.path.join(os.path.dirname(program), "python") if program else ""
+    return shutil.which(beside) or shutil.which("python", path=path) or sys.executable

@@ -1,0 +1,7 @@
+"""Training programs that are really run under `epochzero run`."""
+
+from __future__ import annotations
+
+from tests.run.conftest import kept, run
+
+__all__ = ["kept", "run"]
