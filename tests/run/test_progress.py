@@ -69,6 +69,14 @@ def test_a_new_epoch_begins_its_steps_anew() -> None:
     assert (second.epoch, second.step) == (2, None)
 
 
+def test_what_the_job_reports_itself_counts_alone(tmp_path: Path) -> None:
+    watcher = ProgressWatcher()
+    watcher.started(1, tmp_path, Clock())
+    watcher.output("stdout", b"Epoch 3/10\n")
+    (tmp_path / "progress.jsonl").write_text('{"step": 1}\n')
+    assert list(watcher.tick()) == []
+
+
 def test_nothing_new_leaves_no_record() -> None:
     assert len(read(b"step 1 loss 2\n", b"hello\n", b"step 1 loss 2\n")) == 1
 

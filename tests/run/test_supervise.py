@@ -142,7 +142,13 @@ def test_the_environment_is_ours_with_the_job_added(run: Run, kept: Kept) -> Non
     done = run("env", "-0", env=given)
     told = dict(entry.split(b"=", 1) for entry in done.stdout.split(b"\0") if entry)
     added = {key.decode() for key in told} - set(given)
-    assert added == {"EPOCHZERO_JOB", "EPOCHZERO_ATTEMPT", "PET_LOG_DIR"}
+    assert added == {
+        "EPOCHZERO_JOB",
+        "EPOCHZERO_ATTEMPT",
+        "EPOCHZERO_PROGRESS",
+        "PET_LOG_DIR",
+        "TORCHELASTIC_ERROR_FILE",
+    }
     assert told[b"A"] == b"\xff"
     assert told[b"EPOCHZERO_JOB"].decode() == kept.folder.parent.name
     assert told[b"PET_LOG_DIR"].decode() == str(kept.folder / "elastic")

@@ -35,8 +35,8 @@ def failed(told: Failed) -> Iterator[str]:
     """Why an attempt failed, and what it cost."""
     from epochzero.cli import render
 
-    yield ""
     if told.diagnosis is not None:
+        yield ""
         yield from render.lines(told.diagnosis, top=2, advice=told.decision is None)
 
 

@@ -254,6 +254,7 @@ class _Screen:
         self._quiet = quiet
         self._recording: Recording | None = None
         self._has_to_be_kept = store is not None
+        self._knows_more = False
         self._began = time.monotonic()
 
     def begins(self, journal: Journal | None) -> Sequence[Watcher]:
@@ -268,6 +269,7 @@ class _Screen:
     def failed(self, failed: Failed) -> None:
         """The screen about a failure, as soon as it is known."""
         self._has_to_be_kept = True
+        self._knows_more = failed.ended.why != "not_started"
         if not self._quiet:
             from epochzero.cli import render_run
 
@@ -315,7 +317,7 @@ class _Screen:
             return
         if not self._recording.finish():
             _say(f"not in the store yet: {self._recording.trouble}")
-        elif self._has_to_be_kept and not self._quiet:
+        elif self._knows_more and not self._quiet:
             _tell([layout.field("More", f"epochzero show {journal.path.parts[-3]}")])
 
 

@@ -104,7 +104,6 @@ def run_attempt(
         stack.callback(adopt_orphans, False)
         attempt.start(stack.enter_context(Signals()), environment, watchers)
         attempt.wait()
-        attempt.drain()
     return attempt.end()
 
 
@@ -157,7 +156,10 @@ class _Attempt:
         streams.given()
 
     def wait(self) -> None:
-        """Until the job's tree is gone."""
+        """Until the job's tree is gone, and its output is through.
+
+        The keys are given back last: until then the terminal outside must change no line end.
+        """
         with selectors.DefaultSelector() as selector, ExitStack() as stack:
             selector.register(self.signals, selectors.EVENT_READ, self._signals_came)
             selector.register(self.guarding.channel, selectors.EVENT_READ, self._guard_spoke)
@@ -168,9 +170,10 @@ class _Attempt:
                 waiting = self.keys is not None and not self.keys.take()
                 for key, _ in selector.select(_FOREGROUND_S if waiting else None):
                     key.data()
-        self.guarding.wait()
+            self.guarding.wait()
+            self._drain()
 
-    def drain(self) -> None:
+    def _drain(self) -> None:
         """Lets the rest of the output through; a reader outside may take its time."""
         patience = time.monotonic() + _DRAIN_S
         while pumps := [pump for pump in self.pumps if pump.is_alive()]:
