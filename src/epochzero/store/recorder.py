@@ -10,7 +10,8 @@ import os
 import socket
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from sqlalchemy.orm import Session
 from epochzero.errors import InputError
 from epochzero.run.journal import NAME, read_journal
 from epochzero.run.model import Concluded, Ended, Output, Record, Snapshot, Started, to_dict
+from epochzero.run.output import logs_in
 from epochzero.store import schema
 from epochzero.store.database import Database, StoreError
 from epochzero.store.inserting import insert_once
@@ -94,7 +96,19 @@ def mark_lost(database: Database, *, now: float | None = None) -> None:
             if _is_lost(rank, now):
                 rank.state, rank.ended = "lost", rank.heartbeat
                 _sum_up(session, rank)
-                store_outputs(session, rank, _journal(rank).parent)
+                folder = _journal(rank).parent
+                for output in _left_in(folder, rank):
+                    _apply(session, rank, output)
+                store_outputs(session, rank, folder)
+
+
+def _left_in(folder: Path, rank: Rank) -> Iterator[Output]:
+    """The logs of a rank whose supervisor could not say any more what they hold."""
+    for name, parts in logs_in(folder).items():
+        with suppress(OSError):
+            paths = tuple(part.name for part in parts)
+            size = sum(part.stat().st_size for part in parts)
+            yield Output(rank.heartbeat, 0.0, name, paths, size)
 
 
 def _is_lost(rank: Rank, now: float) -> bool:
