@@ -35,14 +35,15 @@ AUTOGROUP = Path("/proc/self/autogroup")
 # the priority of its session: a new session, as ours is for the job, does not inherit that (sched(7)).
 JOB = """
 import sys, time
+def work(pieces, rounds, lines, length):
+    text = ("x" * (length - 1) + "\\n") * lines
+    for _ in range(pieces):
+        for _ in range(rounds): pass
+        sys.stdout.write(text)
+        sys.stdout.flush()
 if sys.argv[6]: open("/proc/self/autogroup", "w").write(sys.argv[6])
-pieces, work, lines, length = map(int, sys.argv[1:5])
-text = ("x" * (length - 1) + "\\n") * lines
 began = time.perf_counter()
-for _ in range(pieces):
-    for _ in range(work): pass
-    sys.stdout.write(text)
-    sys.stdout.flush()
+work(*map(int, sys.argv[1:5]))
 open(sys.argv[5], "w").write(str(time.perf_counter() - began))
 """
 

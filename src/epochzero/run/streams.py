@@ -25,6 +25,10 @@ Hear = Callable[[str, bytes], None]
 _NAMES = {1: "stdout", 2: "stderr"}
 _CHUNK = 1 << 18
 _PIPE_BYTES = 1 << 20
+# A wake-up for each short line would cost more than the line. Nobody sees so short a delay, and a pipe
+# holds what comes meanwhile: much output is never waited for.
+_REST_S = 0.01
+_LITTLE = 1 << 14
 _PATIENCE_S = 0.05
 _PAUSE_S = 0.0005
 
@@ -97,7 +101,7 @@ def _terminal(outside: frozenset[int], typed: bool) -> Terminal | None:
 
 
 class Pump(threading.Thread):
-    """Passes on one stream of output, byte for byte and at once.
+    """Passes on one stream of output, byte for byte and as soon as a person could see it.
 
     Attributes:
         writing: whether it waits for the reader outside.
@@ -126,6 +130,8 @@ class Pump(threading.Thread):
                 self.writing = False
                 if not goes_on:
                     break
+                if len(data) < _LITTLE:
+                    time.sleep(_REST_S)
         # The job's next write fails, as it would without us.
         os.close(self._source)
 
