@@ -26,7 +26,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -47,7 +47,7 @@ from epochzero.store.recorder import mark_lost
 __all__ = ["TARGETS", "Found", "play"]
 
 KILLS = 100
-AT_ONCE = 3
+AT_ONCE = 4
 EARLIEST_S, LATEST_S = 0.5, 6.5
 """After the first line; the store is written to from the third second on."""
 GONE_S = 15.0
@@ -117,7 +117,7 @@ def main() -> None:
     draw = random.Random(SEED)
     moments = [draw.uniform(EARLIEST_S, LATEST_S) for _ in range(options.kills)]
     targets = [TARGETS[n % len(TARGETS)] for n in range(options.kills)]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ProcessPoolExecutor(AT_ONCE) as pool:
         rounds = list(pool.map(_said, targets, moments))
     lost = [asdict(found) for found in rounds if found.lost]
     numbers = {
