@@ -31,7 +31,7 @@ from epochzero.store.rows import rows_of
 from epochzero.store.schema import Attempt, Failure, Job, Rank
 from epochzero.store.states import FINAL
 
-__all__ = ["LOST_AFTER_S", "identity_of", "mark_lost", "sweep", "take_in"]
+__all__ = ["LOST_AFTER_S", "identity_of", "journal_of", "mark_lost", "sweep", "take_in"]
 
 LOST_AFTER_S = 60.0
 """A supervisor writes every second. One of this machine that is gone and silent so long is lost."""
@@ -96,7 +96,7 @@ def mark_lost(database: Database, *, now: float | None = None) -> None:
             if _is_lost(rank, now):
                 rank.state, rank.ended = "lost", rank.heartbeat
                 _sum_up(session, rank)
-                folder = _journal(rank).parent
+                folder = journal_of(rank).parent
                 for output in _left_in(folder, rank):
                     _apply(session, rank, output)
                 store_outputs(session, rank, folder)
@@ -159,7 +159,8 @@ def identity_of(journal: Path) -> str:
     return f"{socket.gethostname()}:{journal.resolve()}"
 
 
-def _journal(rank: Rank) -> Path:
+def journal_of(rank: Rank) -> Path:
+    """Where the journal of a rank lies on its host, with its logs beside it."""
     return Path(rank.journal.partition(":")[2])
 
 
