@@ -226,7 +226,9 @@ def _apply(session: Session, rank: Rank, record: Record) -> None:
     if isinstance(record, Snapshot):
         rank.snapshot, rank.commit = to_dict(record), record.commit
     elif isinstance(record, Ended):
-        rank.ended, rank.exit_code, rank.signal = record.time, record.exit_code, record.signal
+        # The system's clock may have been set meanwhile; what a job cost must not depend on that.
+        rank.ended = rank.started + record.elapsed
+        rank.exit_code, rank.signal = record.exit_code, record.signal
         rank.why = record.why
         rank.state = _state(record)
     elif isinstance(record, Output):
