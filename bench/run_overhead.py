@@ -3,8 +3,9 @@
 The job does a fixed amount of work and prints as it goes: 1,000 lines a second, and 50 MB a second,
 each for about ten seconds when it runs bare. It takes its own time, so that starting up, which is
 measured apart, is not counted twice. Last, a program that does nothing but print. The reader of all output
-is ``cat > /dev/null``, so that only what is kept reaches the disk. Beside it: the job bare, through ``tee``,
-and in ``script -q -c``. Runs are interleaved; medians are kept, of the start also the fastest.
+is ``cat > /dev/null``, so that only what is kept reaches the disk. Beside it: the job bare, bare once
+again, which tells how far numbers can be trusted, through ``tee``, and in ``script -q -c``. Runs are
+interleaved; medians are kept, of the start also the fastest.
 """
 
 from __future__ import annotations
@@ -29,16 +30,20 @@ UNLIMITED_BYTES = 1_000_000_000
 WANTED = {"start_s": 0.2, "lines_overhead": 0.01, "megabytes_overhead": 0.05}
 """What is wanted at most: seconds more, and shares of the bare wall time."""
 
-# Its arguments: how many pieces, the work before each, its lines, their length, where its time goes.
+AUTOGROUP = Path("/proc/self/autogroup")
+# Its arguments: how many pieces, the work before each, its lines, their length, where its time goes, and
+# the priority of its session: a new session, as ours is for the job, does not inherit that (sched(7)).
 JOB = """
 import sys, time
-pieces, work, lines, length = map(int, sys.argv[1:5])
-text = ("x" * (length - 1) + "\\n") * lines
+def work(pieces, rounds, lines, length):
+    text = ("x" * (length - 1) + "\\n") * lines
+    for _ in range(pieces):
+        for _ in range(rounds): pass
+        sys.stdout.write(text)
+        sys.stdout.flush()
+if sys.argv[6]: open("/proc/self/autogroup", "w").write(sys.argv[6])
 began = time.perf_counter()
-for _ in range(pieces):
-    for _ in range(work): pass
-    sys.stdout.write(text)
-    sys.stdout.flush()
+work(*map(int, sys.argv[1:5]))
 open(sys.argv[5], "w").write(str(time.perf_counter() - began))
 """
 
@@ -72,6 +77,7 @@ def _wrapped(command: Sequence[str], folder: Path) -> dict[str, list[str]]:
     log = shlex.quote(str(folder / "kept.log"))
     ways = {
         "bare": [*command],
+        "again": [*command],
         "epochzero": [sys.executable, "-m", "epochzero", "run", "--", *command],
         "tee": ["sh", "-c", f"{line} 2>&1 | tee {log}"],
     }
@@ -106,7 +112,7 @@ def _starts(folder: Path) -> dict[str, float]:
 def _overheads(job: Sequence[str], folder: Path, repeats: int) -> dict[str, float]:
     """The share by which the job takes longer by its own clock; ``bare_s``: its seconds bare."""
     clock = folder / "seconds"
-    ways = _wrapped([*job, str(clock)], folder)
+    ways = _wrapped([*job, str(clock), _priority()], folder)
     taken: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(repeats):
         for way, command in ways.items():
@@ -128,13 +134,22 @@ def _unlimited(folder: Path, repeats: int) -> dict[str, float]:
     return {way: round(megabytes / statistics.median(times), 1) for way, times in taken.items()}
 
 
+def _priority() -> str:
+    """Nice value of our session; empty where there is no such thing, or it is the usual one."""
+    told = AUTOGROUP.read_text().split() if AUTOGROUP.exists() else ["0"]
+    return "" if told[-1] == "0" else told[-1]
+
+
 def _iterations(seconds: float) -> int:
     """How often Python goes round an empty loop in so much time."""
-    rounds = 5_000_000
-    began = time.perf_counter()
-    for _ in range(rounds):
-        pass
-    return round(rounds * seconds / (time.perf_counter() - began))
+    rounds = 1_000_000
+    fastest = float("inf")
+    for _ in range(20):
+        began = time.perf_counter()
+        for _ in range(rounds):
+            pass
+        fastest = min(fastest, time.perf_counter() - began)
+    return round(rounds * seconds / fastest)
 
 
 if __name__ == "__main__":

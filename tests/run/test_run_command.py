@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 from epochzero.run.model import Concluded, Decision
-from tests.run.conftest import Kept
+from tests.run.conftest import Kept, command
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -222,3 +224,58 @@ def test_standard_output_comes_before_the_error_that_follows_it(
     for _ in range(5):
         run("--quiet", "--", sys.executable, "-c", code)
         assert kept.output == b"epoch 3\nTraceback\n"
+
+
+def test_a_running_job_is_listed_and_its_log_is_shown(
+    start: Callable[..., subprocess.Popen[bytes]], kept: Kept, job: Path
+) -> None:
+    process = start("sh", "-c", "echo begun; sleep 60")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"begun\n"
+    (listed,) = json.loads(told("jobs", "--format", "json"))
+    assert listed["state"] == "running"
+    assert told("show", "last", "--log") == "begun\n"
+    process.terminate()
+    process.wait(10)
+    (listed,) = json.loads(told("jobs", "--format", "json"))
+    assert listed["state"] == "cancelled"
+
+
+def test_a_long_line_needs_little_memory(
+    start: Callable[..., subprocess.Popen[bytes]], kept: Kept
+) -> None:
+    code = "import os, time\nfor _ in range(50): os.write(1, b'x' * (1 << 20))\nos.write(2, b'!')\ntime.sleep(60)"
+    process = start(sys.executable, "-c", code, stdout=subprocess.DEVNULL)
+    assert process.stderr is not None
+    assert process.stderr.read(1) == b"!"
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    peak = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
+    assert int(peak) < 200 << 10
+
+
+def test_a_store_that_is_locked_meanwhile_keeps_nothing_up(
+    start: Callable[..., subprocess.Popen[bytes]], kept: Kept
+) -> None:
+    kept.home.mkdir()
+    with sqlite3.connect(kept.home / "epochzero.db", isolation_level=None) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        process = start("sh", "-c", "echo begun; sleep 5; echo done")
+        assert process.stdout is not None
+        assert process.stdout.read() == b"begun\ndone\n"
+        other.execute("ROLLBACK")
+    assert process.wait(30) == 0
+    assert "succeeded" in told("jobs")
+
+
+def test_a_disk_that_is_full_costs_the_job_nothing(run: Run, kept: Kept, job: Path) -> None:
+    kept.home.mkdir()
+    shell = f"mount -t tmpfs -o size=400k none {kept.home} && exec "
+    shell += shlex.join(
+        command(sys.executable, "-c", "print('x' * 999999, flush=True); raise SystemExit(4)")
+    )
+    if subprocess.run(("unshare", "-rm", "true"), check=False).returncode:
+        pytest.skip("this system lets nobody mount a small disk")
+    done = subprocess.run(("unshare", "-rm", "sh", "-c", shell), capture_output=True, check=False)
+    assert done.returncode == 4
+    assert len(done.stdout) == 1_000_000
+    assert b"FAILED" in done.stderr

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import io
 import random
+import shutil
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import func, select
-from store.jobs import Runs, whole
+from store.jobs import Runs, started, whole
 
 from epochzero.errors import InputError
 from epochzero.store.database import Database
 from epochzero.store.logs import _chunks
 from epochzero.store.queries import read_log
-from epochzero.store.recorder import take_in
+from epochzero.store.recorder import mark_lost, take_in
 from epochzero.store.schema import Chunk
 
 _DRAW = random.Random(3)
@@ -67,3 +68,24 @@ def test_a_log_that_is_not_there_is_told(database: Database, runs: Runs) -> None
         list(read_log(database, "job1", attempt=None, name="output"))
     with pytest.raises(InputError, match="no log 'rank3': there are output"):
         list(read_log(database, "job1", attempt=None, name="rank3"))
+
+
+def test_the_log_of_a_running_job_is_read_where_it_is_written(
+    database: Database, runs: Runs
+) -> None:
+    journal = runs.write([started()], log=b"first\n")
+    for number in (9, 10):
+        (journal.parent / f"output.{number}.log").write_text(f"part {number}\n")
+    take_in(database, journal)
+    log = read_log(database, "job1", attempt=None, name="output")
+    assert b"".join(log) == b"first\npart 9\npart 10\n"
+
+
+def test_the_log_of_a_killed_supervisor_comes_into_the_store(
+    database: Database, runs: Runs
+) -> None:
+    journal = runs.write([started(pid=2**22 + 1)], log=b"first\n")
+    take_in(database, journal)
+    mark_lost(database)
+    shutil.rmtree(journal.parent)
+    assert b"".join(read_log(database, "job1", attempt=None, name="output")) == b"first\n"

@@ -175,6 +175,17 @@ def test_the_end_of_a_lost_attempt_counts_when_it_comes_after_all(
     assert job.ended == START + 9000
 
 
+def test_a_clock_that_is_set_back_changes_no_cost(database: Database, runs: Runs) -> None:
+    records = [
+        started(),
+        Sample(START - 3000, 600.0, 1, 100.0, 1, 1),
+        Ended(START - 1800, 1800.0, 0),
+    ]
+    take_in(database, runs.write(records))
+    (job,) = find_jobs(database)
+    assert (job.state, job.gpu_hours) == ("succeeded", 4.0)
+
+
 def test_a_journal_that_says_nothing_is_told_and_swept_over(database: Database, runs: Runs) -> None:
     journal = runs.write([started()])
     journal.write_bytes(journal.read_bytes()[20:])

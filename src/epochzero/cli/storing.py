@@ -52,12 +52,12 @@ def store_address(store: str | None, home: Path) -> str:
 
 @contextmanager
 def opened(store: str | None) -> Iterator[Database]:
-    """The store, with all that the runs of this machine have left taken in.
+    """The store, with all that the runs of this machine have left taken in, where it can be written.
 
     Raises:
         StoreError: it cannot be opened.
     """
-    from epochzero.store.database import open_database
+    from epochzero.store.database import StoreError, open_database
     from epochzero.store.recorder import sweep
 
     home = next((home for home in homes(os.environ) if (home / "runs").is_dir()), None)
@@ -67,7 +67,10 @@ def opened(store: str | None) -> Iterator[Database]:
             home.mkdir(parents=True, exist_ok=True)
     database = open_database(store_address(store, home))
     try:
-        sweep(database, home / "runs")
+        try:
+            sweep(database, home / "runs")
+        except StoreError as error:
+            click.echo(f"epochzero: not all is in the store yet: {error}", err=True)
         yield database
     finally:
         database.close()

@@ -5,25 +5,34 @@ None of it may change how the job ended: what a tool raises is told as an `Event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from epochzero.errors import EpochZeroError
 from epochzero.run.launchers import ELASTIC_FOLDER
-from epochzero.run.model import Ended, Event, Output, Started
+from epochzero.run.model import Ended, Event, Output, Record, Started
+from epochzero.run.output import logs_in
 from epochzero.run.watcher import Clock
 
 if TYPE_CHECKING:
     from epochzero.check import Checked, Target
     from epochzero.code import Cache
-    from epochzero.diagnose import Diagnosis
+    from epochzero.diagnose import Diagnoser, Diagnosis
     from epochzero.locate import Ranking
 
-__all__ = ["After"]
+__all__ = ["After", "Preparation"]
 
 _MOST_PLACES = 5
+_LONG_S = 30.0
+_MUCH_OUTPUT = 20_000_000
+_FAILURE = b"""Traceback (most recent call last):
+  File "train.py", line 1, in <module>
+KeyError: 'lr'
+"""
 _Answer = TypeVar("_Answer")
 
 
@@ -79,15 +88,19 @@ class After:
             return None
 
     def _diagnosed(self, outputs: Sequence[Output]) -> Diagnosis:
-        from epochzero.diagnose import Diagnoser, Facts
-        from epochzero.logs.source import find_logs
+        from epochzero.diagnose import Facts
+        from epochzero.logs.source import Log, find_logs
 
-        # A rank's log repeats what stands in the whole one.
+        # A rank's log repeats what stands in the whole one, whose parts have numbers that are no ranks.
         names = next((output.paths for output in outputs if output.name == "output"), ())
-        paths = [self.folder / name for name in names]
+        logs = [Log(name, self.folder / name) for name in names]
         elastic = self.folder / ELASTIC_FOLDER
         if any(path.is_file() for path in elastic.rglob("*")):
-            paths.append(elastic)
+            logs += (
+                # Those in a folder have names within it.
+                replace(log, name=(elastic / log.name).relative_to(self.folder).as_posix())
+                for log in find_logs([elastic])
+            )
         started, ended = self.started, self.ended
         facts = Facts(
             exit_code=ended.exit_code,
@@ -96,12 +109,7 @@ class After:
             end=started.time + ended.elapsed,
             gpus=started.gpus or None,
         )
-        # Those in a folder have names within it, the others whole paths.
-        logs = [
-            replace(log, name=(elastic / log.name).relative_to(self.folder).as_posix())
-            for log in find_logs(paths)
-        ]
-        return Diagnoser(look_around=True).diagnose(logs, facts)
+        return _diagnoser().diagnose(logs, facts)
 
     def _located(self, diagnosis: Diagnosis, cache: Cache | None) -> Ranking | None:
         from epochzero.locate import locate
@@ -114,3 +122,56 @@ class After:
         from epochzero.check import check
 
         return check(self.started.command, target, folder=self.started.folder)
+
+
+class Preparation:
+    """A watcher that loads what a diagnosis needs while the job runs: half a second afterwards.
+
+    A short job with little output does without: it may end well, and its log is soon read.
+    """
+
+    def __init__(self) -> None:
+        self._prepared = False
+
+    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
+        """Nothing is loaded yet."""
+        self._folder = folder
+        self._clock = clock
+        return ()
+
+    def output(self, name: str, data: bytes) -> Iterable[Record]:
+        """Much output may be over before the next tick."""
+        if not self._prepared and _size(self._folder) > _MUCH_OUTPUT:
+            self._prepare()
+        return ()
+
+    def tick(self) -> Iterable[Record]:
+        """A job that has run for long is worth it."""
+        if not self._prepared and self._clock.now()[1] > _LONG_S:
+            self._prepare()
+        return ()
+
+    def ended(self) -> Iterable[Record]:
+        """It is too late."""
+        return ()
+
+    def _prepare(self) -> None:
+        """Diagnoses a failure, for what is loaded by that."""
+        from epochzero.logs.source import Log
+
+        self._prepared = True
+        _diagnoser().diagnose([Log("output.log", text=_FAILURE)])
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all output; 0 while a part is replaced by another."""
+    with suppress(OSError):
+        return sum(part.stat().st_size for part in logs_in(folder).get("output", ()))
+    return 0
+
+
+@cache
+def _diagnoser() -> Diagnoser:
+    from epochzero.diagnose import Diagnoser
+
+    return Diagnoser(look_around=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from epochzero.errors import InputError
-from epochzero.run.after import After
+from epochzero.run.after import After, Preparation
 from epochzero.run.hang import RankWatcher, StallWatcher
 from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.journal import Journal, read_journal
@@ -284,6 +284,7 @@ class _Attempts:
             ProgressWatcher(),
             RankWatcher(self._job.options.grace),
             StallWatcher(self._job.stall, environment),
+            Preparation(),
         )
 
     def _concluded(self, after: After, journal: Journal) -> Decision | None:

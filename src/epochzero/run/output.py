@@ -11,13 +11,14 @@ import os
 import re
 import threading
 from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from epochzero.run.model import Output
 from epochzero.run.watcher import Clock
 
-__all__ = ["Logs"]
+__all__ = ["Logs", "logs_in"]
 
 _PARTS = 4
 """The tail is kept in this many parts, of which the oldest is dropped for a new one."""
@@ -26,6 +27,7 @@ _MOST_RANKS = 64
 # How torchelastic marks lines; its role is called default.
 _RANK = re.compile(rb"\[(?:default|rank)(\d{1,5})\]:")
 _LONGEST_PREFIX = 20
+_PART = re.compile(r"(output|rank\d+)(?:\.(\d+))?\.log")
 
 
 class Logs:
@@ -71,6 +73,18 @@ class Logs:
                 self._ranks[rank] = _Log(self._folder, f"rank{rank}", self._keep)
             if rank in self._ranks:
                 self._ranks[rank].write(text)
+
+
+def logs_in(folder: Path) -> Mapping[str, Sequence[Path]]:
+    """The logs that lie in an attempt's folder, each with its parts in the order of their time.
+
+    While the attempt runs, and when its supervisor was killed, no record says which there are.
+    """
+    found: dict[str, list[tuple[int, Path]]] = {}
+    for path in sorted(folder.glob("*.log")):
+        if part := _PART.fullmatch(path.name):
+            found.setdefault(part[1], []).append((int(part[2] or 0), path))
+    return {name: [path for _, path in sorted(parts)] for name, parts in found.items()}
 
 
 class _Lines:

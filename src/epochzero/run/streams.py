@@ -25,6 +25,9 @@ Hear = Callable[[str, bytes], None]
 _NAMES = {1: "stdout", 2: "stderr"}
 _CHUNK = 1 << 18
 _PIPE_BYTES = 1 << 20
+_REST_S = 0.01
+"""A wake-up for each short line of a pipe would cost more than the line; much output never waits."""
+_LITTLE = 1 << 14
 _PATIENCE_S = 0.05
 _PAUSE_S = 0.0005
 
@@ -56,7 +59,7 @@ class Streams:
             self.job[0] = self.terminal.slave if self.terminal and typed else 0
         shown = outside & {1, 2} if self.terminal else frozenset[int]()
         if self.terminal and shown:
-            self._pump(self.terminal.master, min(shown))
+            self._pump(self.terminal.master, min(shown), rest=0.0)
         for stream in shown:
             assert self.terminal is not None
             self.job[stream] = self.terminal.slave
@@ -80,11 +83,11 @@ class Streams:
         source, sink = os.pipe()
         with suppress(OSError, AttributeError):
             fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        self._pump(source, stream)
+        self._pump(source, stream, rest=_REST_S)
         return sink
 
-    def _pump(self, source: int, stream: int) -> None:
-        self.pumps.append(Pump(source, stream, self._hear, self._problem))
+    def _pump(self, source: int, stream: int, *, rest: float) -> None:
+        self.pumps.append(Pump(source, stream, self._hear, self._problem, rest))
 
 
 def _terminal(outside: frozenset[int], typed: bool) -> Terminal | None:
@@ -97,7 +100,7 @@ def _terminal(outside: frozenset[int], typed: bool) -> Terminal | None:
 
 
 class Pump(threading.Thread):
-    """Passes on one stream of output, byte for byte and at once.
+    """Passes on one stream of output, byte for byte and at once, or as soon as a person could see it.
 
     Attributes:
         writing: whether it waits for the reader outside.
@@ -105,7 +108,14 @@ class Pump(threading.Thread):
             then why it fails. Which came first two pipes do not tell.
     """
 
-    def __init__(self, source: int, sink: int, hear: Hear, problem: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        source: int,
+        sink: int,
+        hear: Hear,
+        problem: Callable[[str], None],
+        rest: float,
+    ) -> None:
         # A reader outside that never reads must not hold the process.
         super().__init__(name=_NAMES[sink], daemon=True)
         self.writing = False
@@ -115,6 +125,7 @@ class Pump(threading.Thread):
         self._sink: int | None = sink
         self._hear = hear
         self._problem = problem
+        self._rest = rest
 
     def run(self) -> None:
         """Until the job has closed the stream, or nobody reads it outside."""
@@ -126,6 +137,8 @@ class Pump(threading.Thread):
                 self.writing = False
                 if not goes_on:
                     break
+                if len(data) < _LITTLE:
+                    time.sleep(self._rest)
         # The job's next write fails, as it would without us.
         os.close(self._source)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
@@ -93,7 +94,7 @@ class Watching:
         self._thread: threading.Thread | None = None
         self._over = threading.Event()
         self._lock = threading.Lock()
-        self._came: dict[str, list[bytes]] = {}
+        self._came: dict[str, _Newest] = {}
 
     def start(self, pid: int, folder: Path) -> None:
         """The job runs: from now on the watcher looks."""
@@ -104,10 +105,8 @@ class Watching:
     def hear(self, stream: str, data: bytes) -> None:
         """Holds output until the watcher's next turn."""
         with self._lock:
-            held = self._came.setdefault(stream, [])
-            held.append(data)
-            while sum(map(len, held)) > _MOST_OUTPUT and len(held) > 1:
-                del held[0]
+            held = self._came.setdefault(stream, _Newest())
+            held.add(data)
 
     def end(self, patience: float) -> None:
         """The job has ended. A watcher that needs longer than ``patience`` seconds is left behind."""
@@ -136,8 +135,8 @@ class Watching:
     def _give_output(self) -> None:
         with self._lock:
             came, self._came = self._came, {}
-        for stream, pieces in came.items():
-            self._keep_all(self._watcher.output(stream, b"".join(pieces)[-_MOST_OUTPUT:]))
+        for stream, newest in came.items():
+            self._keep_all(self._watcher.output(stream, newest.bytes()))
 
     def _keep_all(self, records: Iterable[Record]) -> None:
         for record in records:
@@ -145,3 +144,20 @@ class Watching:
 
     def _tell(self, what: str, text: str) -> None:
         self._keep(Event(*self._clock.now(), what, text))
+
+
+class _Newest:
+    """The last bytes of what a stream has brought, in pieces."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+
+    def add(self, data: bytes) -> None:
+        self._pieces.append(data)
+        self._size += len(data)
+        while self._size - len(self._pieces[0]) >= _MOST_OUTPUT:
+            self._size -= len(self._pieces.popleft())
+
+    def bytes(self) -> bytes:
+        return b"".join(self._pieces)[-_MOST_OUTPUT:]

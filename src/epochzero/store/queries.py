@@ -5,17 +5,22 @@ Answers are immutable values; their JSON form is described in ``docs/store.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Integer, Select, cast, func, select
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
+from epochzero.run.output import logs_in
 from epochzero.store import schema
 from epochzero.store.database import Database
 from epochzero.store.logs import read_output
+from epochzero.store.recorder import journal_of
+from epochzero.store.states import FINAL
 
 __all__ = [
     "EVERY_JOB",
@@ -36,6 +41,7 @@ __all__ = [
 ]
 
 SCHEMA = "epochzero.job/1"
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +263,7 @@ def usage(database: Database, rank_id: int, *, points: int = 60) -> list[Usage]:
 def read_log(
     database: Database, identity: str, *, attempt: int | None, name: str
 ) -> Iterator[bytes]:
-    """The bytes of a job's log, in parts.
+    """The bytes of a job's log, in parts: from the store; of one that runs from its folder.
 
     Args:
         database: the store.
@@ -269,29 +275,51 @@ def read_log(
         InputError: the job has no such log, or it is not kept (any more).
         StoreError: the database does not answer.
     """
-    outputs, ranks, attempts = schema.Output, schema.Rank, schema.Attempt
-    wanted = (
-        select(outputs, attempts.number)
-        .join(ranks, ranks.id == outputs.rank_id)
-        .join(attempts, attempts.id == ranks.attempt_id)
-        .where(attempts.job_id == identity)
-        .order_by(attempts.number.desc(), ranks.rank, outputs.id)
-    )
     with database.read() as session:
-        rows = session.execute(wanted).all()
-        numbers = [number for _, number in rows if attempt in (None, number)]
-        found = [o for o, number in rows if number == max(numbers, default=0) and o.name == name]
-        if not found:
-            there = ", ".join(dict.fromkeys(o.name for o, number in rows if number in numbers))
+        there: list[str] = []
+        for rank in _ranks(session, identity, attempt):
+            outputs = session.scalars(
+                select(schema.Output).where(schema.Output.rank_id == rank.id)
+            ).all()
+            stored = {output.name: output for output in outputs if output.stored is not None}
+            written = {} if rank.state in FINAL else logs_in(journal_of(rank).parent)
+            if name in stored:
+                yield from read_output(session, stored[name])
+                return
+            if name in written:
+                yield from _read_parts(written[name])
+                return
+            there += (*(output.name for output in outputs), *written)
+        if name in there:
             raise InputError(
-                f"job {identity} has no log {name!r}" + (f": there are {there}" if there else "")
+                f"job {identity}: the log {name!r} is not in the store: it was pruned, "
+                "or its files are gone"
             )
-        if found[0].stored is None:
-            raise InputError(
-                f"job {identity}: the log {name!r} is not in the store: the job is still running, "
-                "or it was pruned"
-            )
-        yield from read_output(session, found[0])
+        names = ", ".join(dict.fromkeys(there))
+        raise InputError(
+            f"job {identity} has no log {name!r}" + (f": there are {names}" if names else "")
+        )
+
+
+def _ranks(session: Session, identity: str, attempt: int | None) -> Sequence[schema.Rank]:
+    """The ranks of an attempt; None for the last."""
+    attempts = schema.Attempt
+    numbers = select(func.max(attempts.number)).where(attempts.job_id == identity)
+    wanted = numbers.scalar_subquery() if attempt is None else attempt
+    return session.scalars(
+        select(schema.Rank)
+        .join(attempts, attempts.id == schema.Rank.attempt_id)
+        .where(attempts.job_id == identity, attempts.number == wanted)
+        .order_by(schema.Rank.rank, schema.Rank.id)
+    ).all()
+
+
+def _read_parts(parts: Iterable[Path]) -> Iterator[bytes]:
+    """The bytes of a log that may still be written; a part that was dropped meanwhile is left out."""
+    for part in parts:
+        with suppress(FileNotFoundError), open(part, "rb") as file:
+            while data := file.read(_PIECE):
+                yield data
 
 
 def filtered(wanted: JobFilter) -> Select[Any]:

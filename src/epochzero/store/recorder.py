@@ -10,7 +10,8 @@ import os
 import socket
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from sqlalchemy.orm import Session
 from epochzero.errors import InputError
 from epochzero.run.journal import NAME, read_journal
 from epochzero.run.model import Concluded, Ended, Output, Record, Snapshot, Started, to_dict
+from epochzero.run.output import logs_in
 from epochzero.store import schema
 from epochzero.store.database import Database, StoreError
 from epochzero.store.inserting import insert_once
@@ -29,7 +31,7 @@ from epochzero.store.rows import rows_of
 from epochzero.store.schema import Attempt, Failure, Job, Rank
 from epochzero.store.states import FINAL
 
-__all__ = ["LOST_AFTER_S", "identity_of", "mark_lost", "sweep", "take_in"]
+__all__ = ["LOST_AFTER_S", "identity_of", "journal_of", "mark_lost", "sweep", "take_in"]
 
 LOST_AFTER_S = 60.0
 """A supervisor writes every second. One of this machine that is gone and silent so long is lost."""
@@ -94,7 +96,19 @@ def mark_lost(database: Database, *, now: float | None = None) -> None:
             if _is_lost(rank, now):
                 rank.state, rank.ended = "lost", rank.heartbeat
                 _sum_up(session, rank)
-                store_outputs(session, rank, _journal(rank).parent)
+                folder = journal_of(rank).parent
+                for output in _left_in(folder, rank):
+                    _apply(session, rank, output)
+                store_outputs(session, rank, folder)
+
+
+def _left_in(folder: Path, rank: Rank) -> Iterator[Output]:
+    """The logs of a rank whose supervisor could not say any more what they hold."""
+    for name, parts in logs_in(folder).items():
+        with suppress(OSError):
+            paths = tuple(part.name for part in parts)
+            size = sum(part.stat().st_size for part in parts)
+            yield Output(rank.heartbeat, 0.0, name, paths, size)
 
 
 def _is_lost(rank: Rank, now: float) -> bool:
@@ -145,7 +159,8 @@ def identity_of(journal: Path) -> str:
     return f"{socket.gethostname()}:{journal.resolve()}"
 
 
-def _journal(rank: Rank) -> Path:
+def journal_of(rank: Rank) -> Path:
+    """Where the journal of a rank lies on its host, with its logs beside it."""
     return Path(rank.journal.partition(":")[2])
 
 
@@ -211,7 +226,9 @@ def _apply(session: Session, rank: Rank, record: Record) -> None:
     if isinstance(record, Snapshot):
         rank.snapshot, rank.commit = to_dict(record), record.commit
     elif isinstance(record, Ended):
-        rank.ended, rank.exit_code, rank.signal = record.time, record.exit_code, record.signal
+        # The system's clock may have been set meanwhile; what a job cost must not depend on that.
+        rank.ended = rank.started + record.elapsed
+        rank.exit_code, rank.signal = record.exit_code, record.signal
         rank.why = record.why
         rank.state = _state(record)
     elif isinstance(record, Output):
