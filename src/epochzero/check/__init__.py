@@ -160,7 +160,8 @@ def _check(
         else _run_dry(programs, platforms, dry, environment or {}, made, base, fit, history, hear)
     )
     unread = [name for name in UNREAD if name in (select or UNREAD) and name not in ignore]
-    asked = [name for name in unread if (runs if name in DRY_RUN else data)]
+    looked = {**dict.fromkeys(DRY_RUN, bool(runs)), DATA_DIFFERS: bool(data)}
+    asked = [name for name in unread if looked.get(name, True)]
     answers = [
         answer
         for program, platform in zip(programs, platforms, strict=True)
