@@ -23,7 +23,7 @@ ROOMS = {
     # What ends a dry run is diagnosed as what ends a job.
     "check": {"errors", "taxonomy", "logs", "diagnose", "data"},
     "run": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "check"},
-    "store": {"errors", "taxonomy", "run"},
+    "store": {"errors", "taxonomy", "check", "run"},
     "cli": {
         "errors",
         "taxonomy",
