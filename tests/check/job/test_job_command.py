@@ -154,6 +154,12 @@ def test_a_configuration_of_accelerate_counts_the_processes(one: One) -> None:
     assert one(command, config).processes == 4
 
 
+def test_the_processes_of_one_node_count_where_the_nodes_are_not_known(one: One) -> None:
+    assert one("deepspeed --num_gpus 4 train.py").ranks == 4
+    assert one("deepspeed --num_nodes 2 --num_gpus 4 train.py").ranks == 8
+    assert one("python train.py").ranks == 1
+
+
 def test_a_hostfile_of_deepspeed_counts_the_nodes(one: One) -> None:
     hosts = {"hosts": "# ours\na slots=4\nb slots=4\n"}
     job = one("deepspeed --hostfile hosts train.py", hosts)

@@ -48,7 +48,7 @@ def memory_of(
     gpu = target.gpus[0]
     variables = variables_of(job, target, environment)
     corrected = corrected_by(history, trace, job, gpu)
-    memory = estimate(trace, gpu, variables, job.processes or 1, corrected)
+    memory = estimate(trace, gpu, variables, job.ranks, corrected)
     failing = memory.fit.failing
     path = str(job.base / failing.path) if failing and failing.line else ""
     place = place_of(path, failing.line if failing else 0, job)
@@ -60,7 +60,7 @@ def corrected_by(history: Sequence[PastPeak], trace: Trace, job: Job, gpu: GPU) 
     """What past runs make of the estimate for a job's trace."""
     if not history:
         return UNCORRECTED
-    now = estimate(trace, gpu, processes=job.processes or 1).allocated.likely
+    now = estimate(trace, gpu, processes=job.ranks).allocated.likely
     return correction(history, job, gpu.model, now)
 
 
@@ -85,8 +85,7 @@ def trace_of_run(run: Attempt, job: Job) -> Trace | str:
     if trace.compiled:
         trace = fused(trace)
     for engine in run.of(Configured)[:1]:
-        processes = job.processes or job.processes_per_node or 1
-        trace = partitioned(trace, Zero.read(engine.config), processes)
+        trace = partitioned(trace, Zero.read(engine.config), job.ranks)
     return trace
 
 

@@ -87,7 +87,7 @@ def smallest_of(
     if trace is None:
         return None
     corrected = corrected_by(history, trace, job, gpu)
-    return smallest_gpu(trace, gpu, job.processes or 1, corrected)
+    return smallest_gpu(trace, gpu, job.ranks, corrected)
 
 
 def largest_of(
@@ -130,7 +130,7 @@ def largest_of(
         option.value,
         gpu,
         variables_of(job, target, environment),
-        processes=job.processes or 1,
+        processes=job.ranks,
         corrected=corrected_by(history, now, job, gpu) if now else UNCORRECTED,
     )
 
