@@ -24,7 +24,7 @@ ROOMS = {
     "check": {"errors", "taxonomy", "logs", "diagnose", "data"},
     "run": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "check"},
     "integrations": {"run"},
-    "store": {"errors", "taxonomy", "run"},
+    "store": {"errors", "taxonomy", "check", "run"},
     "cli": {
         "errors",
         "taxonomy",

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epochzero.check import check
 from epochzero.check.findings import Finding, Place
 from epochzero.check.settings import Settings
 from epochzero.check.suppress import UNUSED, WITHOUT_REASON, apply, suppressions
 
 RULE = "undefined-name"
+ABOUT = (UNUSED, WITHOUT_REASON)
 
 
 def finding(line: int, rule: str = RULE, path: str = "train.py") -> Finding:
@@ -22,7 +26,7 @@ def finding(line: int, rule: str = RULE, path: str = "train.py") -> Finding:
 def applied(text: str, *lines: int, path: str = "train.py") -> tuple[list[str], list[str]]:
     """Rules that remain, and reasons of what was suppressed, of findings at these lines."""
     found = [finding(line, path=path) for line in lines]
-    kept, suppressed = apply(found, suppressions(path, text), Settings(), [RULE])
+    kept, suppressed = apply(found, suppressions(path, text), Settings(), [RULE, *ABOUT])
     return [one.rule for one in kept], [reason for _, reason in suppressed]
 
 
@@ -73,6 +77,14 @@ def test_a_suppression_that_suppresses_nothing_is_told_of() -> None:
     assert applied("x = 1  # epochzero: ignore[undefined-nam] why\n") == ([UNUSED], [])
     # The rule was not asked, so it may still be needed.
     assert applied("x = 1  # epochzero: ignore[module-missing] why\n") == ([], [])
+
+
+def test_what_is_told_of_suppressions_can_be_left_out(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"x = 1  {MARK} why\nprint(x)  {MARK}\n")
+    told = [one.rule for one in check(["python", "train.py"], folder=tmp_path).findings]
+    assert set(told) == set(ABOUT)
+    assert not check(["python", "train.py"], folder=tmp_path, ignore=ABOUT).findings
+    assert not check(["python", "train.py"], folder=tmp_path, select=[RULE]).findings
 
 
 def test_in_a_shell_script_each_line_stands_alone() -> None:

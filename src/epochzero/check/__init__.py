@@ -33,6 +33,7 @@ from epochzero.check.program.model import Program
 from epochzero.check.rules import DRY_RUN, UNREAD, Case, Rule, choose
 from epochzero.check.rules.base import CannotTell
 from epochzero.check.settings import read_settings
+from epochzero.check.submitted import batch_system, is_of_the_system, nodes_of, unknown_nodes
 from epochzero.check.suppress import Suppression, apply, suppressions
 from epochzero.check.target import (
     Interpreter,
@@ -160,7 +161,8 @@ def _check(
         else _run_dry(programs, platforms, dry, environment or {}, made, base, fit, history, hear)
     )
     unread = [name for name in UNREAD if name in (select or UNREAD) and name not in ignore]
-    asked = [name for name in unread if (runs if name in DRY_RUN else data)]
+    looked = {**dict.fromkeys(DRY_RUN, bool(runs)), DATA_DIFFERS: bool(data)}
+    asked = [name for name in unread if looked.get(name, True)]
     answers = [
         answer
         for program, platform in zip(programs, platforms, strict=True)
@@ -177,7 +179,9 @@ def _check(
     )
     unknown = [answer for answer in answers if isinstance(answer, Unknown)]
     unknown += [*read.unknowns, *(one for program in programs for one in program.unknowns)]
-    unknown += _without_packages(read.jobs, platforms) if named is None else ()
+    if named is None:
+        unknown += _without_packages(read.jobs, platforms)
+        unknown += _elsewhere(read.jobs, environment or {})
     unknown += [one for run in runs for one in run.unknowns]
     kept, suppressed = apply(
         found,
@@ -221,7 +225,7 @@ def _named(target: Target | str | Path) -> Target | None:
 
 
 def _machines(jobs: Sequence[Job], environment: Mapping[str, str] | None) -> list[Target]:
-    """This machine for each job, with the Python that would run it."""
+    """This machine for each job, or what it tells of a cluster's nodes, with the Python that would run it."""
     found: dict[Interpreter | None, Target] = {}
     for job in jobs:
         interpreter = _interpreter(job, environment)
@@ -232,14 +236,23 @@ def _machines(jobs: Sequence[Job], environment: Mapping[str, str] | None) -> lis
             found[interpreter] = machine if interpreter else with_interpreter(machine, None)
         elif interpreter not in found:
             found[interpreter] = with_interpreter(next(iter(found.values())), interpreter)
-    return [found[_interpreter(job, environment)] for job in jobs]
+    machines = []
+    for job in jobs:
+        machine, system = (
+            found[_interpreter(job, environment)],
+            batch_system(job, environment or {}),
+        )
+        machines.append(nodes_of(system, machine) if system else machine)
+    return machines
 
 
 def _interpreter(job: Job, environment: Mapping[str, str] | None) -> Interpreter | None:
     """The Python that would run a job here; the one that runs this where no environment is given."""
+    given = environment or {}
     if job.interpreter is None:
         return running() if environment is None and not job.container else None
-    given = environment or {}
+    if is_of_the_system(job.interpreter) and batch_system(job, given):
+        return None
     try:
         found = read_interpreter(job.interpreter, home=given.get("HOME", ""))
     except InputError:
@@ -259,6 +272,13 @@ def _without_packages(jobs: Sequence[Job], platforms: Sequence[Target]) -> Itera
                 else f"which Python `{job.program}` is cannot be told here; capture a target with it"
             )
             yield Unknown("which packages the job finds", reason, job.at)
+
+
+def _elsewhere(jobs: Sequence[Job], environment: Mapping[str, str]) -> Iterator[Unknown]:
+    """The jobs that do not run on this machine."""
+    for job in jobs:
+        if job.is_program and (system := batch_system(job, environment)):
+            yield unknown_nodes(system, job)
 
 
 def _program(job: Job, target: Target) -> Program:

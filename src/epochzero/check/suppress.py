@@ -117,7 +117,8 @@ def apply(
         findings: of all rules.
         comments: the suppressions in the files that were read.
         settings: of the project.
-        asked: ids of the rules that were asked; a suppression of another cannot be called unused.
+        asked: ids of the rules that were asked, and of what no rule reads; a suppression of another
+            cannot be called unused.
 
     Returns:
         The findings that count, those about the suppressions themselves among them; and the
@@ -134,7 +135,9 @@ def apply(
             suppressed.append((finding, reason))
         else:
             kept.append(finding)
-    for finding in _about(comments, used, set(asked)):
+    asked = set(asked)
+    about = (one for one in _about(comments, used, asked) if one.rule in asked)
+    for finding in about:
         if reason := settings.reason_to_leave(finding.rule, finding.place.path):
             suppressed.append((finding, reason))
         else:

@@ -16,6 +16,7 @@ from epochzero.check import Checked, DataSet, Limits, Place, check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
 from epochzero.cli.output import OutputFile
+from epochzero.cli.storing import past_peaks
 
 if TYPE_CHECKING:
     from epochzero.cli.progress import Progress
@@ -174,6 +175,7 @@ def command(
             dry=Limits(seconds=dry_seconds) if asked else None,
             synthesize=synthesize,
             fit=fit,
+            history=past_peaks() if asked else (),
             hear=progress.hear if progress else lambda _: None,
         )
     seconds = time.perf_counter() - began

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from epochzero.cli.home import homes
+from epochzero.errors import InputError
 from epochzero.store.states import STATES
 
 if TYPE_CHECKING:
+    from epochzero.check import PastPeak
     from epochzero.store.database import Database
 
-__all__ = ["Moment", "filter_options", "opened", "store_address", "store_option"]
+__all__ = ["Moment", "filter_options", "opened", "past_peaks", "store_address", "store_option"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
@@ -74,6 +76,26 @@ def opened(store: str | None) -> Iterator[Database]:
         yield database
     finally:
         database.close()
+
+
+def past_peaks() -> Sequence[PastPeak]:
+    """What past runs took of their GPUs, where there is a store; none is made for it."""
+    address = os.environ.get("EPOCHZERO_STORE")
+    there = (home / "epochzero.db" for home in homes(os.environ))
+    file = next((file for file in there if file.is_file()), None)
+    if not address and file is None:
+        return ()
+    from epochzero.store.database import open_to_read
+    from epochzero.store.past import past_peaks as peaks_in
+
+    try:
+        database = open_to_read(address or str(file))
+        if database is None:
+            return ()
+        with closing(database):
+            return peaks_in(database)
+    except InputError:
+        return ()  # A check is not about the store.
 
 
 class Moment(click.ParamType[float]):

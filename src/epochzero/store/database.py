@@ -22,7 +22,7 @@ from sqlalchemy.pool import NullPool
 from epochzero.errors import InputError
 from epochzero.store.schema import REVISION
 
-__all__ = ["Database", "StoreError", "open_database"]
+__all__ = ["Database", "StoreError", "open_database", "open_to_read"]
 
 _BUSY_S = 30
 _CONNECT_S = 5
@@ -97,23 +97,36 @@ def open_database(address: str | Path) -> Database:
         StoreError: no such database, no driver for it, no permission, or one that a newer version
             of EpochZero has written.
     """
-    url = _url(address)
-    name = url.render_as_string(hide_password=True)
+    database = _opened(_url(address))
     try:
-        engine = _engine(url)
-    except (ModuleNotFoundError, NoSuchModuleError) as error:
-        raise StoreError(
-            f"{name}: no driver for this database ({error}). "
-            "PostgreSQL needs: pip install 'epochzero[postgres]'"
-        ) from error
-    database = Database(engine, name)
-    try:
-        with database._errors(), engine.connect() as connection:
-            _bring_up_to_date(connection, name)
+        with database._errors(), database._engine.connect() as connection:
+            _bring_up_to_date(connection, database.name)
     except StoreError:
-        engine.dispose()
+        database.close()
         raise
     return database
+
+
+def open_to_read(address: str | Path) -> Database | None:
+    """Opens a store if there is one with tables of this version, and makes none; else None.
+
+    Raises:
+        StoreError: as `open_database`.
+    """
+    url = _url(address)
+    file = url.database if url.get_backend_name() == "sqlite" else None
+    if file is not None and not Path(file).is_file():
+        return None
+    database = _opened(url)
+    try:
+        with database._errors(), database._engine.connect() as connection:
+            if _revision(connection) == REVISION:
+                return database
+    except StoreError:
+        database.close()
+        raise
+    database.close()
+    return None
 
 
 def _url(address: str | Path) -> URL:
@@ -129,6 +142,18 @@ def _url(address: str | Path) -> URL:
     if url.get_backend_name() not in ("sqlite", "postgresql"):
         raise StoreError(f"{url.drivername}: a store is an SQLite file or postgresql://...")
     return url
+
+
+def _opened(url: URL) -> Database:
+    """The database, whatever tables it has."""
+    name = url.render_as_string(hide_password=True)
+    try:
+        return Database(_engine(url), name)
+    except (ModuleNotFoundError, NoSuchModuleError) as error:
+        raise StoreError(
+            f"{name}: no driver for this database ({error}). "
+            "PostgreSQL needs: pip install 'epochzero[postgres]'"
+        ) from error
 
 
 def _engine(url: URL) -> Engine:

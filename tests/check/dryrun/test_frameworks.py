@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from epochzero.check import Checked, Limits, Target, check
+from epochzero.check.dryrun.records import Record, Resumed
 
 HERE = Target(name="here", here=True, gpus=())
 
 
-def dry(folder: Path, script: str) -> Checked:
+def dry(folder: Path, script: str, hear: Callable[[Record], None] = lambda _: None) -> Checked:
     """Checks a script dry alone."""
     (folder / "train.py").write_text(dedent(script))
     return check(
@@ -24,6 +26,7 @@ def dry(folder: Path, script: str) -> Checked:
         environment=dict(os.environ),
         select=["dry-run-failed"],
         dry=Limits(seconds=60),
+        hear=hear,
     )
 
 
@@ -140,6 +143,59 @@ def test_a_job_goes_on_from_the_state_that_accelerate_saved(tmp_path: Path) -> N
     (finding,) = dry(tmp_path, script).findings
     assert (finding.severity, finding.category) == ("warning", "path_not_found")
     assert "/state" in finding.message
+
+
+def test_lightning_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    pytest.importorskip("lightning", reason="the script trains with Lightning")
+    script = """
+class Resumed(Net):
+    def on_load_checkpoint(self, checkpoint):
+        self.best = checkpoint["best_loss"]
+
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--ckpt_path")
+options = parser.parse_args()
+trainer = lightning.Trainer(max_epochs=4, logger=False)
+trainer.fit(Resumed(), DataLoader(data, batch_size=400), ckpt_path=options.ckpt_path)
+"""
+    (finding,) = dry(tmp_path, LIGHTNING + script.lstrip()).findings
+    assert (finding.severity, finding.category) == ("warning", "key_not_found")
+    assert "when it goes on from what it saved: --ckpt_path" in finding.message
+
+
+def test_transformers_goes_on_from_its_checkpoint_and_not_from_a_saved_model(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("transformers", reason="the script trains with Transformers")
+    pytest.importorskip("accelerate", reason="so does its Trainer")
+    script = """
+import argparse, torch
+from transformers import Trainer, TrainingArguments
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--resume_from_checkpoint")
+options = parser.parse_args()
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 1)
+    def forward(self, x, labels):
+        out = self.fc(x)
+        return {"loss": (out - labels).pow(2).mean(), "logits": out}
+
+rows = [{"x": torch.randn(4), "labels": torch.randn(1)} for _ in range(64)]
+given = TrainingArguments("out", num_train_epochs=2, save_strategy="epoch", report_to=[], use_cpu=True)
+trainer = Trainer(model=Net(), args=given, train_dataset=rows)
+trainer.train(resume_from_checkpoint=options.resume_from_checkpoint)
+trainer.save_model("out/final")
+"""
+    told: list[Record] = []
+    found = dry(tmp_path, script, told.append)
+    assert not found.findings
+    (resumed,) = (one for one in told if isinstance(one, Resumed))
+    assert resumed.argv[-1].endswith("out/checkpoint-3")
 
 
 KERAS = """

@@ -10,6 +10,7 @@ import pytest
 from epochzero.check.job import Job, Submission, read_job
 from epochzero.check.job.catalogue import launchers, modules
 from epochzero.check.job.meanings import MEANINGS
+from epochzero.errors import InputError
 
 Submit = Callable[..., Submission]
 One = Callable[..., Job]
@@ -153,6 +154,12 @@ def test_a_configuration_of_accelerate_counts_the_processes(one: One) -> None:
     assert one(command, config).processes == 4
 
 
+def test_the_processes_of_one_node_count_where_the_nodes_are_not_known(one: One) -> None:
+    assert one("deepspeed --num_gpus 4 train.py").ranks == 4
+    assert one("deepspeed --num_nodes 2 --num_gpus 4 train.py").ranks == 8
+    assert one("python train.py").ranks == 1
+
+
 def test_a_hostfile_of_deepspeed_counts_the_nodes(one: One) -> None:
     hosts = {"hosts": "# ours\na slots=4\nb slots=4\n"}
     job = one("deepspeed --hostfile hosts train.py", hosts)
@@ -273,6 +280,16 @@ def test_uv_installs_what_a_script_requires(submit: Submit) -> None:
 def test_a_header_that_is_no_toml_requires_nothing(submit: Submit, header: str) -> None:
     (job,) = submit("uv run fit.py", {"fit.py": header}).jobs
     assert job.requires == ()
+
+
+def test_a_named_volume_is_no_folder_of_this_machine(submit: Submit, tmp_path: Path) -> None:
+    (job,) = submit(
+        f"docker run -v data:/data -v {tmp_path}:/work:ro,z -w /work image python train.py"
+    ).jobs
+    assert job.mounts == {"/data": "volume data", "/work": str(tmp_path)}
+    assert job.read_only == {"/work"}
+    with pytest.raises(InputError, match="not there in /work"):
+        submit("docker run -v code:/work -w /work image python a.py", {"code/a.py": "print(1)\n"})
 
 
 def test_enroot_starts_a_command_in_a_container(submit: Submit) -> None:

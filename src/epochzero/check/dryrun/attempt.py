@@ -141,7 +141,7 @@ def attempt(
     """
     given = {**environment, **{name: v for name, v in job.environment.items() if v is not None}}
     fake = plan.mode == "fake"
-    size = (job.processes or 1) if fake else 1
+    size = job.ranks if fake else 1
     spec = {
         "script": str(job.script) if job.script and not job.module else None,
         "module": job.module,

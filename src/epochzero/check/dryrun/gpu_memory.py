@@ -10,17 +10,17 @@ from epochzero.check.dryrun.findings import place_of
 from epochzero.check.dryrun.memory.advice import advise
 from epochzero.check.dryrun.memory.estimate import Memory, estimate
 from epochzero.check.dryrun.memory.findings import finding
-from epochzero.check.dryrun.memory.history import PastPeak, correction
+from epochzero.check.dryrun.memory.history import UNCORRECTED, Correction, PastPeak, correction
 from epochzero.check.dryrun.memory.resize import fused
 from epochzero.check.dryrun.memory.trace import Mark, Trace, trace_of
 from epochzero.check.dryrun.memory.zero import Zero, partitioned
 from epochzero.check.dryrun.records import Allocated, Configured
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
-from epochzero.check.target.model import Target
+from epochzero.check.target.model import GPU, Target
 from epochzero.errors import InputError
 
-__all__ = ["memory_of", "trace_of_run", "variables_of"]
+__all__ = ["corrected_by", "memory_of", "trace_of_run", "variables_of"]
 
 
 def memory_of(
@@ -47,13 +47,21 @@ def memory_of(
         return None, Unknown("the memory of the job", trace, job.at)
     gpu = target.gpus[0]
     variables = variables_of(job, target, environment)
-    corrected = correction(history, job, gpu.model)
-    memory = estimate(trace, gpu, variables, job.processes or 1, corrected)
+    corrected = corrected_by(history, trace, job, gpu)
+    memory = estimate(trace, gpu, variables, job.ranks, corrected)
     failing = memory.fit.failing
     path = str(job.base / failing.path) if failing and failing.line else ""
     place = place_of(path, failing.line if failing else 0, job)
     found = finding(memory, place, advise(trace, gpu, variables))
     return (memory, found) if found else (memory,)
+
+
+def corrected_by(history: Sequence[PastPeak], trace: Trace, job: Job, gpu: GPU) -> Correction:
+    """What past runs make of the estimate for a job's trace."""
+    if not history:
+        return UNCORRECTED
+    now = estimate(trace, gpu, processes=job.ranks).allocated.likely
+    return correction(history, job, gpu.model, now)
 
 
 def variables_of(job: Job, target: Target, environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -77,8 +85,7 @@ def trace_of_run(run: Attempt, job: Job) -> Trace | str:
     if trace.compiled:
         trace = fused(trace)
     for engine in run.of(Configured)[:1]:
-        processes = job.processes or job.processes_per_node or 1
-        trace = partitioned(trace, Zero.read(engine.config), processes)
+        trace = partitioned(trace, Zero.read(engine.config), job.ranks)
     return trace
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from epochzero.check.dryrun.attempt import Attempt, Hear, Plan, attempt
 from epochzero.check.dryrun.contain.model import Limits
-from epochzero.check.dryrun.gpu_memory import trace_of_run, variables_of
+from epochzero.check.dryrun.gpu_memory import corrected_by, trace_of_run, variables_of
 from epochzero.check.dryrun.memory.fit import Largest, largest, smallest_gpu
-from epochzero.check.dryrun.memory.history import PastPeak, correction
+from epochzero.check.dryrun.memory.history import UNCORRECTED, PastPeak
 from epochzero.check.dryrun.memory.trace import Trace
 from epochzero.check.dryrun.records import Tries
 from epochzero.check.findings import Unknown
@@ -83,10 +83,11 @@ def smallest_of(
     runs: Sequence[Attempt], job: Job, gpu: GPU, history: Sequence[PastPeak] = ()
 ) -> GPU | None:
     """The preset with the least memory that is enough for a job that was run as on a GPU."""
-    trace = next((trace_of_run(run, job) for run in runs if run.plan.mode == "fake"), None)
-    if not isinstance(trace, Trace):
+    trace = _trace(runs, job)
+    if trace is None:
         return None
-    return smallest_gpu(trace, gpu, job.processes or 1, correction(history, job, gpu.model))
+    corrected = corrected_by(history, trace, job, gpu)
+    return smallest_gpu(trace, gpu, job.ranks, corrected)
 
 
 def largest_of(
@@ -117,19 +118,24 @@ def largest_of(
     def traced(value: int) -> Trace | None:
         hear(Tries(option.flag, value))
         if value == option.value:
-            runs = [run for run in known if run.plan.mode == "fake"]
-        else:
-            other, once = option.given(job, value), replace(plan, resume=False)
-            runs = [attempt(other, once, limits, environment, hear)]
-        found = trace_of_run(runs[0], job) if runs else ""
-        return found if isinstance(found, Trace) else None
+            return _trace(known, job)
+        other, once = option.given(job, value), replace(plan, resume=False)
+        return _trace([attempt(other, once, limits, environment, hear)], job)
 
+    now = _trace(known, job)
+    gpu = plan.gpus[0]
     return largest(
         option.flag,
         traced,
         option.value,
-        plan.gpus[0],
+        gpu,
         variables_of(job, target, environment),
-        processes=job.processes or 1,
-        corrected=correction(history, job, plan.gpus[0].model),
+        processes=job.ranks,
+        corrected=corrected_by(history, now, job, gpu) if now else UNCORRECTED,
     )
+
+
+def _trace(runs: Sequence[Attempt], job: Job) -> Trace | None:
+    """What a job allocates in the first of its runs on a pretended GPU; None where that is not known."""
+    found = next((trace_of_run(run, job) for run in runs if run.plan.mode == "fake"), None)
+    return found if isinstance(found, Trace) else None

@@ -172,7 +172,7 @@ def _tried(
     ended: tuple[Ended, ...] = (once.ended,)
     left = end - time.monotonic()
     if once.raised and not certain and _OF_SIZES.search(once.raised.message) and left > LEAST_S:
-        longer = within(left, replace(plan, often=2, resume=False))
+        longer = within(left, replace(plan, often=2, resume=once.resumed is not None))
         ended = (*ended, longer.ended)
         certain = _alike(once.raised, longer.raised)
     next_plan = _next(once, certain)
@@ -209,7 +209,7 @@ def _next(once: Attempt, certain: bool) -> Plan | None:
     too little memory for that of a GPU.
     """
     if not certain:
-        return replace(once.plan, whole=True, resume=False)
+        return replace(once.plan, whole=True, resume=once.resumed is not None)
     stepped = any(one.how == "optimizer step" for one in once.of(Reached))
     too_much = once.ending == "time" or once.ended.limit == "memory"
     if too_much and not stepped and _may_be_too_much(once.plan):

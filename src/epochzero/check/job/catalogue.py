@@ -58,6 +58,8 @@ class Launcher:
         submitted_from: variables that it sets to the folder in which it is called.
         home_unless: options without which the job starts in the home folder; empty where it does not.
         environments: folders of the project in which it keeps the Python that it starts.
+        set_on_nodes: a variable that is set on the machines where it runs jobs; empty where that is
+            the machine on which it is called.
     """
 
     names: tuple[str, ...]
@@ -79,6 +81,7 @@ class Launcher:
     submitted_from: tuple[str, ...] = ()
     home_unless: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
+    set_on_nodes: str = ""
 
 
 @cache
@@ -124,6 +127,7 @@ def _launcher(text: str) -> Launcher:
         submitted_from=tuple(raw.get("submitted_from", ())),
         home_unless=tuple(raw.get("home_unless", ())),
         environments=tuple(raw.get("environments", ())),
+        set_on_nodes=raw.get("set_on_nodes", ""),
     )
 
 

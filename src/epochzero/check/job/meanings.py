@@ -210,6 +210,16 @@ def _mounts(job: Job, value: Word) -> Job:
     return job
 
 
+def _volume(job: Job, value: Word) -> Job:
+    """``/a:/b:ro`` of docker; a volume with a name, ``a:/b``, is no folder of this machine."""
+    first, _, rest = value.text.partition(":")
+    inside, _, mode = rest.partition(":")
+    if not value.known or not inside:
+        return job
+    outside = first if first.startswith(("/", ".", "~")) else f"volume {first}"
+    return _mounted(job, inside, outside, "ro" in mode.split(","))
+
+
 def _mount(job: Job, value: Word) -> Job:
     """``type=bind,source=/a,target=/b,readonly`` of docker."""
     parts = dict(part.partition("=")[::2] for part in value.text.split(","))
@@ -277,6 +287,7 @@ MEANINGS: Mapping[str, Callable[[Job, Word], Job]] = {
     "export": _environments,
     "requirements": _requirements,
     "mounts": _mounts,
+    "volume": _volume,
     "mount": _mount,
     "image": _image,
     "slots": _slots,

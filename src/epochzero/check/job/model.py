@@ -183,6 +183,11 @@ class Job:
         return self.root or self.folder
 
     @property
+    def ranks(self) -> int:
+        """Processes in all as far as they are known: those of one node where the nodes are not."""
+        return self.processes or self.processes_per_node or 1
+
+    @property
     def is_program(self) -> bool:
         """Whether it is a program that can be read; else there are only the scripts around it."""
         return bool(self.script or self.module or self.code) and not self.fault

@@ -8,6 +8,8 @@ import posixpath
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from epochzero.check.job.catalogue import launchers
+from epochzero.check.job.containers import has_no_gpus
 from epochzero.check.program import failing
 from epochzero.check.program.core import Arguments
 from epochzero.check.program.heap import Box, Class, Made, Object, Opened, V
@@ -465,6 +467,16 @@ def _copy(machine: Calls, given: Arguments) -> V | None:
     return one
 
 
+def _has_cuda(machine: Calls, _given: Arguments) -> V | None:
+    """True where the target has GPUs that nothing may hide from the job; else it is not known."""
+    job, target = machine.job, machine.target
+    _, chosen = machine.variable("CUDA_VISIBLE_DEVICES")
+    batch = any(one.set_on_nodes for name in job.launchers if (one := launchers().get(name)))
+    asked = bool(job.gpus or job.gpus_per_node) or not batch
+    hidden = has_no_gpus(job) or chosen or target.cuda_of_torch == ""
+    return Constant(True) if target.gpus and asked and not hidden else None
+
+
 _FUNCTIONS: dict[str, _Known] = {
     "builtins.len": _len,
     "builtins.str": _str,
@@ -513,6 +525,7 @@ _FUNCTIONS: dict[str, _Known] = {
     "pathlib.PurePosixPath": _path,
     "pathlib.Path.cwd": _cwd_path,
     "pathlib.Path.home": _home_path,
+    "torch.cuda.is_available": _has_cuda,
     "torch.distributed.get_world_size": _world_size,
     "types.SimpleNamespace": _namespace,
     "argparse.Namespace": _namespace,

@@ -35,8 +35,9 @@ __all__ = [
 DRY_RUN = tuple(name for name in others() if name.startswith("dry-run-"))
 """Ids of what a dry run finds, which no rule reads from the source."""
 
-UNREAD = ("data-differs", *DRY_RUN)
-"""Ids of all that no rule reads from the source: of dry runs, and of data and their profiles."""
+UNREAD = tuple(others())
+"""Ids of all that no rule reads from the source: of dry runs, of data and their profiles, and of
+suppressions."""
 
 _TEXTS = ("title", "why", "fix", "source")
 

@@ -90,7 +90,7 @@ def _used(models: Models, origins: Origins, call: Called) -> Model | None:
 def _has_weights(call: Called) -> bool:
     """Whether what is called is a layer with parameters, or a whole model of a library."""
     made = call.receiver.made_by if isinstance(call.receiver, Instance) else ""
-    last = made.rpartition(".")[2]
+    last = made.partition("()")[0].rpartition(".")[2]
     return call.name.endswith(".__call__") and (
         made.startswith(("torch.nn.Sequential", "torchvision.models.", "timm."))
         or (made.startswith("torch.nn.") and any(kind in last for kind in _WEIGHTED))
@@ -222,6 +222,9 @@ RULE = Rule(
         Case({"train.py": _HEAD + _NET + _LOOP.format("    x = x.to(device)\n")}, line=21),
         Case({"train.py": _HEAD + _MODEL.format(".cuda()")
               + _LOOP.format("").replace("for x, y in loader", "for i, (x, y) in enumerate(loader)")}, line=10),
+        Case({"train.py": _HEAD + "model = nn.Linear(4, 1).cuda()\n" + _LOOP.format("")}, line=10),
+        Case({"train.py": _HEAD + "device = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+              + _MODEL.format(".to(device)") + _LOOP.format("")}, target='gpus = "2 x A100"\n', line=11),
         Case({"train.py": _HEAD + _MODEL.format("") + "if torch.cuda.is_available():\n    model.cuda()\n"
               + _LOOP.format("")}, line=12),
         Case({"train.py": _HEAD + _NET.replace("self.fc(x)", "self.fc(x.view(-1, 4))") + _LOOP.format("")}, line=20),
@@ -232,6 +235,9 @@ RULE = Rule(
               + _LOOP.format("    x, y = x.cuda(), y.cuda()\n")}),
         Case({"train.py": _HEAD + _NET + _LOOP.format("    x, y = [one.to(device) for one in (x, y)]\n")}),
         Case({"train.py": _HEAD + _MODEL.format("") + _LOOP.format("")}),
+        Case({"train.py": _HEAD + "device = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+              + _MODEL.format(".to(device)") + _LOOP.format(""), "job.sh": "#!/bin/bash\npython train.py\n"},
+             target='gpus = "2 x A100"\n', command=("sbatch", "job.sh")),
         Case({"train.py": _HEAD + _MODEL.format(".cuda()") + "model.cpu()\n" + _LOOP.format("")}),
         Case({"train.py": _HEAD + _MODEL.format(".cuda()") + "model = nn.DataParallel(model)\n"
               + _LOOP.format("    y = y.cuda()\n")}),

@@ -42,6 +42,8 @@ _SETS = {
     "deepspeed": ("CROSS_", "LOCAL_SIZE", "CUDA_VISIBLE_DEVICES"),
 }
 
+_TAKES_A_GPU = ("torch.cuda.set_device", "deepspeed.init_distributed", "deepspeed.initialize")
+
 TIME_OPTIONS = ("sbatch --time", "sbatch -t", "srun --time", "--time", "activeDeadlineSeconds")
 """By which a job asks for its time."""
 
@@ -169,7 +171,7 @@ def uses_gpus(program: Program) -> bool:
     for call in program.calls:
         if not call.at.certain:
             continue
-        if call.name == "torch.cuda.set_device":
+        if call.name in _TAKES_A_GPU:
             return True
         if call.name == "torch.distributed.init_process_group":
             backend = call.arguments[0] if call.arguments else call.keywords.get("backend")

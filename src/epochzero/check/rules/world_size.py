@@ -96,6 +96,13 @@ RULE = Rule(
             path="<command>",
         ),
         Case(
+            {"train.py": "import deepspeed\n\ndeepspeed.init_distributed()\n"},
+            target=_TWO_GPUS,
+            command=("deepspeed", "--num_gpus", "3", "train.py"),
+            line=0,
+            path="<command>",
+        ),
+        Case(
             {
                 "train.py": "import lightning as L\n\n"
                 "trainer = L.Trainer(accelerator='gpu', devices=8)\n"

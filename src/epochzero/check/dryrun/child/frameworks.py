@@ -149,7 +149,7 @@ class _Frameworks:
             self._shortened(f"Trainer with {most} steps")
             return train(trainer, *arguments, **options)
 
-        keep = module.Trainer._save_checkpoint
+        keep, save_model = module.Trainer._save_checkpoint, module.Trainer.save_model
 
         @functools.wraps(keep)
         def kept(trainer: Any, *arguments: Any, **options: Any) -> Any:
@@ -157,7 +157,15 @@ class _Frameworks:
             folder = f"checkpoint-{trainer.state.global_step}"
             self._phases.saved.append(os.path.abspath(f"{trainer.args.output_dir}/{folder}"))
 
-        module.Trainer.train, module.Trainer._save_checkpoint = trained, kept
+        @functools.wraps(save_model)
+        def model_saved(trainer: Any, *arguments: Any, **options: Any) -> Any:
+            before = len(self._phases.saved)
+            save_model(trainer, *arguments, **options)
+            # A model without the trainer's state is nothing to go on from.
+            del self._phases.saved[before:]
+
+        module.Trainer.train = trained
+        module.Trainer._save_checkpoint, module.Trainer.save_model = kept, model_saved
 
     def transformers_with_deepspeed(self, module: Any) -> None:
         """``TrainingArguments(deepspeed=...)``: trained without it, where it is not installed."""

@@ -2,7 +2,8 @@
 
 A run counts for a job when its script, the names of its options and its GPU are the same: other values,
 such as another batch size, leave the error of an estimate about as it is. What was seen, divided by what
-was estimated for that run, is its ratio.
+was estimated for that run, is its ratio. A run for which nothing was estimated counts for the very same
+job alone, by what is estimated for that now: the code may have changed since, so that it only widens.
 
 1. The median ratio of the runs that ended well scales the estimate; the least and the largest widen it.
 2. A run that was out of memory would have taken at least what it had and what it asked for. Where that
@@ -19,7 +20,15 @@ from statistics import median
 from epochzero.check.dryrun.memory.units import GIB, MIB
 from epochzero.check.job.model import Job
 
-__all__ = ["UNCORRECTED", "Correction", "OutOfMemory", "PastPeak", "correction", "kind_of_job"]
+__all__ = [
+    "UNCORRECTED",
+    "Correction",
+    "OutOfMemory",
+    "PastPeak",
+    "correction",
+    "kind_of_job",
+    "same_job",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +36,9 @@ class PastPeak:
     """What one run took.
 
     Attributes:
-        job: `kind_of_job` of it.
+        job: `kind_of_job` of it; `same_job` where nothing was estimated for it.
         gpu: model of the one that it ran on.
-        estimated: likely peak that was estimated for it, as allocated; bytes.
+        estimated: likely peak that was estimated for it, as allocated; bytes, 0 for nothing.
         allocated: ``torch.cuda.max_memory_allocated``, or what was allocated when it failed; bytes.
         wanted: that it asked for besides when it was out of memory, bytes; 0 where it was not.
     """
@@ -40,10 +49,15 @@ class PastPeak:
     allocated: int
     wanted: int = 0
 
-    @property
-    def ratio(self) -> float:
-        """Of what it took, or would have at least, to what was estimated."""
-        return (self.allocated + self.wanted) / self.estimated
+    @classmethod
+    def of_failure(cls, job: Job, gpu: str, message: str) -> PastPeak | None:
+        """A run that was out of memory, by torch's message; None where that has no numbers."""
+        told = OutOfMemory.read(message)
+        return cls(same_job(job), gpu, 0, told.allocated, told.wanted) if told else None
+
+    def ratio(self, now: int) -> float:
+        """Of what it took, or would have at least, to what was estimated, then or ``now``."""
+        return (self.allocated + self.wanted) / (self.estimated or now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +77,14 @@ class Correction:
 UNCORRECTED = Correction()
 
 
-def correction(history: Sequence[PastPeak], job: Job, gpu: str) -> Correction:
+def correction(history: Sequence[PastPeak], job: Job, gpu: str, now: int = 0) -> Correction:
     """The correction of a job's estimate on a GPU, by the runs that count for it.
+
+    Args:
+        history: the runs.
+        job: it.
+        gpu: model of the one that it is to run on.
+        now: what is estimated for it, in bytes; without it only runs that were estimated count.
 
     >>> from pathlib import Path
     >>> job = Job(argv=("--batch", "8"), script=Path("train.py"), module="", folder=Path())
@@ -72,10 +92,14 @@ def correction(history: Sequence[PastPeak], job: Job, gpu: str) -> Correction:
     >>> correction(past, job, "T4")
     Correction(low=1.0, likely=1.04, high=1.1, runs=3)
     """
-    kind = kind_of_job(job)
-    alike = [one for one in history if (one.job, one.gpu) == (kind, gpu) and one.estimated > 0]
-    ended = [one.ratio for one in alike if not one.wanted] or [1.0]
-    failed = max((one.ratio for one in alike if one.wanted), default=0.0)
+    kind, same = kind_of_job(job), same_job(job)
+    alike = [
+        one
+        for one in history
+        if one.gpu == gpu and (one.job == kind if one.estimated > 0 else now and one.job == same)
+    ]
+    ended = [one.ratio(now) for one in alike if not one.wanted] or [1.0]
+    failed = max((one.ratio(now) for one in alike if one.wanted), default=0.0)
     return Correction(
         low=min(ended),
         likely=max(median(ended), failed),
@@ -89,6 +113,11 @@ def kind_of_job(job: Job) -> str:
     names = {_OPTION.match(word) for word in job.argv}
     script = job.module or (job.script.name if job.script else "")
     return " ".join([script, *sorted(found[0] for found in names if found)])
+
+
+def same_job(job: Job) -> str:
+    """A job with its values: where its script or module lies, and its arguments."""
+    return " ".join([str(job.script or job.folder / job.module), *job.argv])
 
 
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*|[A-Za-z_][\w.]*(?==)")
