@@ -31,6 +31,9 @@ BENCHMARKS = {
     "memory": ("rivals",),
     "memory_gpu": ("rivals",),
     "store": (),
+    "run_overhead": (),
+    "run_after": (),
+    "run_kill": (),
     "retry_policies": ("openpai",),
 }
 """Each with the folders it can use."""
