@@ -303,6 +303,23 @@ def test_a_scheduler_that_is_stepped_now_and_then_is_left_alone(runtime: Runtime
     assert 0 < schedule.last_epoch <= 12
 
 
+def test_steps_that_a_loop_within_takes_on_a_condition_are_counted(runtime: Runtime) -> None:
+    schedule = Schedule(40 * 2 - 1)
+    loop = """
+    def backward(index):
+        work()
+        if (index + 1) % 4 == 0 or index == 4:
+            noticed(schedule)
+            schedule.step()
+    for epoch in range(40):
+        for index in range(5):
+            backward(index)
+    """
+    with pytest.raises(ValueError, match="no step is left"):
+        run(loop, runtime, schedule=schedule, noticed=runtime.steps_scheduler)
+    assert runtime.taken < 40
+
+
 def test_what_is_seen_often_runs_more_iterations(runtime: Runtime) -> None:
     runtime.often = 2
     loop = "for i in range(1000):\n    work(); seen.append(i)\n    if (i + 1) % 100 == 0: pass"

@@ -686,6 +686,24 @@ def test_a_trainer_of_lightning(read: Read) -> None:
     assert not any(one.at.certain for one in calls(program, "builtins.open"))
 
 
+def test_a_data_module_is_set_up_for_what_the_trainer_does(read: Read) -> None:
+    program = read("""
+        import lightning as L
+        FILES = {"fit": "train.npz", "test": "test.npz"}
+        class Data(L.LightningDataModule):
+            def setup(self, stage):
+                open(FILES[str(getattr(stage, "value", stage))])
+        class Model(L.LightningModule):
+            def training_step(self, batch, i):
+                return batch
+        trainer, data = L.Trainer(), Data()
+        trainer.fit(Model(), datamodule=data)
+        trainer.test(Model(), datamodule=data)
+        """)
+    assert opened(program) == ["train.npz", "test.npz"]
+    assert all(one.at.certain for one in calls(program, "builtins.open"))
+
+
 def test_processes_run_their_target(read: Read) -> None:
     program = read("""
         import torch.multiprocessing as mp

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from epochzero.check.findings import Severity, Unknown
+from epochzero.check.findings import Place, Severity, Unknown
 from epochzero.check.job.model import Job, Source
 from epochzero.check.job.python import is_python
+from epochzero.check.paths.absent import is_reached_if_absent
 from epochzero.check.paths.accesses import Access, accesses_of, argument, is_true, parsers_of
 from epochzero.check.paths.catalogue import canonical, uses
 from epochzero.check.paths.laptop import laptop
@@ -127,6 +128,7 @@ class World:
         self.problems: list[Problem] = []
         self.unknowns: list[Unknown] = []
         self.opened: list[Opened] = []
+        self._program = program
         self._script = program.job.script
         self._says = program.job.says
         self._made: dict[str, bool] = {}
@@ -134,6 +136,8 @@ class World:
         self._filled: set[str] = set()
         self._patterns: list[re.Pattern[str]] = []
         self._asked: set[str] = set()
+        self._asked_in: set[tuple[str, tuple[Place, ...]]] = set()
+        """The folders in which the program surely asks for something, with the calls that lead there."""
         self._loose = False
         """Whether anything may have been made, by a program or in a folder that is not known."""
         self._any_file = False
@@ -242,6 +246,8 @@ class World:
 
     def _ask(self, access: Access) -> None:
         path = self._path(access.text)
+        if access.call.at.certain:
+            self._asked_in.add((path or self._parent(access, path), access.call.at.via))
         if path is None:
             return
         self._asked.add(path)
@@ -496,6 +502,7 @@ class World:
             self._add("path-outside-mounts", access, whole, self._in_image(severity))
         elif refusal := self.platform.refusal(whole):
             if not (self._exists_folder(access, path) and access.does == "makes"):
+                severity = "error" if self._is_made_if_absent(access, path) else severity
                 self._add("path-not-writable", access, whole, severity, refusal)
         elif path is not None and self._wrong_kind(access, path):
             return
@@ -505,6 +512,18 @@ class World:
                 self._add("path-parent-missing", access, parent, severity)
         elif path is not None and self._exists_refused(access, path):
             self._add("path-exists-refused", access, path, severity)
+
+    def _is_made_if_absent(self, access: Access, path: str | None) -> bool:
+        """Whether a folder is made because what would be in it is not there, as it surely is not."""
+        at = access.call.at
+        return (
+            path is not None
+            and access.does == "makes"
+            and not self._loose
+            and self.there(path) is False
+            and any(beneath(one, path) and via == at.via for one, via in self._asked_in)
+            and is_reached_if_absent(self._program, at.place)
+        )
 
     def _parent(self, access: Access, path: str | None) -> str:
         if path is not None:

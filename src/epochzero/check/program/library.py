@@ -6,7 +6,8 @@ Only what follows from how a library is used; what it computes is not simulated.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from itertools import islice
 
@@ -14,7 +15,7 @@ from epochzero.check.program import phases
 from epochzero.check.program.callbacks import counts
 from epochzero.check.program.core import Arguments, Core
 from epochzero.check.program.heap import Bound, Box, Class, Function, Made, Member, Object, V
-from epochzero.check.program.values import Anything
+from epochzero.check.program.values import Anything, Constant
 
 __all__ = ["FLUENT", "called", "consume", "is_dataset", "method_called"]
 
@@ -44,7 +45,15 @@ _DEEPEST = 4
 _MOST_SEEN = 200
 """Objects in a value that are looked at."""
 
-_DATA_HOOKS = ("prepare_data", "setup", "train_dataloader", "val_dataloader", "test_dataloader")
+_SETTING_UP = ("prepare_data", "setup")
+_LOADER_HOOKS = {
+    "fit": ("train_dataloader", "val_dataloader"),
+    "validate": ("val_dataloader",),
+    "test": ("test_dataloader",),
+}
+"""Which data Lightning's trainer asks for, by its method."""
+_ALL_LOADER_HOOKS = ("train_dataloader", "val_dataloader", "test_dataloader")
+_DATA_MODULE = re.compile(r"^(lightning|pytorch_lightning)\b.*\.LightningDataModule$")
 _FIT_HOOKS = (
     "configure_model", "configure_optimizers", "on_fit_start", "on_train_start",
     "on_train_epoch_start", "on_train_batch_start", "training_step", "compute_loss",
@@ -123,9 +132,9 @@ def method_called(machine: Core, owner: V, name: str, given: Arguments, node: as
     elif phases.is_fit(dotted) or (
         name == "train" and isinstance(owner, Object) and _trains(owner)
     ):
-        _fitted(machine, owner, given, node, _FIT_HOOKS)
+        _fitted(machine, owner, given, node, name, _FIT_HOOKS)
     elif phases.is_verdict(dotted) or name in ("test", "validate"):
-        _fitted(machine, owner, given, node, _TEST_HOOKS)
+        _fitted(machine, owner, given, node, name, _TEST_HOOKS)
     machine.callbacks(given, node, counts(dotted, given.positional, given.keywords))
 
 
@@ -134,7 +143,7 @@ def _trains(owner: Object) -> bool:
 
 
 def _fitted(
-    machine: Core, owner: V, given: Arguments, node: ast.expr, hooks: tuple[str, ...]
+    machine: Core, owner: V, given: Arguments, node: ast.expr, method: str, hooks: tuple[str, ...]
 ) -> None:
     """A trainer runs its loop over what it was given, now or when it was made."""
     phase = machine.frame.phase
@@ -143,9 +152,11 @@ def _fitted(
         found += islice(_objects(one), _MOST_SEEN)
         consume(machine, one, node)
     consume(machine, owner, node)
+    data = _set_up(machine, given, method, node)
     for one in dict.fromkeys(found):
         if not is_dataset(one.cls):
-            _hooks(machine, one, _DATA_HOOKS, node)
+            before = () if one is data else _SETTING_UP
+            _hooks(machine, one, (*before, *_LOADER_HOOKS.get(method, _ALL_LOADER_HOOKS)), node)
     machine.frame.phase = "training" if hooks is _FIT_HOOKS else "evaluation"
     begin = machine.event_count
     for one in dict.fromkeys(found):
@@ -156,12 +167,27 @@ def _fitted(
         machine.train_from(begin)
 
 
-def _hooks(machine: Core, one: Object, names: tuple[str, ...], node: ast.expr) -> None:
+def _set_up(machine: Core, given: Arguments, method: str, node: ast.expr) -> Object | None:
+    """The data module whose ``setup`` Lightning's trainer calls, with the name of its own method."""
+    data = given.keywords.get("datamodule")
+    if isinstance(data, Object) and any(map(_DATA_MODULE.search, data.cls.externals())):
+        _hooks(machine, data, ("prepare_data",), node)
+        if function := _method(data, "setup"):
+            machine.apply(Bound(data, function), Arguments([Constant(method)]), node)
+        return data
+    return None
+
+
+def _hooks(machine: Core, one: Object, names: Iterable[str], node: ast.expr) -> None:
     for name in names:
-        for cls in one.cls.line():
-            if isinstance(found := cls.names.get(name), Function):
-                machine.possibly(Bound(one, found), node)
-                break
+        if function := _method(one, name):
+            machine.possibly(Bound(one, function), node)
+
+
+def _method(one: Object, name: str) -> Function | None:
+    """The method as the first of the object's classes that have it defines it."""
+    defined = (cls.names.get(name) for cls in one.cls.line())
+    return next((found for found in defined if isinstance(found, Function)), None)
 
 
 def consume(machine: Core, value: V, node: ast.expr, certain: bool = False) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from epochzero.check.findings import Place
 from epochzero.check.program.arguments import OptionSpec, Parsed, ParserSpec, parse
 from epochzero.check.program.core import Arguments, Core, PathEnds
-from epochzero.check.program.given import placed
+from epochzero.check.program.given import argument, placed
 from epochzero.check.program.heap import (
     Box,
     Class,
@@ -265,6 +265,10 @@ class CommandLines:
         if told is None or (isinstance(told, Constant) and told.value is None):
             return self.machine.job.argv
         items, complete, _ = self.machine.iterated_known(told)
+        job = self.machine.job
+        if complete and items and list(items) == [argument(job, at) for at in range(len(job.argv))]:
+            # All of sys.argv[1:], of which the parser is told what is not known.
+            return job.argv
         known = [str(one.value) for one in items or () if isinstance(one, Constant)]
         return known if items is not None and complete and len(known) == len(items) else None
 

@@ -23,6 +23,22 @@ def _tell(problem: Problem, world: World) -> Told:
 _READ_ONLY = '[[mounts]]\npath = "/data"\nwritable = false\n\n[[mounts]]\npath = "/scratch"\n'
 _USER = '[user]\nname = "mara"\nuid = 1000\nhome = "/home/mara"\n'
 _SAVE = "import torch\nmodel = torch.nn.Linear(2, 2)\ntorch.save(model, '/data/model.pt')\n"
+_LISTED = f'listed = ["/data"]\n[files]\n"/data" = true\n"/data/a.csv" = true\n\n{_READ_ONLY}'
+_CACHE = """\
+import sys
+from pathlib import Path
+
+
+def table(folder):
+    target = folder / f"{sys.byteorder}{sys.maxunicode}.npy"
+    if %s:
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+table(Path("/data/cache"))
+"""
 
 RULE = Rule(
     id="path-not-writable",
@@ -61,6 +77,7 @@ RULE = Rule(
             target=_READ_ONLY,
             line=4,
         ),
+        Case({"train.py": _CACHE % "target.exists()"}, target=_LISTED, line=9),
     ),
     leaves=(
         Case({"train.py": _SAVE.replace("/data/", "/scratch/")}, target=_READ_ONLY),

@@ -230,7 +230,10 @@ class DryRun:
             frames=described(trace) + behind(error) + _of_syntax(error),
             phase=self._phases.of(walked(trace)),
             layer=self._layers.explain(error) if self._layers else None,
-            certain=not self._runtime.skipped or _of_code(error) or _in_model(trace),
+            certain=not self._runtime.skipped
+            or _of_code(error)
+            or _in_model(trace)
+            or _of_evaluation(error),
             taken=self._runtime.taken,
             fatal=True,
         )
@@ -271,6 +274,12 @@ _NOT_YET = re.compile(r"'(NoneType|int|float)' object")
 def _in_model(trace: TracebackType | None) -> bool:
     """Whether an error comes out of a model's ``forward``, which no loop's shortening reaches."""
     return any(frame.f_code.co_name == "_call_impl" for frame, _ in walked(trace))
+
+
+def _of_evaluation(error: BaseException) -> bool:
+    """Whether outputs of different shape came out of an evaluation of Transformers, which is whole."""
+    functions = {frame.f_code.co_name for frame, _ in walked(error.__traceback__)}
+    return "inhomogeneous shape" in str(error) and "evaluation_loop" in functions
 
 
 def _without_ours(shown: traceback.TracebackException | None) -> None:

@@ -55,10 +55,12 @@ class Runtime:
     Attributes:
         taken: how many iterations were run of loops.
         schedulers: that loops surely step, by their identity, with their count when first seen.
+        stepped: the same of all that the user's code was seen to step.
         work: how much work was done: batches drawn, models called, optimizers stepped.
         steps: how often an optimizer stepped.
         depth: how many modules are being called, one in the other.
         skipped: whether an iteration was left out anywhere.
+        jumps: how often iterations were left out.
     """
 
     def __init__(
@@ -71,8 +73,9 @@ class Runtime:
         often: int = 1,
     ) -> None:
         self.records = records
-        self.work = self.steps = self.depth = self.taken = 0
+        self.work = self.steps = self.depth = self.taken = self.jumps = 0
         self.schedulers: dict[int, tuple[Any, int]] = {}
+        self.stepped: dict[int, tuple[Any, int]] = {}
         self.skipped = False
         self.whole = whole
         self.patience = patience
@@ -98,9 +101,15 @@ class Runtime:
         made = Enumerated if function is builtins.enumerate else function
         return made(*arguments, **options)
 
+    def steps_scheduler(self, scheduler: Any) -> None:
+        """The user's code is about to step a scheduler."""
+        if isinstance(getattr(scheduler, "last_epoch", None), int):
+            self.stepped.setdefault(id(scheduler), (scheduler, scheduler.last_epoch))
+
     def shorten(self, path: str, line: int, total: int | None, *, work: bool) -> None:
         """A loop leaves iterations out; recorded once for each loop."""
         self.skipped = True
+        self.jumps += 1
         if (path, line) not in self._shortened:
             self._shortened.add((path, line))
             self.records.emit("shortened", path=path, line=line, total=total or 0, work=work)
@@ -143,6 +152,8 @@ class Loop:
         self._taken = self._jumps = 0
         self._outcomes: list[Counter[bool]] = [Counter() for _ in tests]
         self._epochs: dict[int, int] = {}
+        self._steps_of: Counter[int] = Counter()
+        self._known_jumps = runtime.jumps
         self._whole = runtime.whole or runtime.depth > 0
 
     @property
@@ -184,9 +195,10 @@ class Loop:
         """The next iteration begins, after some that are left out."""
         if self._tests and (self._taken < self._first or self._is_work()):
             self._note(source, ahead)
+        self._advance(ahead)
         if ahead:
             self._tell(source)
-        self._advance(ahead)
+        self._known_jumps = self._runtime.jumps
         self.skipped = ahead
         self._taken += 1
         self._runtime.taken += 1
@@ -199,10 +211,12 @@ class Loop:
                 scheduler = find()
                 if isinstance(scheduler.last_epoch, int):
                     known.setdefault(id(scheduler), (scheduler, scheduler.last_epoch))
-        for number, (scheduler, begun) in known.items():
-            if ahead:
-                before = self._epochs.get(number, begun)
-                _step(scheduler, ahead * (scheduler.last_epoch - before))
+        for number, (scheduler, begun) in (self._runtime.stepped | known).items():
+            steps = scheduler.last_epoch - self._epochs.get(number, begun)
+            # Several steps are those of a loop within, which counts where it was run whole.
+            if number not in known and steps > 1 and self._runtime.jumps == self._known_jumps:
+                self._steps_of[number] = steps
+            _step(scheduler, ahead * (steps if number in known else self._steps_of[number]))
             self._epochs[number] = scheduler.last_epoch
 
     def _ahead(self, source: Source) -> int | None:

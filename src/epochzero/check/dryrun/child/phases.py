@@ -304,10 +304,13 @@ class Phases:
         """A scheduler's step, which its constructor calls as well."""
 
         @functools.wraps(step)
-        def scheduled(*arguments: Any, **options: Any) -> Any:
-            if sys._getframe(1).f_code.co_name not in _CONSTRUCTING:
+        def scheduled(scheduler: Any, *arguments: Any, **options: Any) -> Any:
+            caller = sys._getframe(1).f_code
+            if caller.co_name not in _CONSTRUCTING:
                 self.reach("schedule")
-            return step(*arguments, **options)
+            if self._roots.holds(caller.co_filename):
+                self._runtime.steps_scheduler(scheduler)
+            return step(scheduler, *arguments, **options)
 
         return scheduled
 

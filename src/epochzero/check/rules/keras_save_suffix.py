@@ -1,0 +1,136 @@
+"""A model of Keras 3 is saved under a name with an ending that Keras refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from epochzero.check.findings import Finding
+from epochzero.check.paths.accesses import argument, is_true
+from epochzero.check.paths.text import is_remote, path_text
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
+from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.target.model import Target
+
+__all__ = ["RULE"]
+
+_MODEL = (
+    r"(tensorflow\.)?keras\.(\w+\.)*((Model|Sequential)|(load_model|clone_model|model_from_json))"
+)
+_OF_MODELS = (".keras", ".h5", ".hdf5")
+
+
+@dataclass(frozen=True, slots=True)
+class _Saver:
+    """A call that saves: its name, where it takes the file, and the endings that it allows."""
+
+    name: re.Pattern[str]
+    at: int
+    endings: tuple[str, ...]
+
+
+_SAVERS = (
+    _Saver(re.compile(rf"{_MODEL}\(\)\.save$"), 0, _OF_MODELS),
+    _Saver(re.compile(r"(tensorflow\.)?keras\.(models|saving)\.save_model$"), 1, _OF_MODELS),
+    _Saver(re.compile(rf"{_MODEL}\(\)\.save_weights$"), 0, (".weights.h5",)),
+    _Saver(re.compile(r"(tensorflow\.)?keras\.callbacks\.ModelCheckpoint$"), 0, (".keras", ".h5")),
+)
+_OTHERWISE = ("zipped", "max_shard_size")
+"""Arguments with which other endings are allowed."""
+
+
+def _check(program: Program, target: Target) -> Iterable[Finding]:
+    if not _is_keras_3(target):
+        return
+    reach = Reach.of(program)
+    for call in program.calls:
+        saver = next((one for one in _SAVERS if one.name.match(call.name)), None)
+        if saver is None or not call.complete or guarded(call.at, ValueError):
+            continue
+        endings = _endings(saver, call)
+        ending = _ending(call, saver.at)
+        if endings and ending is not None and not ending.endswith(endings):
+            wanted = " or ".join(endings)
+            yield finding_at(
+                call.at,
+                RULE.id,
+                RULE.category,
+                severity=reach.severity(call.at),
+                message=f"Keras 3 saves this to a file whose name ends in {wanted}; this one is "
+                f"called {ending}.",
+                consequence="ValueError: Invalid filepath extension for saving.",
+                fix=f"Put {endings[0]} behind the name, or call model.export for TensorFlow Serving.",
+            )
+
+
+def _is_keras_3(target: Target) -> bool:
+    """Whether every ``keras`` of the target is version 3; TensorFlow may be told to take another."""
+    known = target.distributions or {}
+    return "keras" in known and known["keras"].version.startswith("3.") and "tf-keras" not in known
+
+
+def _endings(saver: _Saver, call: Called) -> tuple[str, ...]:
+    """The endings that are allowed; none where that is not known."""
+    if any(name in call.keywords for name in _OTHERWISE):
+        return ()
+    if not call.name.endswith("ModelCheckpoint"):
+        return saver.endings
+    only_weights = is_true(argument(call, 4, "save_weights_only"))
+    if only_weights is None:
+        return ()
+    return (".weights.h5",) if only_weights else saver.endings
+
+
+def _ending(call: Called, at: int) -> str | None:
+    """What is known of the file's name behind its last folder; None when its end is not known."""
+    text = path_text(argument(call, at, "filepath"))
+    if text is None or text.parts[-1] is None or is_remote(text.beginning):
+        return None
+    return text.parts[-1].rpartition("/")[2] or None
+
+
+_FIT = "import keras\n\nmodel = keras.Sequential([keras.layers.Dense(1)])\n"
+_OWN = (
+    "from pathlib import Path\nfrom tensorflow import keras\n\n"
+    "best = keras.models.load_model('best.keras')\nfolder = Path('out')\n"
+    "best.save(folder / 'export')\n"
+)
+_CHECKPOINT = "import keras\n\nkeep = keras.callbacks.ModelCheckpoint({})\n"
+_FILES = {"best.keras": "", "out/a": ""}
+_NEW = 'distributions = { keras = "3.12.0" }\n'
+_OLD = 'distributions = { keras = "2.15.0" }\n'
+
+RULE = Rule(
+    id="keras-save-suffix",
+    title="Keras 3 refuses the ending of the file that a model is saved to",
+    category="illegal_argument",
+    why="Until version 2.15 Keras took any name and made a folder in TensorFlow's format. Keras 3 tells the "
+    "format by the ending, and refuses all others when the model is saved, which is after training.",
+    fix="End the name in .keras, that of weights in .weights.h5.",
+    source="Keras 3 migration guide, Saving a model in the TF SavedModel format; keras/src/saving/saving_api.py",
+    check=_check,
+    catches=(
+        Case({"train.py": f"{_FIT}model.save('model')\n"}, target=_NEW, line=4),
+        Case({"train.py": _OWN, **_FILES}, target=_NEW, line=6),
+        Case({"train.py": f"{_FIT}model.save_weights('weights.h5')\n"}, target=_NEW, line=4),
+        Case({"train.py": f"{_FIT}keras.saving.save_model(model, 'model.tf')\n"}, target=_NEW, line=4),
+        Case({"train.py": _CHECKPOINT.format("'w-{epoch}'")}, target=_NEW, line=3),
+        Case({"train.py": _CHECKPOINT.format("'w.h5', save_weights_only=True")}, target=_NEW, line=3),
+    ),
+    leaves=(
+        Case({"train.py": f"{_FIT}model.save('model')\n"}, target=_OLD),
+        Case({"train.py": f"{_FIT}model.save('model')\n"}),
+        Case({"train.py": f"{_FIT}model.save('model.keras')\n"}, target=_NEW),
+        Case({"train.py": f"{_FIT}model.save('model.h5')\n"}, target=_NEW),
+        Case({"train.py": f"{_FIT}model.save('model', zipped=False)\n"}, target=_NEW),
+        Case({"train.py": f"{_FIT}model.save_weights('model.weights.h5')\n"}, target=_NEW),
+        Case({"train.py": _CHECKPOINT.format("'w-{epoch}.keras'")}, target=_NEW),
+        Case({"train.py": _CHECKPOINT.format("'w.weights.h5', save_weights_only=True")}, target=_NEW),
+        Case({"train.py": f"import sys\n{_FIT}model.save(sys.argv[1])\n"}, ("a.keras",), target=_NEW),
+        Case({"train.py": f"{_FIT}try:\n    model.save('model')\nexcept ValueError:\n    pass\n"}, target=_NEW),
+    ),
+)  # fmt: skip
