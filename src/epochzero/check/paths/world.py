@@ -609,9 +609,10 @@ class World:
 
 
 def _is_before(source: Source, job: Job) -> bool:
-    """Whether something of the job's script stands above the program, as far as can be told."""
+    """Whether something of the job's script stands before the program, as far as can be told."""
     place = source.place
-    return place.path != job.at.path or place.line < job.at.line
+    is_above = (place.line, place.column) < (job.at.line, job.at.column)
+    return place.path != job.at.path or is_above
 
 
 def _words(text: str) -> Iterator[str]:
