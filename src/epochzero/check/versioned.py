@@ -44,8 +44,9 @@ def _given(code: Code) -> Iterator[tuple[str, bool, ast.expr]]:
                 yield target.id, of_lack or _tells(code, assign.value), assign.value
     for returned in code.of(ast.Return):
         function = code.function(returned)
-        if function is not None and isinstance(returned.value, ast.Compare | ast.Call):
-            yield function.name, _tells(code, returned.value), returned.value
+        if function is not None and isinstance(returned.value, ast.Compare | ast.Call | ast.Constant):
+            of_lack = _is_lack(code.parent[returned])
+            yield function.name, of_lack or _tells(code, returned.value), returned.value
 
 
 def _tells(code: Code, value: ast.expr) -> bool:
