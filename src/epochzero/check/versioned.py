@@ -39,9 +39,11 @@ def _given(code: Code) -> Iterator[tuple[str, bool, ast.expr]]:
     """Names, whether a version tells what they are given, and the value."""
     for assign in code.of(ast.Assign):
         of_lack = _is_lack(code.parent[assign]) and isinstance(assign.value, ast.Constant)
+        is_told = of_lack or _tells(code, assign.value)
         for target in assign.targets:
-            if isinstance(target, ast.Name) and not isinstance(assign.value, ast.IfExp):
-                yield target.id, of_lack or _tells(code, assign.value), assign.value
+            for one in target.elts if isinstance(target, ast.Tuple) else [target]:
+                if isinstance(one, ast.Name) and not isinstance(assign.value, ast.IfExp):
+                    yield one.id, is_told, assign.value
     for returned in code.of(ast.Return):
         function = code.function(returned)
         if function is not None and isinstance(returned.value, ast.Compare | ast.Call | ast.Constant):
@@ -75,6 +77,9 @@ def versioned_lines(module: Module, names: frozenset[str]) -> Iterator[_Lines]:
     for choice in choices:
         if _asks(choice.test, names):
             yield _lines([choice])
+    for match in code.of(ast.Match):
+        if _asks(match.subject, names):
+            yield _lines([match])
     for either in code.of(ast.BoolOp):
         if any(_asks(one, names) for one in either.values[:-1]):
             yield _lines([either])

@@ -115,7 +115,7 @@ def _may_format(module: Module, node: ast.BinOp) -> bool:
     if not isinstance(node.op, ast.Mod):
         return False
     match node.left:
-        case ast.Constant(int() | float()) | ast.BinOp(op=ast.Sub() | ast.Mult() | ast.Div()):
+        case ast.Constant(int() | float()) | ast.BinOp(op=ast.Sub() | ast.Div() | ast.FloorDiv()):
             return False
         case ast.BinOp(op=ast.Add(), right=ast.Constant(int() | float())):
             return False
