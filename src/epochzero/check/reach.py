@@ -7,22 +7,17 @@ something happened in the block that it stands in.
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from epochzero.check.findings import Place, Severity
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
+from epochzero.check.versioned import names_of_versions, versioned_lines
 
 __all__ = ["Reach"]
-
-_ASKS = re.compile(
-    r"\b(hasattr|getattr|signature|version\w*|__version__|\w*VERSION\w*)\b|_available\b"
-)
-
 
 _Span = tuple[tuple[int, int], tuple[int, int]]
 """The first and the last line and column."""
@@ -105,17 +100,20 @@ class Reach:
         return any(first <= here <= last for first, last in self._conditional[place.path])
 
     def is_versioned(self, at: Situation) -> bool:
-        """Whether a condition around it asks which version of something there is, or what it has."""
-        module = self._modules.get(at.place.path)
+        """Whether it, or a call that leads to it, depends on the version of a library."""
+        return any(self._is_versioned(one) for one in (at.place, *at.via))
+
+    def _is_versioned(self, place: Place) -> bool:
+        module = self._modules.get(place.path)
         if module is None or module.tree is None:
             return False
         if module.path not in self._versioned:
-            self._versioned[module.path] = [
-                (node.lineno, node.end_lineno or node.lineno)
-                for node in ast.walk(module.tree)
-                if isinstance(node, ast.If | ast.IfExp) and _ASKS.search(ast.unparse(node.test))
-            ]
-        return any(first <= at.place.line <= last for first, last in self._versioned[module.path])
+            self._versioned[module.path] = list(versioned_lines(module, self._names_of_versions))
+        return any(first <= place.line <= last for first, last in self._versioned[module.path])
+
+    @cached_property
+    def _names_of_versions(self) -> frozenset[str]:
+        return names_of_versions(self._modules.values())
 
     def _within(self, path: str, first: int, last: int) -> Sequence[Situation]:
         lines = self._lines.get(path, [])

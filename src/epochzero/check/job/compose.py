@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -41,6 +41,7 @@ _SAID = {
     "cpus": ("--cpus", "cpus"),
     "shm_size": ("--shm-size", "shared_memory"),
     "ipc": ("--ipc", "ipc"),
+    "tmpfs": ("--tmpfs", "tmpfs"),
 }
 """Keys of a service: docker's option for the same, and what its value means for the job."""
 
@@ -96,8 +97,8 @@ class _File:
         )
         draft = self.volumes(keys.get("volumes"), self.devices(keys, draft))
         for key, (option, meaning) in _SAID.items():
-            if key in keys:
-                word = self.word(keys[key])
+            for one in _one_or_listed(keys.get(key)):
+                word = self.word(one)
                 draft = with_said(draft, "compose", option, word)
                 draft = MEANINGS[meaning](draft, word) if meaning else draft
         words = (*self.words(keys.get("entrypoint")), *self.words(keys.get("command")))
@@ -152,8 +153,7 @@ class _File:
     def environment(self, keys: Mapping[str, yaml.Node]) -> dict[str, str | None]:
         """The variables that the container is given."""
         found: dict[str, str | None] = {}
-        files = keys.get("env_file")
-        for file in listed(files) or ([files] if files else ()):
+        for file in _one_or_listed(keys.get("env_file")):
             found |= _variables_in(self.folder / (written(file) or written(entry(file, "path"))))
         node = keys.get("environment")
         for key, value in entries(node):
@@ -176,6 +176,8 @@ class _File:
                 inside, _, mode = rest.partition(":")
             if outside.startswith("."):
                 outside = os.path.abspath(self.folder / outside)
+            elif said.get("type") == "tmpfs":
+                outside = "tmpfs"
             elif not outside.startswith(("/", "~")):
                 outside = f"volume {outside}"
             mount = f"source={outside},target={inside},{mode}"
@@ -195,6 +197,11 @@ class _File:
                 draft = with_said(draft, "compose", "--gpus", word)
                 draft = replace(draft, gpus_per_node=len(named) or count_of(word.text))
         return draft
+
+
+def _one_or_listed(node: yaml.Node | None) -> Sequence[yaml.Node]:
+    """The items of a list, or what stands in its place."""
+    return listed(node) or ([node] if node is not None else [])
 
 
 def _variables_in(file: Path) -> dict[str, str]:

@@ -224,10 +224,15 @@ def _mount(job: Job, value: Word) -> Job:
     """``type=bind,source=/a,target=/b,readonly`` of docker."""
     parts = dict(part.partition("=")[::2] for part in value.text.split(","))
     inside = parts.get("target") or parts.get("destination") or parts.get("dst") or ""
-    outside = parts.get("source") or parts.get("src") or ""
+    outside = parts.get("source") or parts.get("src") or parts.get("type", "")
     if not value.known or not inside:
         return job
     return _mounted(job, inside, outside, "readonly" in parts or "ro" in parts)
+
+
+def _tmpfs(job: Job, value: Word) -> Job:
+    """``/scratch:size=1g``: an empty folder in memory."""
+    return _mounted(job, value.text.partition(":")[0], "tmpfs", False) if value.known else job
 
 
 def _mounted(job: Job, inside: str, outside: str, read_only: bool) -> Job:
@@ -289,6 +294,7 @@ MEANINGS: Mapping[str, Callable[[Job, Word], Job]] = {
     "mounts": _mounts,
     "volume": _volume,
     "mount": _mount,
+    "tmpfs": _tmpfs,
     "image": _image,
     "slots": _slots,
     "include": _include,

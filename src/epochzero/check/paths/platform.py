@@ -114,6 +114,8 @@ class Platform:
         if not self.target.files:
             return None
         path = self._on_target(path)
+        if self.job.mounts.get(self._own_mount(path)) in ("emptyDir", "tmpfs"):
+            return None  # It begins empty, and containers that begin before may fill it.
         if path in self.target.files:
             return self.target.files[path]
         if any(there and beneath(one, path) for one, there in self.target.files.items()):
@@ -220,7 +222,13 @@ class Platform:
         """The mount of the target that a path lies in; None when it is in none that is known."""
         path = self._on_target(path)
         inside = [one for one in self.target.mounts or () if beneath(path, one.path)]
-        return max(inside, key=lambda one: len(one.path), default=None)
+        found = max(inside, key=lambda one: len(one.path), default=None)
+        # What the job mounts further down covers the target's own.
+        return None if found and len(self._own_mount(path)) > len(found.path) else found
+
+    def _own_mount(self, path: str) -> str:
+        """Where the job itself mounts what a path lies in; empty when it mounts nothing there."""
+        return max((one for one in self.job.mounts if beneath(path, one)), key=len, default="")
 
     def outside(self, path: str) -> bool:
         """Whether the path is in no mount of the target, or left outside of the container.
@@ -266,9 +274,7 @@ class Platform:
         return None
 
     def _refused_in_container(self, path: str) -> str | None:
-        inside = [one for one in self.job.mounts if beneath(path, one)]
-        mount = max(inside, key=len, default=None)
-        if mount is not None:
+        if mount := self._own_mount(path):
             return f"{mount} is mounted read-only" if mount in self.job.read_only else None
         user = user_of(self.job)
         if user and (_SYSTEM_ONLY.match(path) or beneath(path, "/root")):

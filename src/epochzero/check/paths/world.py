@@ -628,9 +628,11 @@ class World:
 
 
 def _is_before(source: Source, job: Job) -> bool:
-    """Whether something of the job's script stands above the program, as far as can be told."""
-    place = source.place
-    return place.path != job.at.path or place.line < job.at.line
+    """Whether something of the job's script stands before the program, as far as can be told."""
+    place, at = source.place, job.at
+    # What is nested in quotes has no column of its own.
+    is_above = (place.line, place.column) <= (at.line, at.column)
+    return place.path != at.path or is_above
 
 
 def _words(text: str) -> Iterator[str]:

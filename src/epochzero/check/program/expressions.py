@@ -164,19 +164,27 @@ class Expressions(Lookups, Operations):
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> V:
         kind = "set" if isinstance(node, ast.SetComp) else "list"
         values: list[V] = []
-        complete = self._rounds(node.generators, lambda: values.append(self.evaluate(node.elt)))
+        complete = self._rounds(node.generators, lambda _: values.append(self.evaluate(node.elt)))
         return Box.of(kind, values, complete=complete)
 
     def _dictionary_comprehension(self, node: ast.DictComp) -> V:
         pairs: list[tuple[V, V]] = []
-        complete = self._rounds(
-            node.generators,
-            lambda: pairs.append((self.evaluate(node.key), self.evaluate(node.value))),
-        )
-        return _dictionary_of(pairs, complete)
 
-    def _rounds(self, generators: Sequence[ast.comprehension], body: Callable[[], None]) -> bool:
+        def put(is_there: bool) -> None:
+            pair = self.evaluate(node.key), self.evaluate(node.value)
+            if is_there:
+                pairs.append(pair)
+
+        return _dictionary_of(pairs, complete=self._rounds(node.generators, put))
+
+    def _rounds(
+        self, generators: Sequence[ast.comprehension], body: Callable[[bool], None]
+    ) -> bool:
         """Walks a comprehension.
+
+        Args:
+            generators: its loops.
+            body: what is done in each round, given whether its conditions are known to hold.
 
         Returns:
             whether all its rounds are known.
@@ -193,7 +201,11 @@ class Expressions(Lookups, Operations):
             self.frame.scope = scope
 
     def _generate(
-        self, generators: Sequence[ast.comprehension], over: V, body: Callable[[], None]
+        self,
+        generators: Sequence[ast.comprehension],
+        over: V,
+        body: Callable[[bool], None],
+        is_sure: bool = True,
     ) -> bool:
         one, *rest = generators
         items, complete, some = self.iterated(over, one.iter)
@@ -205,13 +217,15 @@ class Expressions(Lookups, Operations):
                 holds = [self.truth(self.evaluate(test)) for test in one.ifs]
                 if False in holds:
                     continue
-                with self.under(certain=None not in holds):
-                    complete = complete and None not in holds
+                known = None not in holds
+                with self.under(certain=known):
+                    complete = complete and known
                     if rest:
                         over = self.evaluate(rest[0].iter)
-                        complete = self._generate(rest, over, body) and complete
+                        inner = self._generate(rest, over, body, is_sure and known)
+                        complete = inner and complete
                     else:
-                        body()
+                        body(is_sure and known)
         return complete
 
     # -- Functions and calls ------------------------------------------------------------------

@@ -28,13 +28,17 @@ class Statements(Imports, Definitions, Loops):
         """Walks statements; after one that may leave the function nothing is certain."""
         before, ended = self.certain, 0
         try:
-            for statement in body:
+            for at, statement in enumerate(body):
                 self.step()
                 flow = self._execute_one(statement)
                 ended |= flow & ~Flow.NEXT
                 if not flow & Flow.NEXT:
                     return ended
-                if flow & (Flow.RETURN | Flow.BREAK | Flow.CONTINUE):
+                left = flow & (Flow.BREAK | Flow.CONTINUE)
+                if left and at + 1 < len(body):
+                    # What the rest changes is changed in some rounds only.
+                    return ended | self.either(lambda: self.execute(body[at + 1 :]), lambda: left)
+                if flow & Flow.RETURN:
                     self.certain = False
         finally:
             self.certain = before

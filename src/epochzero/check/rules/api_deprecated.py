@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from epochzero.check.api import Change, installed, reached, uses
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.model import Program
+from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.situation import finding_at
 from epochzero.check.target.model import Target
@@ -15,10 +16,11 @@ __all__ = ["RULE"]
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    reach = Reach.of(program)
     for use in uses(program):
         change = use.change
         have = installed(target, change.distribution)
-        if have and _is_announced(change, have):
+        if have and _is_announced(change, have) and not reach.is_versioned(use.at):
             said = f"{change.keyword}= of {change.name}" if change.keyword else change.name
             until = f" and gone in {change.removed}" if change.removed else ""
             yield finding_at(
@@ -53,6 +55,22 @@ _WEIGHTS = {
     "train.py": "from torchvision import models\n\nmodel = models.resnet18(pretrained=True)\n"
 }
 
+_TRAPEZOIDS = (
+    "import numpy as np\ntrapezoid = np.trapezoid if hasattr(np, 'trapezoid') else np.trapz\n",
+    "import numpy as np\ntrapezoid = getattr(np, 'trapezoid', None) or np.trapz\n",
+    "import numpy as np\nnew = getattr(np, 'trapezoid', None)\nprint((np.trapz if new is None else new)([1]))\n",
+    "import numpy as np\ntry:\n    trapezoid = np.trapezoid\nexcept AttributeError:\n    trapezoid = np.trapz\n",
+    "import numpy as np\nfrom packaging.version import Version\nNEW = Version(np.__version__) >= Version('2')\n"
+    "print(np.trapezoid([1]) if NEW else np.trapz([1]))\n",
+    "import numpy as np\nNUMPY = tuple(int(one) for one in np.__version__.split('.')[:2])\n\n\n"
+    "def area(y):\n    if NUMPY >= (2, 0):\n        return np.trapezoid(y)\n    return np.trapz(y)\n\n\narea([1])\n",
+    "import numpy as np\n\n\ndef is_new():\n    return int(np.__version__.split('.')[0]) >= 2\n\n\n"
+    "def old(y):\n    return np.trapz(y)\n\n\nprint(np.trapezoid([1]) if is_new() else old([1]))\n",
+    "try:\n    from numpy import trapezoid\n    NEW = True\nexcept ImportError:\n    NEW = False\n"
+    "import numpy as np\nif not NEW:\n    trapezoid = np.trapz\n",
+)
+"""Code for several versions, in the manners in which it is written."""
+
 RULE = Rule(
     id="api-deprecated",
     title="A name or keyword that a later version of a library no longer has",
@@ -71,6 +89,14 @@ RULE = Rule(
     leaves=(
         Case(_AMP, target=_packages("torch", "2.1.0")),
         Case(_AMP),
+        *(Case({"train.py": text}, target=_packages("numpy", "2.4.6")) for text in _TRAPEZOIDS),
+        Case(
+            {
+                "train.py": "try:\n    from torch.amp import autocast\nexcept ImportError:\n"
+                "    from torch.cuda.amp import autocast\n"
+            },
+            target=_packages("torch", "2.5.1"),
+        ),
         Case(_NUMPY, target=_packages("numpy", "1.26.0")),
         Case(_TRAINER, target=_packages("transformers", "4.40.0")),
         Case(

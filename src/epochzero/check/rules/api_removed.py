@@ -86,6 +86,15 @@ _GUARDED = {
     "except ImportError:\n    import joblib\nprint(joblib)\n"
 }
 
+_SKLEARN = (
+    "import sklearn\nfrom sklearn import metrics\n\n"
+    "SKLEARN = tuple(int(part) for part in sklearn.__version__.split('.')[:2])\n\n\n"
+    "def rmse(truth, guess):\n    if SKLEARN >= (1, 4):\n"
+    "        return metrics.root_mean_squared_error(truth, guess)\n"
+    "    return metrics.mean_squared_error(truth, guess, squared=False)\n\n\nrmse([1], [1])\n"
+)
+_FLOAT = "import numpy as np\nprint(np.float64 if not hasattr(np, 'float_') else np.float_)\n"
+
 RULE = Rule(
     id="api-removed",
     title="A name or keyword that the target's version of a library no longer has",
@@ -111,6 +120,8 @@ RULE = Rule(
         Case(_SCHEDULER, target=_packages(torch="2.6.0")),
         Case(_APPEND, target=_packages(pandas="1.5.3")),
         Case(_GUARDED, target=_packages(**{"scikit-learn": "1.5.0"})),
+        Case({"train.py": _SKLEARN}, target=_packages(**{"scikit-learn": "1.9.1"})),
+        Case({"train.py": _FLOAT}, target=_packages(numpy="2.4.6")),
         Case(
             {
                 "train.py": "import torch\n\nif torch.__version__ < '1.8':\n"

@@ -101,6 +101,14 @@ _API = (
     '[api.mylib]\nload = "(path, *, strict=...)"\nmake = "(**options)"\n'
     'Trainer = "(model, epochs=...)"\n"Trainer.fit" = "(data, *, ckpt_path=...)"\nVERSION = false\n'
 )
+_FILTERED = (
+    "chosen = {}\nfor key, value in GIVEN.items():\n    if key not in known:\n        continue\n"
+    "    chosen[key] = value\n",
+    "chosen = {key: value for key, value in GIVEN.items() if key in known}\n",
+    "chosen = dict(GIVEN)\nfor key in GIVEN:\n    if key not in known:\n        del chosen[key]\n",
+    "chosen = {}\nfor key in GIVEN:\n    if key in known:\n        chosen.update({key: GIVEN[key]})\n",
+)
+"""Arguments of which only those are given that the library takes."""
 
 RULE = Rule(
     id="api-signature",
@@ -129,6 +137,9 @@ RULE = Rule(
         Case({"train.py": "import mylib\n\nmylib.make(a=1, b=2)\n"}, target=_API),
         Case({"train.py": "import mylib\n\nmylib.load(*open('a').read().split())\n"}, target=_API),
         Case({"train.py": "import mylib\n\nmylib.load()\n"}),
+        *(Case({"train.py": "import inspect\nimport mylib\n\nGIVEN = {'epochs': 2, 'note': 'x'}\n"
+                f"known = inspect.signature(mylib.Trainer).parameters\n{one}mylib.Trainer('m', **chosen)\n"},
+               target=_API) for one in _FILTERED),
         Case({"train.py": "import mylib\n\n\nclass Mine(mylib.Trainer):\n    def __init__(self):\n"
               "        super().__init__('m', epochs=2)\n\n\nMine().fit([1], ckpt_path='a')\n"},
              target=_API),

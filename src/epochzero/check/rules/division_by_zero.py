@@ -28,7 +28,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             if not isinstance(node.op, _DIVISIONS):
                 continue
             message = _of_option(program, node.right) or _of_length(module, node.right, counts)
-            if not message or _is_asked(module, node.right):
+            if not message or _is_asked(module, node.right) or _may_format(module, node):
                 continue
             is_sure = message.endswith("is 0.")
             at = reach.at(module, node)
@@ -110,6 +110,37 @@ def _may_drop_all(loader: Instance) -> bool:
     return drops and (shuffle is None or (isinstance(shuffle, Constant) and not shuffle.value))
 
 
+def _may_format(module: Module, node: ast.BinOp) -> bool:
+    """Whether ``%`` may put something into a text: its left side is not known to be a number."""
+    if not isinstance(node.op, ast.Mod):
+        return False
+    match node.left:
+        case ast.Constant(int() | float()) | ast.BinOp(op=ast.Sub() | ast.Div() | ast.FloorDiv()):
+            return False
+        case ast.BinOp(op=ast.Add(), right=ast.Constant(int() | float())):
+            return False
+        case ast.Call(ast.Name("len")):
+            return False
+    return ast.unparse(node.left) not in _counters(module)
+
+
+def _counters(module: Module) -> set[str]:
+    """Names and attributes that a loop or ``+= 1`` counts."""
+    code = code_of(module)
+    found = {ast.unparse(one.target) for one in code.of(ast.AugAssign) if _is_integer(one.value)}
+    for loop in code.of(ast.For):
+        match loop.iter, loop.target:
+            case ast.Call(ast.Name("range")), target:
+                found.add(ast.unparse(target))
+            case ast.Call(ast.Name("enumerate")), ast.Tuple([number, *_]):
+                found.add(ast.unparse(number))
+    return found
+
+
+def _is_integer(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, int)
+
+
 def _is_asked(module: Module, divisor: ast.expr) -> bool:
     """Whether a condition around the division looks at its divisor."""
     written = ast.unparse(divisor)
@@ -127,6 +158,10 @@ _OPTION = {
     "train.py": "import argparse\n\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=4)\n"
     "args = p.parse_args()\nprint(100 // args.n)\n"
 }
+_EVERY = {
+    "train.py": "import argparse\n\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=4)\n"
+    "args = p.parse_args()\nfor step, x in enumerate(open('a')):\n    if step % args.n == 0:\n        print(x)\n"
+}
 _LOADER = (
     "from torch.utils.data import DataLoader\n\n\ndef validate(loader):\n    total = 0\n"
     "    for x in loader:\n        total += x\n    return total / len(loader)\n\n\n"
@@ -138,6 +173,12 @@ _WARM_UP = (
     "        print(epoch)\n"
 )
 
+_FORMATS = (
+    "'mlp-%d' % args.n", "'a' 'b%s' % args.n", "f'{1}-%d' % args.n", "('a-' + '%d') % args.n",
+    "args.name % args.n if hasattr(args, 'name') else 0", "open('a').readline() % args.n",
+    "b'%d' % args.n", "'%d of %d' % (args.n, args.n)",
+)  # fmt: skip
+
 RULE = Rule(
     id="division-by-zero",
     title="A division is by a count that is zero, or can be",
@@ -148,6 +189,7 @@ RULE = Rule(
     check=_check,
     catches=(
         Case(_OPTION, ("--n", "0"), line=6),
+        Case(_EVERY, ("--n", "0"), line=7),
         Case({"train.py": f"{_LOADER}validate(DataLoader([1, 2], batch_size=8, drop_last=True))\n"}, line=8),
         Case({"train.py": f"{_AVERAGE}mean([])\n"}, line=3),
         Case({"train.py": "results = {}\nprint(1 / len(results))\n"}, line=2),
@@ -156,6 +198,8 @@ RULE = Rule(
     leaves=(
         Case({"train.py": _WARM_UP}, ("--epochs", "30")),
         Case(_OPTION, ("--n", "5")),
+        *(Case({"train.py": _OPTION["train.py"].replace("100 // args.n", one)}, ("--n", "0"))
+          for one in _FORMATS),
         Case({"train.py": f"{_LOADER}validate(DataLoader([1, 2], batch_size=8))\n"}),
         Case({"train.py": f"{_LOADER}validate(DataLoader([1], drop_last=True, shuffle=True))\n"}),
         Case({"train.py": f"{_AVERAGE}mean([1, 2])\n"}),

@@ -17,6 +17,7 @@ from epochzero.check.program.events import Imported, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.modules import lies_in
 from epochzero.check.program.values import Constant
+from epochzero.check.reach import Reach
 from epochzero.check.rules.base import Case, Rule
 from epochzero.check.rules.distributions import (
     Installed,
@@ -50,13 +51,15 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     asked_for = _asked_for(program)
     doubt = _doubt(program, target)
     fallbacks = _fallbacks(program, target, installed)
+    reach = Reach.of(program)
     seen: set[str] = set()
     for event in (*_run(program), *program.imports):
         top = event.module.partition(".")[0]
         if top in seen or top in asked_for or not _is_missing(top, event, installed):
             continue
         is_reached = fallbacks.get(_line(event.at.place))
-        if is_reached is False or _installed_by_job(program, top):
+        is_other = not event.at.certain and reach.is_versioned(event.at)
+        if is_reached is False or (is_other and not is_reached) or _installed_by_job(program, top):
             continue
         seen.add(top)
         if why := doubt or _may_be_written(program, top):
@@ -337,6 +340,16 @@ RULE = Rule(
             command=("bash", "run.sh"),
         ),
         Case({"train.py": "import yaml\n"}),
+        Case(
+            {
+                "train.py": "import importlib\n\n\ndef optional(name):\n    try:\n"
+                "        return importlib.import_module(name)\n    except ImportError:\n"
+                "        return None\n\n\ndef plot():\n    seaborn = optional('seaborn')\n"
+                "    if seaborn is None:\n        return\n    from matplotlib import pyplot\n"
+                "    pyplot.show()\n\n\nplot()\n"
+            },
+            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
+        ),
         Case(
             {"train.py": "import numpy.linalg\nimport tomllib\nimport helper\n", "helper.py": ""},
             target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',

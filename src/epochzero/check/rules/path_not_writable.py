@@ -39,6 +39,12 @@ def table(folder):
 
 table(Path("/data/cache"))
 """
+_ROOT = '[[mounts]]\npath = "/"\nwritable = false\n'
+_POD = (
+    "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n    - image: gnn\n      workingDir: /job\n"
+    "      command: [python, train.py]\n      volumeMounts: [{name: work, mountPath: /data}]\n"
+    "  volumes: [{name: work, emptyDir: {}}]\n"
+)
 
 RULE = Rule(
     id="path-not-writable",
@@ -55,6 +61,12 @@ RULE = Rule(
         Case(
             {"train.py": _SAVE},
             command=("docker", "run", "-v", "/raid:/data:ro", "image", "python", "train.py"),
+            line=3,
+        ),
+        Case(
+            {"train.py": _SAVE, "pod.yaml": _POD.replace("/data}", "/data, readOnly: true}")},
+            command=("kubectl", "create", "-f", "pod.yaml"),
+            target=_ROOT,
             line=3,
         ),
         Case(
@@ -83,6 +95,16 @@ RULE = Rule(
         Case({"train.py": _SAVE.replace("/data/", "/scratch/")}, target=_READ_ONLY),
         Case({"train.py": "import torch\ntorch.load('/data/model.pt')\n"}, target=_READ_ONLY),
         Case({"train.py": "open('/results.txt', 'w').write('x')\n"}),
+        Case(
+            {"train.py": _SAVE, "pod.yaml": _POD},
+            command=("kubectl", "create", "-f", "pod.yaml"),
+            target=_ROOT,
+        ),
+        Case(
+            {"train.py": _SAVE},
+            command=("docker", "run", "--tmpfs", "/data:size=1g", "image", "python", "train.py"),
+            target=_ROOT,
+        ),
         Case({"train.py": "open('/tmp/results.txt', 'w').write('x')\n"}, target=_USER),
         Case(
             {"train.py": "open('/results.txt', 'w').write('x')\n"},

@@ -69,6 +69,11 @@ RULE = Rule(
             {"train.py": "from pathlib import Path\nPath('a/b/c').mkdir(exist_ok=True)\n"}, line=2
         ),
         Case(
+            {"train.py": "open('out/x', 'w')\n", "run.sh": "python train.py && mkdir -p out\n"},
+            command=("bash", "run.sh"),
+            line=1,
+        ),
+        Case(
             {
                 "train.py": f"{_MODEL}best = 1.0\nfor epoch in range(9):\n"
                 "    loss = model(torch.randn(4, 2)).sum().item()\n    if loss < best:\n"
@@ -103,5 +108,9 @@ RULE = Rule(
             }
         ),
         Case({"train.py": "open('/tmp/notes.txt', 'w').write('x')\n"}),
+        Case(
+            {"train.py": "open('out/x', 'w')\n", "run.sh": "mkdir -p out && python train.py\n"},
+            command=("bash", "run.sh"),
+        ),
     ),
 )
