@@ -37,12 +37,16 @@ class Statements(Imports, Definitions, Loops):
                 left = flow & (Flow.BREAK | Flow.CONTINUE)
                 if left and at + 1 < len(body):
                     # What the rest changes is changed in some rounds only.
-                    return ended | self.either(lambda: self.execute(body[at + 1 :]), lambda: left)
+                    return ended | self._or_the_rest(left, body[at + 1 :])
                 if flow & Flow.RETURN:
                     self.certain = False
         finally:
             self.certain = before
         return ended | Flow.NEXT
+
+    def _or_the_rest(self, left: int, rest: Sequence[ast.stmt]) -> int:
+        """Some rounds leave the loop's body here, the others go on."""
+        return self.either(lambda: self.execute(rest), lambda: left)
 
     def _execute_one(self, statement: ast.stmt) -> int:
         found = _EXECUTORS.get(type(statement))
