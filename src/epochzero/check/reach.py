@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from epochzero.check.findings import Place, Severity
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
-from epochzero.check.versioned import names_of_versions, versioned_lines
+from epochzero.check.versioned import fallback_lines, names_of_versions, versioned_lines
 
 __all__ = ["Reach"]
 
@@ -57,7 +57,8 @@ class Reach:
         }
         self._blocks: dict[str, list[_Block]] = {}  # innermost, by line
         self._conditional: dict[str, list[_Span]] = {}
-        self._versioned: dict[str, list[tuple[int, int]]] = {}
+        self._tested: dict[str, list[tuple[int, int]]] = {}
+        self._fallbacks: dict[str, list[tuple[int, int]]] = {}
         self._modules = {module.path: module for module in program.modules.values()}
 
     @staticmethod
@@ -100,16 +101,31 @@ class Reach:
         return any(first <= here <= last for first, last in self._conditional[place.path])
 
     def is_versioned(self, at: Situation) -> bool:
-        """Whether it, or a call that leads to it, depends on the version of a library."""
-        return any(self._is_versioned(one) for one in (at.place, *at.via))
+        """Whether it, or a call that leads to it, is for some versions of a library only."""
+        return self.is_behind_test(at) or self._is_among(at, self._fallbacks, fallback_lines)
 
-    def _is_versioned(self, place: Place) -> bool:
-        module = self._modules.get(place.path)
-        if module is None or module.tree is None:
-            return False
-        if module.path not in self._versioned:
-            self._versioned[module.path] = list(versioned_lines(module, self._names_of_versions))
-        return any(first <= place.line <= last for first, last in self._versioned[module.path])
+    def is_behind_test(self, at: Situation) -> bool:
+        """Whether a condition decides on it that asks for a version, or for what a library has."""
+        return self._is_among(
+            at, self._tested, lambda module: versioned_lines(module, self._names_of_versions)
+        )
+
+    def _is_among(
+        self,
+        at: Situation,
+        known: dict[str, list[tuple[int, int]]],
+        lines: Callable[[Module], Iterator[tuple[int, int]]],
+    ) -> bool:
+        """Whether its place, or one on the way to it, is in such lines."""
+        for place in (at.place, *at.via):
+            module = self._modules.get(place.path)
+            if module is None or module.tree is None:
+                continue
+            if module.path not in known:
+                known[module.path] = list(lines(module))
+            if any(first <= place.line <= last for first, last in known[module.path]):
+                return True
+        return False
 
     @cached_property
     def _names_of_versions(self) -> frozenset[str]:

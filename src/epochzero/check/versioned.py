@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from epochzero.check.code import Code, code_of
 from epochzero.check.program.model import Module
 
-__all__ = ["names_of_versions", "versioned_lines"]
+__all__ = ["fallback_lines", "names_of_versions", "versioned_lines"]
 
 _ASKS = re.compile(
     r"\b(hasattr|getattr|signature|version\w*|__version__|\w*VERSION\w*)\b|(?<!\bis)_available\b"
@@ -68,7 +68,7 @@ def _derives(value: ast.expr, names: Container[str]) -> bool:
 
 
 def versioned_lines(module: Module, names: frozenset[str]) -> Iterator[_Lines]:
-    """The first and the last lines of what a version decides.
+    """The first and the last lines of what a test of a version decides.
 
     Args:
         module: of the job.
@@ -85,9 +85,6 @@ def versioned_lines(module: Module, names: frozenset[str]) -> Iterator[_Lines]:
     for either in code.of(ast.BoolOp):
         if any(_asks(one, names) for one in either.values[:-1]):
             yield _lines([either])
-    for handler in code.of(ast.ExceptHandler):
-        if _is_lack(handler):
-            yield _lines(handler.body)
     for block in _blocks(module):
         for at, statement in enumerate(block[:-1]):
             if (
@@ -98,6 +95,13 @@ def versioned_lines(module: Module, names: frozenset[str]) -> Iterator[_Lines]:
                 and _asks(statement.test, names)
             ):
                 yield _lines(block[at + 1 :])
+
+
+def fallback_lines(module: Module) -> Iterator[_Lines]:
+    """The first and the last lines of what handles that a library has something not."""
+    for handler in code_of(module).of(ast.ExceptHandler):
+        if _is_lack(handler):
+            yield _lines(handler.body)
 
 
 def _asks(test: ast.expr, names: Container[str]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from epochzero.check import Target, check
 
 TRAIN = """\
@@ -55,6 +57,26 @@ def test_folders_that_the_script_makes_are_there(tmp_path: Path) -> None:
     assert errors(tmp_path, "python train.py --out runs/a/last.pt\nmkdir -p runs/a\n") == [
         "path-parent-missing"
     ]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "mkdir -p runs/a && ",
+        "[ -d runs ] || mkdir -p runs/a\n",
+        "for one in runs/a; do [[ -d $one ]] || mkdir -p $one; done\n",
+        "if [ ! -e runs ]; then mkdir runs runs/a; fi\n",
+    ],
+)
+def test_folders_that_the_script_makes_in_a_condition_or_the_same_line(
+    made: str, tmp_path: Path
+) -> None:
+    assert errors(tmp_path, f"{made}python train.py --out runs/a/last.pt\n") == []
+
+
+def test_a_program_that_is_a_condition_may_fail(tmp_path: Path) -> None:
+    asked = "if python evaluate.py --checkpoint best.pt; then echo ready; fi\n"
+    assert errors(tmp_path, f"{asked}python train.py --out last.pt\n") == []
 
 
 def test_files_that_the_script_copies_are_there(tmp_path: Path) -> None:

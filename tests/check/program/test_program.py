@@ -997,6 +997,22 @@ function_{0}(MODEL, DATA)
     assert len(calls(program, "builtins.print")) == 1000
 
 
+@pytest.mark.parametrize(
+    "filtered",
+    [
+        "for key in given:\n    if key not in known:\n        continue\n    chosen[key] = given[key]",
+        "for key in given:\n    if key in known:\n        break\n    chosen[key] = given[key]",
+        "chosen = {key: value for key, value in given.items() if key in known}",
+    ],
+)
+def test_what_some_rounds_leave_out_is_not_surely_there(filtered: str, read: Read) -> None:
+    source = "import lib\nknown = lib.names()\ngiven = {'a': 1, 'b': 2}\nchosen = {}\n"
+    program = read(f"{source}{filtered}\nlib.make(**chosen)\n")
+    (made,) = calls(program, "lib.make")
+    assert not made.keywords
+    assert not made.complete
+
+
 def test_a_name_of_a_library(read: Read) -> None:
     program = read("import numpy as np\nx = np.bool\n")
     assert [(one.on, one.name) for one in program.lookups] == [(External("numpy"), "bool")]

@@ -155,8 +155,9 @@ class Builtins(ABC):
         """``mkdir -p a b``."""
         self.follow(words, self.setting)
         for word in words[1:]:
-            if word.known and not word.text.startswith("-"):
-                _note(self.setting, self.setting.record.makes, word)
+            # Under a condition too: a folder is often made where it is not there.
+            if word.known and not word.text.startswith("-") and not self.setting.lost:
+                self.setting.record.makes.append(self.setting.written(word))
         return Outcome.DONE
 
     def tee(self, words: Sequence[Word]) -> Outcome:

@@ -312,11 +312,19 @@ class _Walk(Builtins):
             self.setting.functions[text_of(name)] = Function(body, self.setting.script)
         return Outcome.DONE
 
+    def asked(self, condition: Sequence[Node]) -> Outcome:
+        """A condition: what fails in a program of it is only the answer no."""
+        jobs = self.setting.record.jobs
+        started = len(jobs)
+        outcome = self.all(condition)
+        jobs[started:] = [replace(job, certain=False) for job in jobs[started:]]
+        return outcome
+
     def conditional(self, node: Node) -> Outcome:
         """``if``, with ``elif`` and ``else``."""
         ways = _ways(node)
         for position, (condition, body) in enumerate(ways):
-            known = self.all(condition) if condition else Outcome.TRUE
+            known = self.asked(condition) if condition else Outcome.TRUE
             if self.setting.left:
                 return Outcome.DONE
             if known == Outcome.TRUE:

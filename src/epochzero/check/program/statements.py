@@ -36,16 +36,15 @@ class Statements(Imports, Definitions, Loops):
                     return ended
                 left = flow & (Flow.BREAK | Flow.CONTINUE)
                 if left and at + 1 < len(body):
-                    # What the rest changes is changed in some rounds only.
-                    return ended | self._or_the_rest(left, body[at + 1 :])
+                    return ended | self._in_some_rounds(body[at + 1 :], left)
                 if flow & Flow.RETURN:
                     self.certain = False
         finally:
             self.certain = before
         return ended | Flow.NEXT
 
-    def _or_the_rest(self, left: int, rest: Sequence[ast.stmt]) -> int:
-        """Some rounds leave the loop's body here, the others go on."""
+    def _in_some_rounds(self, rest: Sequence[ast.stmt], left: int) -> int:
+        """The rest of a round that a ``break`` or ``continue`` may have left: so may its changes."""
         return self.either(lambda: self.execute(rest), lambda: left)
 
     def _execute_one(self, statement: ast.stmt) -> int:

@@ -58,8 +58,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         if top in seen or top in asked_for or not _is_missing(top, event, installed):
             continue
         is_reached = fallbacks.get(_line(event.at.place))
-        is_other = not event.at.certain and reach.is_versioned(event.at)
-        if is_reached is False or (is_other and not is_reached) or _installed_by_job(program, top):
+        is_asked = not event.at.certain and reach.is_behind_test(event.at)
+        if is_reached is False or (is_asked and not is_reached) or _installed_by_job(program, top):
             continue
         seen.add(top)
         if why := doubt or _may_be_written(program, top):
