@@ -102,6 +102,42 @@ def test_transformers_evaluates_and_saves(tmp_path: Path) -> None:
     assert (finding.category, finding.phase) == ("key_not_found", "training")
 
 
+def test_outputs_of_different_shape_in_an_evaluation_are_certain(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="the script trains with Transformers")
+    pytest.importorskip("accelerate", reason="its trainer needs accelerate")
+    found = dry(
+        tmp_path,
+        """
+        import time
+        import numpy as np
+        import torch
+        from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+        from transformers import TrainerCallback
+
+        class Slow(TrainerCallback):
+            def on_step_end(self, *arguments, **options):
+                time.sleep(0.5)
+
+        size = dict(hidden_size=16, num_attention_heads=2, intermediate_size=32, num_labels=2)
+        config = BertConfig(vocab_size=100, num_hidden_layers=1, output_hidden_states=True, **size)
+        model = BertForSequenceClassification(config)
+        ids = torch.randint(0, 100, (40, 12))
+        data = [{"input_ids": row, "labels": torch.tensor(n % 2)} for n, row in enumerate(ids)]
+        arguments = TrainingArguments("out", num_train_epochs=5000, report_to=[], use_cpu=True)
+        metrics = lambda told: {"classes": float(np.asarray(told.predictions).argmax(-1).max())}
+        trainer = Trainer(
+            model, arguments, train_dataset=data, eval_dataset=data, compute_metrics=metrics,
+            callbacks=[Slow()],
+        )
+        trainer.train()
+        trainer.evaluate()
+        """,
+    )
+    (finding,) = found.findings
+    assert "inhomogeneous shape" in finding.consequence
+    assert finding.severity == "error"
+
+
 LATE = """
 import time
 class Slow(Net):

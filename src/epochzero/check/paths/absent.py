@@ -19,9 +19,8 @@ _LEAVES = re.compile(r"\b(return|raise|break|continue|exit|_exit)\b")
 def is_reached_if_absent(program: Program, place: Place) -> bool:
     """Whether all that keeps a function from reaching one of its lines is that something is there."""
     module = next((one for one in program.modules.values() if one.path == place.path), None)
-    if module is None or module.tree is None:
-        return False
-    around = [node for node in ast.walk(module.tree) if _holds(node, place.line)]
+    nodes = ast.walk(module.tree) if module and module.tree else ()
+    around = [node for node in nodes if _holds(node, place.line)]
     functions = [node for node in around if isinstance(node, _FUNCTIONS)]
     if not functions:
         return False

@@ -20,6 +20,10 @@ parser.add_argument("--lr", type=float)
 parser.add_argument("--amp", type=bool, default=True)
 args = parser.parse_args()
 """
+_GIVEN = _SCRIPT.replace("import argparse", "import argparse, sys").replace(
+    "parse_args()", "parse_args(sys.argv[1:])"
+)
+_RUN = 'python train.py --out "$SLURM_JOB_ID" --lr 1,5\n'
 
 
 def _check(program: Program, target: Target) -> Iterable[Finding]:
@@ -43,6 +47,15 @@ RULE = Rule(
     catches=(
         Case({"train.py": _SCRIPT}, ("--lr", "1e-3x"), path="<command>"),
         Case({"train.py": _SCRIPT}, ("--amp", "False"), line=5),
+        Case(
+            {
+                "run.sh": _RUN,
+                "train.py": _GIVEN.replace("--amp", "--out").replace("type=bool, ", ""),
+            },
+            command=("sbatch", "run.sh"),
+            path="run.sh",
+            line=1,
+        ),
     ),
     leaves=(
         Case({"train.py": _SCRIPT}, ("--lr", "1e-3", "--amp", "True")),
