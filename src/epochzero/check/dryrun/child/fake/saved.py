@@ -129,11 +129,11 @@ def by_shape(saved: Callable[[str, int], None]) -> Iterator[None]:
         stack.enter_context(replaced(torch, {"load": load_to, "save": save_to}))
         if importlib.util.find_spec("safetensors"):
             safe = importlib.import_module("safetensors.torch")
-            save = safe.save_file
+            save_real = safe.save_file
 
             def save_file(tensors: Any, filename: Any, metadata: Any = None) -> None:
                 fake = any(isinstance(tensor, FakeTensor) for tensor in tensors.values())
-                (_save_safe if fake else save)(tensors, filename, metadata)
+                (_save_safe if fake else save_real)(tensors, filename, metadata)
 
             stack.enter_context(replaced(safe, {"save_file": save_file}))
         stack.enter_context(torch.serialization.safe_globals([rebuild]))
