@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import os
-import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +19,7 @@ from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
 from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.init import stand_behind_init
-from epochzero.run.job import Failed, Job, Kept, run_job
+from epochzero.run.job import Failed, Job, Kept, first_record, run_job
 from epochzero.run.journal import Journal
 from epochzero.run.launchers import ELASTIC_FOLDER, Launch, gpus_of, launch_of
 from epochzero.run.model import Decision, Ended, Started
@@ -204,21 +202,12 @@ def command(
         context.exit(1)
     name = name or name_of(job)
     launch = launch_of(environment, name)
-    started = Started(
-        job=launch.job,
-        attempt=launch.attempt,
+    started = first_record(
+        job,
+        launch,
         name=name,
-        command=job,
-        folder=_folder(environment),
-        host=platform.node(),
-        user=_user(),
-        pid=os.getpid(),
-        time=time.time(),
-        rank=launch.rank,
-        world_size=launch.world_size,
         gpus=gpus_of(environment) if gpus is None else gpus,
-        launcher=launch.launcher,
-        scheduler=launch.scheduler,
+        folder=_folder(environment),
         target=target or "",
     )
     whole = Job(
@@ -402,13 +391,6 @@ def _folder(environment: Mapping[str, str]) -> str:
     with suppress(OSError):
         return os.getcwd()
     return environment.get("PWD", "")
-
-
-def _user() -> str:
-    """Who runs the job; in a container the number need have no name."""
-    with suppress(KeyError, OSError):
-        return getpass.getuser()
-    return str(os.getuid())
 
 
 def _say(text: str) -> None:

@@ -21,7 +21,7 @@ from epochzero.run.after import After, Preparation
 from epochzero.run.hang import RankWatcher, StallWatcher
 from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.journal import Journal, read_journal
-from epochzero.run.launchers import job_environment, launch_of
+from epochzero.run.launchers import Launch, job_environment, launch_of
 from epochzero.run.model import Concluded, Decision, Ended, Event, Output, Progress, Started
 from epochzero.run.notes import leave_note, run_tags
 from epochzero.run.progress import ProgressWatcher, progressed
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from epochzero.locate import Ranking
     from epochzero.run.retry import Attempt, Policy
 
-__all__ = ["Failed", "Job", "Kept", "Listener", "Ran", "run_here", "run_job"]
+__all__ = ["Failed", "Job", "Kept", "Listener", "Ran", "first_record", "run_here", "run_job"]
 
 Kept = tuple[Path | None, Journal | None, int]
 """The folder and journal of an attempt, None where nothing can be kept, and its number."""
@@ -186,21 +186,12 @@ def run_here(
     chosen = load_policy(policy)
     name = name or name_of(command)
     launch = launch_of(environment, name)
-    started = Started(
-        job=launch.job,
-        attempt=launch.attempt,
+    started = first_record(
+        command,
+        launch,
         name=name,
-        command=tuple(command),
-        folder=os.getcwd(),
-        host=platform.node(),
-        user=getpass.getuser(),
-        pid=os.getpid(),
-        time=time.time(),
-        rank=launch.rank,
-        world_size=launch.world_size,
         gpus=gpus,
-        launcher=launch.launcher,
-        scheduler=launch.scheduler,
+        folder=os.getcwd(),
         target=str(target) if isinstance(target, str | Path) else "",
     )
     listener = _Silent()
@@ -214,6 +205,36 @@ def run_here(
     job = Job(started, environment, policy=lambda: chosen, target=target)
     ended, _ = run_job(job, keep, listener)
     return Ran(launch.job, ended, listener.last, tuple(listener.folders))
+
+
+def first_record(
+    command: Sequence[str], launch: Launch, *, name: str, gpus: int, folder: str, target: str
+) -> Started:
+    """The first record of the first attempt of a job that this process is about to run."""
+    return Started(
+        job=launch.job,
+        attempt=launch.attempt,
+        name=name,
+        command=tuple(command),
+        folder=folder,
+        host=platform.node(),
+        user=_user(),
+        pid=os.getpid(),
+        time=time.time(),
+        rank=launch.rank,
+        world_size=launch.world_size,
+        gpus=gpus,
+        launcher=launch.launcher,
+        scheduler=launch.scheduler,
+        target=target,
+    )
+
+
+def _user() -> str:
+    """Who runs the job; in a container the number need have no name."""
+    with suppress(KeyError, OSError):
+        return getpass.getuser()
+    return str(os.getuid())
 
 
 class _Silent:

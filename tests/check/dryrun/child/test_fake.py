@@ -68,3 +68,13 @@ def test_torch_is_as_before_in_the_end() -> None:
         [sys.executable, "-c", RESTORED], capture_output=True, text=True, timeout=300
     )
     assert process.returncode == 0, process.stderr[-2000:]
+
+
+def test_torch_saves_by_torch_where_safetensors_is_installed(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors", reason="its function stands beside torch's")
+    torch = pytest.importorskip("torch")
+    from epochzero.check.dryrun.child.fake.saved import by_shape
+
+    with by_shape(lambda path, size: None):
+        torch.save({"model": {"layers": 3}}, tmp_path / "last.pt")
+        assert torch.load(tmp_path / "last.pt") == {"model": {"layers": 3}}
