@@ -14,6 +14,7 @@ MODULES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*
 # Each room with the rooms that it may know.
 ROOMS = {
     "errors": set(),
+    "injected": set(),
     "taxonomy": {"errors"},
     "logs": {"errors", "taxonomy"},
     "diagnose": {"errors", "taxonomy", "logs"},
@@ -21,8 +22,8 @@ ROOMS = {
     "locate": {"errors", "taxonomy", "logs", "diagnose", "code"},
     "data": {"errors"},
     # What ends a dry run is diagnosed as what ends a job.
-    "check": {"errors", "taxonomy", "logs", "diagnose", "data"},
-    "run": {"errors", "taxonomy", "logs", "diagnose", "code", "locate", "check"},
+    "check": {"errors", "injected", "taxonomy", "logs", "diagnose", "data"},
+    "run": {"errors", "injected", "taxonomy", "logs", "diagnose", "code", "locate", "check"},
     "integrations": {"run"},
     "store": {"errors", "taxonomy", "check", "run"},
     "cli": {
@@ -44,9 +45,11 @@ ROOMS = {
 CHILDREN = (
     "check/dryrun/child/",
     "check/dryrun/contain/inside/",
+    "injected/",
     "integrations/",
     "run/guard.py",
     "run/notes/child/",
+    "run/watch/child/",
 )
 BELOW = [
     name

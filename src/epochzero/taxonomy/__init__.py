@@ -2,7 +2,8 @@
 
 The words are data: one TOML file a vocabulary, each entry with its definition, source and
 example. Categories and dimensions follow Zhang et al., "An Empirical Study on Program Failures
-of Deep Learning Jobs", ICSE 2020, Table 1; the infrastructure dimension is ours.
+of Deep Learning Jobs", ICSE 2020, Table 1; the infrastructure dimension is ours. Faults of a training
+follow Humbatova et al., "Taxonomy of Real Faults in Deep Learning Systems", ICSE 2020, Figure 4.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-__all__ = ["Term", "categories", "dimensions", "find", "phases", "retries", "root_causes"]
+__all__ = [
+    "Term", "categories", "dimensions", "faults", "find", "phases", "retries", "root_causes",
+    "symptoms",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,16 @@ def retries() -> Vocabulary:
     return _load("retries")
 
 
+def faults() -> Vocabulary:
+    """What is wrong with a training that runs to its end, by name; leaves of the taxonomy of real faults."""
+    return _load("faults")
+
+
+def symptoms() -> Vocabulary:
+    """What a faulty training shows, by name."""
+    return _load("symptoms")
+
+
 def find(word: str) -> Term:
     """The term that a person means by ``word``: its name or its title, in any case.
 
@@ -81,7 +95,9 @@ def find(word: str) -> Term:
         KeyError: no vocabulary has the word.
     """
     wanted = word.strip().casefold().replace(" ", "_").replace("-", "_")
-    for vocabulary in (categories(), dimensions(), root_causes(), phases(), retries()):
+    for vocabulary in (
+        categories(), dimensions(), root_causes(), phases(), retries(), faults(), symptoms(),
+    ):  # fmt: skip
         for term in vocabulary.values():
             if wanted in (term.name, term.title.casefold().replace(" ", "_")):
                 return term

@@ -18,8 +18,8 @@ from typing import Any, Optional
 
 import torch
 
-from epochzero.check.dryrun.child.identity import ByIdentity
 from epochzero.check.dryrun.child.mistakes import advise, advise_call, advise_line
+from epochzero.injected.identity import ByIdentity
 
 __all__ = ["depth", "explain", "path", "watched"]
 

@@ -23,7 +23,7 @@ from torch.optim.optimizer import (
 )
 
 from epochzero.check.dryrun.child import layers
-from epochzero.check.dryrun.child.identity import ByIdentity
+from epochzero.injected.identity import ByIdentity
 
 __all__ = ["Trace", "user_place"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Generic, Optional, TypeVar
+from typing import Any, Generic, TypeVar
 
 __all__ = ["ByIdentity"]
 
@@ -16,7 +16,7 @@ class ByIdentity(Generic[Value]):
     def __init__(self) -> None:
         self._items: dict[int, tuple[weakref.ref[Any], Value]] = {}
 
-    def get(self, owner: object) -> Optional[Value]:
+    def get(self, owner: object) -> Value | None:
         """What is known of the object."""
         item = self._items.get(id(owner))
         return item[1] if item is not None and item[0]() is owner else None

@@ -1,0 +1,8 @@
+"""Faults of a training while it trains: what was seen, what it means, which layer and line made it.
+
+child     runs in the job and writes records of cheap statistics
+history   records -> History: series and tables by layer
+faults/   one file a fault: History -> Findings
+verdict   Findings -> Watched: the root, and its symptoms under it
+methods/  DeepLocalize, DeepDiagnosis, DeepFD on the same records
+"""

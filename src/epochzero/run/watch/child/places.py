@@ -1,0 +1,61 @@
+"""Which line of the user's code is at work: the innermost frame that belongs to no library."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import sysconfig
+from functools import lru_cache
+from types import FrameType
+from typing import Any
+
+__all__ = ["place", "user_frame"]
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STANDARD = tuple(
+    os.path.join(os.path.realpath(sysconfig.get_path(name)), "")
+    for name in ("stdlib", "platstdlib")
+)
+_LIBRARIES = ("site-packages", "dist-packages")
+
+
+@lru_cache(maxsize=4096)
+def _is_user(path: str) -> bool:
+    if path.startswith("<") or path.startswith(_HERE):
+        return False
+    real = os.path.realpath(path)
+    if any(name in real.split(os.sep) for name in _LIBRARIES):
+        return False
+    return not real.startswith((*_STANDARD, _HERE))
+
+
+def user_frame(without: Any = None) -> FrameType | None:
+    """The innermost frame of the user.
+
+    Args:
+        without: an object whose own constructor does not count.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if _is_user(code.co_filename):
+            own = (
+                without is not None
+                and code.co_name == "__init__"
+                and code.co_argcount > 0
+                and frame.f_locals.get(code.co_varnames[0]) is without
+            )
+            if not own:
+                return frame
+        frame = frame.f_back
+    return None
+
+
+def place(without: Any = None) -> list[Any] | None:
+    """Path, line and text of the innermost user's call; None where only libraries call."""
+    frame = user_frame(without)
+    if frame is None:
+        return None
+    path, line = frame.f_code.co_filename, frame.f_lineno
+    return [path, line, linecache.getline(path, line).strip()[:200]]

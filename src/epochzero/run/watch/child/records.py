@@ -1,0 +1,86 @@
+"""Writes what is seen as records, one JSON object a line, for `epochzero.run.watch.history` to read.
+
+Schema ``epochzero.watch/1``: each record has ``kind`` and the keys that `observer` gives it. Numbers that
+are not finite are the texts "nan", "inf" and "-inf": JSON has none for them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["SCHEMA", "Records", "plain"]
+
+SCHEMA = "epochzero.watch/1"
+MOST_BYTES = 256 << 20
+"""A watched job must not fill a disk."""
+EVERY_S = 0.5
+
+
+class Records:
+    """Where records go: a file that is appended to, or a function of this process.
+
+    Args:
+        path: of the file; None for none.
+        hear: is given each record as it is made; None for nobody.
+    """
+
+    def __init__(
+        self, path: str | None = None, hear: Callable[[dict[str, Any]], None] | None = None
+    ) -> None:
+        self._path = path
+        self._hear = hear
+        self._process = os.getpid()
+        self._lines: list[bytes] = []
+        self._written = 0
+        self._next = 0.0
+
+    def emit(self, kind: str, **fields: Any) -> None:
+        """Keeps one record; of a forked process, or when there are too many, none."""
+        if os.getpid() != self._process or self._written > MOST_BYTES:
+            return
+        record = {"kind": kind, **plain(fields)}
+        if self._hear is not None:
+            self._hear(record)
+        if self._path is None:
+            return
+        line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        self._lines.append(line)
+        self._written += len(line)
+        if time.monotonic() >= self._next:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what is held; a full disk loses it."""
+        lines, self._lines = self._lines, []
+        self._next = time.monotonic() + EVERY_S
+        if not lines or self._path is None or os.getpid() != self._process:
+            return
+        try:
+            file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(file, b"".join(lines))
+            finally:
+                os.close(file)
+        except OSError:
+            self._written = MOST_BYTES + 1
+
+
+def plain(value: Any) -> Any:
+    """The value as strict JSON has it; of an unknown kind its text."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return str(value)
+        # Seven digits are what single precision has; a time has more.
+        return float(f"{value:.7g}") if abs(value) < 1e7 else value
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return str(value)[:200]

@@ -1,0 +1,74 @@
+"""Python imports this before the first line of a job: watching begins as soon as torch is imported.
+
+Its folder is the first of PYTHONPATH when `epochzero run --watch` starts the job. It needs nothing but the
+standard library until then, and it never keeps a job from running.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from types import ModuleType
+
+FILE_VARIABLE = "EPOCHZERO_WATCH_FILE"
+_PACKAGES = ("epochzero", "epochzero.run", "epochzero.run.watch", "epochzero.run.watch.child")
+
+
+def _next_of_the_same_name() -> None:
+    """Runs the sitecustomize that this one stands before."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != here]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize")
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+def _find_ourselves() -> None:
+    """Makes our package importable in a Python that has none."""
+    if importlib.util.find_spec("epochzero") is not None:
+        return
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for name in reversed(_PACKAGES):
+        package = ModuleType(name)
+        package.__path__ = [folder]
+        sys.modules[name] = package
+        folder = os.path.dirname(folder)
+
+
+class _AfterTorch:
+    """A finder of modules that begins to watch when torch has been imported."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> object:
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        spec = importlib.util.find_spec("torch")
+        if spec is None or spec.loader is None:
+            return spec
+        run = spec.loader.exec_module
+
+        def run_and_watch(module: ModuleType) -> None:
+            run(module)
+            _begin()
+
+        spec.loader.exec_module = run_and_watch  # type: ignore[method-assign]
+        return spec
+
+
+def _begin() -> None:
+    try:
+        _find_ourselves()
+        from epochzero.run.watch.child.begin import begin
+
+        begin(os.environ[FILE_VARIABLE], os.environ)
+    except Exception as error:
+        print(f"epochzero: the training is not watched: {error!r}", file=sys.stderr)
+
+
+if os.environ.get(FILE_VARIABLE):
+    sys.meta_path.insert(0, _AfterTorch())  # type: ignore[arg-type]
+_next_of_the_same_name()

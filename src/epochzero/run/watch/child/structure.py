@@ -1,0 +1,99 @@
+"""What a model is made of: its layers in the order of their calls, its parameters, and where each was made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient
+
+__all__ = ["described", "inner", "parameters_of", "settings"]
+
+MOST_LAYERS = 2000
+# What of a layer is a number that somebody chose.
+_SETTINGS = (
+    "in_features", "out_features", "in_channels", "out_channels", "kernel_size", "stride",
+    "padding", "p", "eps", "momentum", "affine", "track_running_stats", "num_features",
+    "normalized_shape", "num_embeddings", "embedding_dim", "hidden_size", "num_layers", "dropout",
+    "bidirectional", "negative_slope", "dim", "inplace", "num_groups", "num_heads", "embed_dim",
+)  # fmt: skip
+
+
+def inner(module: torch.nn.Module) -> torch.nn.Module:
+    """The model within what wraps it for several processes, or for the compiler."""
+    while type(module).__name__ in ("DistributedDataParallel", "DataParallel", "OptimizedModule"):
+        module = getattr(module, "_orig_mod", None) or module.module  # type: ignore[assignment]
+    return module
+
+
+def settings(module: torch.nn.Module) -> dict[str, Any]:
+    """The numbers that a layer was made with."""
+    found = {}
+    for name in _SETTINGS:
+        value = module.__dict__.get(name)
+        if isinstance(value, (bool, int, float, str, tuple)):
+            found[name] = value
+    found["bias"] = module._parameters.get("bias") is not None
+    return found
+
+
+def described(
+    look: Look,
+    model: torch.nn.Module,
+    made: Any,
+    held: set[int] | None,
+    called: set[int],
+) -> dict[str, Any]:
+    """The record of a model.
+
+    Args:
+        look: collects the numbers.
+        model: the outermost module.
+        made: place -> of a module, `ByIdentity`.
+        held: ids of the parameters that optimizers hold; None when no optimizer is known.
+        called: ids of the modules that were called so far.
+    """
+    layers = [
+        {
+            "path": path,
+            "class": type(module).__name__,
+            "library": type(module).__module__.startswith("torch."),
+            "leaf": not module._modules,
+            "settings": settings(module) if not module._modules else {},
+            "parameters": [name for name, value in module._parameters.items() if value is not None],
+            "place": made.get(module),
+            "called": id(module) in called,
+            "training": module.training,
+        }
+        for path, module in list(model.named_modules())[:MOST_LAYERS]
+    ]
+    return {
+        "class": type(model).__name__,
+        "layers": layers,
+        "parameters": parameters_of(look, model, held),
+    }
+
+
+def parameters_of(
+    look: Look, model: torch.nn.Module, held: set[int] | None
+) -> list[dict[str, Any]]:
+    """Each parameter with its size, whether it can change, and its values now."""
+    found = []
+    for name, value in list(model.named_parameters())[:MOST_LAYERS]:
+        one: dict[str, Any] = {
+            "name": name,
+            "shape": list(value.shape) if not _is_lazy(value) else [],
+            "trainable": value.requires_grad,
+            "held": held is None or id(value) in held,
+        }
+        if not _is_lazy(value) and value.numel():
+            look.add(one, GRADIENT, gradient(value))
+            flat = few(value)
+            look.add(one, ("mean", "std"), torch.stack([flat.mean(), flat.std(unbiased=False)]))
+        found.append(one)
+    return found
+
+
+def _is_lazy(value: torch.Tensor) -> bool:
+    return torch.nn.parameter.is_lazy(value)

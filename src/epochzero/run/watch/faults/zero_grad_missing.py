@@ -1,0 +1,34 @@
+"""Gradients are not cleared: what is left of the step before is there when the next backward begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import backward_place
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_LOOKS = 3
+
+
+def find(history: History) -> Iterable[Finding]:
+    """After a step, gradients should be gone before the next backward pass, once an iteration."""
+    left = [one for one in history.iterations if one.number > 0 and one.before.get("rms", 0.0) > 0]
+    looked = [one for one in history.iterations if one.number > 0]
+    if len(left) < _LOOKS or len(left) < 0.9 * len(looked):
+        return
+    first = left[0]
+    yield Finding(
+        "zero_grad_missing",
+        first.number,
+        f"Before the backward pass of iteration {first.number}, {first.before['name'].partition('/')[2]} still has the "
+        "gradient of the step before; each step adds to it.",
+        place=backward_place(history),
+        confidence=0.97,
+        fix="Call optimizer.zero_grad() before each backward pass.",
+        evidence={"gradient left": first.before["rms"]},
+        causes=("exploding_gradient", "loss_oscillating", "loss_rising", "updates_too_large",
+                "loss_not_falling", "loss_not_a_number"),
+    )  # fmt: skip

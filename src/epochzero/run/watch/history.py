@@ -1,0 +1,399 @@
+"""The records of a watched training as series and tables, which the faults are read from.
+
+A record that is damaged, or of a kind that is not known, is passed over: a job may be killed while it
+writes, and a newer version may write more.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from epochzero.run.watch.model import Place
+
+__all__ = ["Evaluation", "History", "Iteration", "Layer", "Parameter", "read_records"]
+
+Record = Mapping[str, Any]
+Series = npt.NDArray[np.float64]
+"""Rows of iteration and value."""
+_VALUES = ("rms", "largest", "zeros", "nonfinite", "mean", "std")
+_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer of a model, as it was made.
+
+    Attributes:
+        path: within its model; of a second model with its name before it.
+        kind: its class, such as ``Linear``.
+        settings: numbers that it was made with.
+        place: the line that made it.
+        leaf: whether it has no layers of its own.
+        called: whether it was called.
+        parameters: names of its own.
+        model: number of its model.
+    """
+
+    path: str
+    kind: str
+    settings: Mapping[str, Any]
+    place: Place | None
+    leaf: bool
+    called: bool
+    parameters: tuple[str, ...]
+    model: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter, as it was at the end of the first iteration: before much was learned.
+
+    Attributes:
+        name, layer: its path, and that of its layer.
+        shape: its sizes.
+        trainable: whether it asks for gradients.
+        held: whether an optimizer holds it.
+        values: rms, largest, zeros, nonfinite, mean, std.
+    """
+
+    name: str
+    layer: str
+    shape: tuple[int, ...]
+    trainable: bool
+    held: bool
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """An iteration that was looked at.
+
+    Attributes:
+        number: 0 for the first.
+        training: the mode of the model.
+        rates: learning rates of all groups of all optimizers.
+        backwards: line of the call -> how many backward passes.
+        stepped: how many optimizers stepped.
+        before: of one parameter's gradient, what was there before the first backward pass.
+        parameters: name -> weight, gradient, update -> rms, largest, zeros, nonfinite.
+        layers: path (of a function ``path:relu``) -> statistics of its output.
+        inputs: of each tensor given to the model.
+        output, target: of what the loss was given.
+        loss_function: its name in `torch.nn.functional`; empty where it is none of these.
+        accuracy: share of right classes in the batch; None where there are none.
+        likeness: how often the nearest example has the same label.
+        row_labels: label of each of the first rows; ``inputs[0]["rows"]`` has their fingerprints.
+        modes: layers whose mode differs from the model's.
+    """
+
+    number: int
+    training: bool | None
+    rates: tuple[float, ...]
+    backwards: Mapping[str, int]
+    stepped: int
+    before: Record
+    parameters: Mapping[str, Mapping[str, Mapping[str, float]]]
+    layers: Mapping[str, Mapping[str, Any]]
+    inputs: Sequence[Record]
+    output: Record
+    target: Record
+    loss_function: str
+    accuracy: float | None
+    likeness: Record
+    row_labels: tuple[int, ...]
+    modes: Mapping[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """An evaluation between iterations.
+
+    Attributes:
+        iteration: the first after it.
+        training: the mode of the model; True where `eval` was forgotten.
+        calls: of the model.
+        loss, accuracy, agreement: means over its examples; None where not seen. ``agreement`` is of
+            tensors of whole numbers that the program compared: predictions with labels.
+        layers, inputs, output, target, row_labels: as in `Iteration`, of its first batch where looked at.
+    """
+
+    iteration: int
+    training: bool | None
+    calls: int
+    loss: float | None
+    accuracy: float | None
+    agreement: float | None
+    examples: float
+    layers: Mapping[str, Mapping[str, Any]]
+    inputs: Sequence[Record]
+    output: Record
+    target: Record
+    row_labels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class History:
+    """A training so far.
+
+    Attributes:
+        layers: in the order in which they are defined.
+        parameters: of all models.
+        order: paths of leaves and functions (``path:relu``) in the order of their calls, with their kinds.
+        iterations: those that were looked at.
+        evaluations: all that were told.
+        optimizers, schedulers, loaders, losses, backwards, nonfinite: the records, as they came.
+        ended: whether the training is over.
+        count: iterations so far, also those not looked at.
+        planned: iterations in all, where somebody said so; None else.
+    """
+
+    layers: tuple[Layer, ...]
+    parameters: tuple[Parameter, ...]
+    order: tuple[tuple[str, str], ...]
+    iterations: tuple[Iteration, ...]
+    evaluations: tuple[Evaluation, ...]
+    optimizers: tuple[Record, ...]
+    schedulers: tuple[Record, ...]
+    loaders: tuple[Record, ...]
+    losses: tuple[Record, ...]
+    backwards: tuple[Record, ...]
+    nonfinite: tuple[Record, ...]
+    ended: bool
+    count: int
+    planned: int | None = None
+    loss_by_line: Mapping[str, Series] = field(default_factory=dict)
+
+    @cached_property
+    def loss(self) -> Series:
+        """The training loss: iteration and value, the mean over the passes of an iteration.
+
+        Where several lines call ``backward``, as for a generator and a discriminator, the first.
+        """
+        if not self.loss_by_line:
+            return np.empty((0, 2))
+        return next(iter(self.loss_by_line.values()))
+
+    def parameter_series(self, name: str, what: str, number: str) -> Series:
+        """A number of a parameter over the iterations looked at, such as ("0.weight", "update", "rms")."""
+        return _series(
+            (one.number, one.parameters.get(name, {}).get(what, {}).get(number))
+            for one in self.iterations
+        )
+
+    def layer_series(self, path: str, number: str) -> Series:
+        """A number of a layer's output over the iterations looked at, such as ("1", "constant")."""
+        return _series(
+            (one.number, one.layers.get(path, {}).get(number)) for one in self.iterations
+        )
+
+    def layer(self, path: str) -> Layer | None:
+        """The layer of this path; of a function (``path:relu``) the one before it."""
+        wanted = path.partition(":")[0]
+        return next((layer for layer in self.layers if layer.path == wanted), None)
+
+
+def read_records(records: Path | Iterable[Record], planned: int | None = None) -> History:
+    """The history of a training from its records, in their order.
+
+    Args:
+        records: the records, or the file that has them.
+        planned: iterations in all, if known.
+    """
+    if isinstance(records, Path):
+        records = _of_file(records)
+    return _Reading(planned).read(records)
+
+
+def _of_file(path: Path) -> Iterable[Record]:
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict):
+                yield record
+
+
+class _Reading:
+    def __init__(self, planned: int | None) -> None:
+        self._planned = planned
+        self._kinds: dict[str, list[Record]] = {}
+        self._names: dict[int, str] = {}
+        self._models: dict[int, Record] = {}
+        self._first: dict[int, Record] = {}
+        self._iterations: list[Iteration] = []
+        self._evaluations: list[Evaluation] = []
+        self._order: dict[str, str] = {}
+        self._losses: dict[str, dict[int, list[float]]] = {}
+        self._count = 0
+        self._ended = False
+
+    def read(self, records: Iterable[Record]) -> History:
+        for record in records:
+            try:
+                self._take(record)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                continue
+        layers = [layer for n in sorted(self._models) for layer in self._layers(n)]
+        return History(
+            layers=tuple(layers),
+            parameters=tuple(self._parameters()),
+            order=tuple((self._named(path), kind) for path, kind in self._order.items()),
+            iterations=tuple(self._iterations),
+            evaluations=tuple(self._evaluations),
+            optimizers=self._of("optimizer"),
+            schedulers=self._of("scheduler"),
+            loaders=self._of("loader"),
+            losses=self._of("loss"),
+            backwards=self._of("backward"),
+            nonfinite=self._of("nonfinite"),
+            ended=self._ended,
+            count=self._count,
+            planned=self._planned,
+            loss_by_line={
+                line: np.array([(n, np.mean(found)) for n, found in sorted(values.items())])
+                for line, values in self._losses.items()
+            },
+        )
+
+    def _of(self, kind: str) -> tuple[Record, ...]:
+        return tuple(self._kinds.get(kind, ()))
+
+    def _take(self, record: Record) -> None:
+        kind = str(record["kind"])
+        if kind == "root":
+            self._names[int(record["number"])] = str(record["name"])
+        elif kind == "model":
+            self._models[int(record["number"])] = record
+            self._first.setdefault(int(record["number"]), record)
+        elif kind == "losses":
+            for iteration, line, value in record["losses"]:
+                self._count = max(self._count, int(iteration) + 1)
+                of_line = self._losses.setdefault(str(line), {})
+                of_line.setdefault(int(iteration), []).append(_number(value))
+        elif kind == "iteration":
+            self._iterations.append(self._iteration(record))
+            self._count = max(self._count, int(record["iteration"]) + 1)
+        elif kind == "evaluation":
+            self._evaluations.append(self._evaluation(record))
+        elif kind == "ended":
+            self._ended = True
+            self._count = max(self._count, int(record["iterations"]))
+        else:
+            self._kinds.setdefault(kind, []).append(record)
+
+    def _iteration(self, record: Record) -> Iteration:
+        self._note_order(record)
+        return Iteration(
+            number=int(record["iteration"]),
+            training=record.get("training"),
+            rates=tuple(map(float, record.get("rates", ()))),
+            backwards=record.get("backwards", {}),
+            stepped=int(record.get("stepped", 0)),
+            before=_numbers(record.get("before", {})),
+            parameters={
+                self._named(name): {what: _numbers(of) for what, of in one.items()}
+                for name, one in record.get("parameters", {}).items()
+            },
+            layers=self._outputs(record),
+            inputs=[_numbers(one) for one in record.get("inputs", ())],
+            output=_numbers(record.get("output", {})),
+            target=_numbers(record.get("target", {})),
+            loss_function=str(record.get("function", "")),
+            accuracy=_optional(record.get("accuracy")),
+            likeness=record.get("likeness", {}),
+            row_labels=tuple(record.get("row_labels", ())),
+            modes=record.get("modes", {}),
+        )
+
+    def _evaluation(self, record: Record) -> Evaluation:
+        self._note_order(record)
+        return Evaluation(
+            iteration=int(record["iteration"]),
+            training=record.get("training"),
+            calls=int(record.get("calls", 0)),
+            loss=_optional(record.get("loss")),
+            accuracy=_optional(record.get("accuracy")),
+            agreement=_optional(record.get("agreement")),
+            examples=float(record.get("examples", 0.0)),
+            layers=self._outputs(record),
+            inputs=[_numbers(one) for one in record.get("inputs", ())],
+            output=_numbers(record.get("output", {})),
+            target=_numbers(record.get("target", {})),
+            row_labels=tuple(record.get("row_labels", ())),
+        )
+
+    def _note_order(self, record: Record) -> None:
+        for path, kind in record.get("order", ()):
+            self._order.setdefault(path, kind)
+
+    def _outputs(self, record: Record) -> Mapping[str, Mapping[str, Any]]:
+        return {self._named(path): _numbers(one) for path, one in record.get("layers", {}).items()}
+
+    def _named(self, path: str) -> str:
+        """``1/0.weight`` as ``critic.0.weight``; of the first model the path alone."""
+        number, _, within = path.partition("/")
+        if not number.isdigit() or int(number) == 0:
+            return within
+        name = self._names.get(int(number)) or f"model{number}"
+        return f"{name}.{within}" if within else name
+
+    def _layers(self, number: int) -> Iterable[Layer]:
+        called = {one["path"] for one in self._models[number]["layers"] if one["called"]}
+        for one in self._first[number]["layers"]:
+            yield Layer(
+                path=self._named(f"{number}/{one['path']}"),
+                kind=one["class"],
+                settings=one["settings"],
+                place=Place(*one["place"]) if one.get("place") else None,
+                leaf=bool(one["leaf"]),
+                called=one["path"] in called,
+                parameters=tuple(one["parameters"]),
+                model=number,
+            )
+
+    def _parameters(self) -> Iterable[Parameter]:
+        for number in sorted(self._models):
+            now = {one["name"]: one for one in self._models[number]["parameters"]}
+            for one in self._first[number]["parameters"]:
+                name = self._named(f"{number}/{one['name']}")
+                latest = now.get(one["name"], one)
+                yield Parameter(
+                    name=name,
+                    layer=name.rpartition(".")[0],
+                    shape=tuple(one["shape"]),
+                    trainable=bool(latest["trainable"]),
+                    held=bool(latest["held"]),
+                    values={name: _number(one[name]) for name in _VALUES if name in one},
+                )
+
+
+def _series(points: Iterable[tuple[int, float | None]]) -> Series:
+    found = [(number, value) for number, value in points if value is not None]
+    return np.array(found, dtype=float).reshape(-1, 2)
+
+
+def _number(value: Any) -> float:
+    return _NUMBERS[value] if isinstance(value, str) else float(value)
+
+
+def _optional(value: Any) -> float | None:
+    return None if value is None else _number(value)
+
+
+def _numbers(record: Record) -> dict[str, Any]:
+    """The record with "nan" and the like as numbers."""
+    return {
+        key: _NUMBERS[value] if isinstance(value, str) and value in _NUMBERS else value
+        for key, value in record.items()
+    }

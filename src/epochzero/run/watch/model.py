@@ -1,0 +1,71 @@
+"""What watching a training concludes: immutable, with a JSON form (``epochzero.watched/1``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["SCHEMA", "Finding", "Place", "Watched", "to_dict"]
+
+SCHEMA = "epochzero.watched/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the user's source."""
+
+    path: str
+    line: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a training.
+
+    Attributes:
+        word: of the taxonomy: a fault (`taxonomy.faults`) or a symptom (`taxonomy.symptoms`).
+        since: iteration from which on it is seen.
+        text: what is seen, in a sentence with its numbers.
+        layer: path of the layer in its model; empty where it sits in none.
+        place: the line that made the layer or set the value; None where no line can be named.
+        confidence: 0 to 1.
+        fix: what to do, with a value to try.
+        evidence: the numbers it rests on.
+        series: name of the series of a `History` that shows it; empty for none.
+        causes: words of symptoms that this fault brings about: they are told under it.
+    """
+
+    word: str
+    since: int
+    text: str
+    layer: str = ""
+    place: Place | None = None
+    confidence: float = 0.5
+    fix: str = ""
+    evidence: Mapping[str, float | str] = field(default_factory=dict)
+    series: str = ""
+    causes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The verdict on a training so far.
+
+    Attributes:
+        iterations: how many there were.
+        root: the fault that explains what is seen; None where nothing is found.
+        symptoms: what the root brings about.
+        others: findings that the root does not explain, the surest first.
+    """
+
+    iterations: int
+    root: Finding | None = None
+    symptoms: tuple[Finding, ...] = ()
+    others: tuple[Finding, ...] = ()
+
+
+def to_dict(watched: Watched) -> dict[str, Any]:
+    """The JSON form."""
+    return {"schema": SCHEMA, **asdict(watched)}

@@ -1,0 +1,36 @@
+"""All findings of a history as one verdict: the root, its symptoms under it, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero import taxonomy
+from epochzero.run.watch.faults import catalogue
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding, Watched
+
+__all__ = ["conclude"]
+
+SURE = 0.5
+"""A fault of less confidence is no root."""
+
+
+def conclude(history: History) -> Watched:
+    """The verdict: the surest fault is the root; of equally sure ones the earlier."""
+    findings = [finding for find in catalogue().values() for finding in find(history)]
+    faults = [one for one in findings if one.word in taxonomy.faults()]
+    root = min(faults, key=_order, default=None)
+    if root is not None and root.confidence < SURE:
+        root = None
+    others = [one for one in findings if one is not root]
+    symptoms = [one for one in others if root is not None and one.word in root.causes]
+    left = [one for one in others if one not in symptoms]
+    return Watched(history.count, root, _sorted(symptoms), _sorted(left))
+
+
+def _order(finding: Finding) -> tuple[float, int]:
+    return -finding.confidence, finding.since
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=_order))
