@@ -1,0 +1,281 @@
+"""What watching finds in trainings that run to their end and are worthless, and in healthy ones.
+
+Programs of ``lab/watch``: the 21 bugs of Jahan et al., EMSE 2025, Table 21, rebuilt, with their fixed
+twins; mutants, one fault each in a base program that is healthy; healthy trainings. Each runs once under the
+watcher; all methods read the same records. A root cause counts as named when the verdict's root is the
+word of the truth or one that an expert could name instead; a layer, when it is the one where the fault
+sits; a line, when it is the line of the truth. Early is the first share of the iterations after which the
+root is right, of records cut there.
+
+Held out by model and data set: the mutants of the bases that ``lab/watch/base/split.toml`` names, every
+second healthy training, and the 21 bugs, which nobody looked at while the faults were written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from common import LAB, rate, save
+
+from epochzero.run.watch.history import Record, read_records
+from epochzero.run.watch.methods import METHODS, by_name
+from epochzero.run.watch.model import Watched
+
+WATCH = LAB / "watch"
+START = Path(__file__).parent.parent / "src" / "epochzero" / "run" / "watch" / "child" / "start"
+SOURCE = START.parents[4]
+LIMIT_S = 300
+CUTS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
+WANTED = {
+    "bugs_named": 16, "mutants_named": 0.75, "mutants_layer": 0.70, "healthy_found": 0.05,
+    "early": 0.1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A training.
+
+    Attributes:
+        name: identity.
+        part: bugs, keras, mutants, or healthy (healthy ones, bases and fixed twins).
+        program: its text.
+        truth: what is wrong with it; empty where nothing is.
+        held_out: whether nobody looked at it.
+    """
+
+    name: str
+    part: str
+    program: str
+    truth: Mapping[str, Any] = field(default_factory=dict)
+    held_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A case with what a method says of it after each cut of its iterations."""
+
+    case: Case
+    verdicts: Mapping[float, Watched]
+
+    @property
+    def last(self) -> Watched:
+        return self.verdicts[CUTS[-1]]
+
+
+def main() -> None:
+    """Runs, scores, prints, and keeps the result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", default=sys.executable, help="that has torch and the rest")
+    parser.add_argument("--records", type=Path, help="folder that keeps records between runs")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--open", action="store_true", help="only what is not held out; keeps none")
+    parser.add_argument("--misses", action="store_true", help="print them, of the open half")
+    parser.add_argument("--only", nargs="*", default=[], metavar="TEXT", help="names with it")
+    options = parser.parse_args()
+    cases = [
+        case
+        for case in _cases()
+        if not (options.open and case.held_out)
+        and (not options.only or any(text in case.name for text in options.only))
+    ]
+    with tempfile.TemporaryDirectory(prefix="watch-") as scratch:
+        folder = options.records or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        found = _run_all(cases, folder, options)
+    numbers: dict[str, Any] = {"wanted": WANTED, "failed_to_run": len(cases) - len(found)}
+    for name in METHODS:
+        method = by_name(name)
+        seen = [Seen(case, _verdicts(records, method)) for case, records in found]
+        numbers[name] = _scored(seen)
+        print(name, json.dumps(numbers[name], indent=1))
+        if options.misses and name == "epochzero":
+            _print_misses(seen)
+    if not options.open and not options.only:
+        save("watch", numbers, data=[{"name": "lab/watch", "programs": len(cases)}])
+
+
+def _cases() -> Iterator[Case]:
+    for part in ("bugs", "keras"):
+        for folder in sorted(path.parent for path in (WATCH / part).glob("*/fault.toml")):
+            truth = tomllib.loads((folder / "fault.toml").read_text())
+            faulty, fixed = ((folder / f"{n}.py").read_text() for n in ("faulty", "fixed"))
+            yield Case(f"{part}/{folder.name}", part, faulty, truth, held_out=True)
+            yield Case(f"{part}/{folder.name}/fixed", "healthy", fixed, held_out=True)
+    held = set(tomllib.loads((WATCH / "base" / "split.toml").read_text())["held_out"])
+    bases = {path.stem: path.read_text() for path in sorted((WATCH / "base").glob("*.py"))}
+    for name, text in bases.items():
+        yield Case(f"base/{name}", "healthy", text, held_out=name in held)
+    for path in sorted((WATCH / "mutants").glob("*.toml")):
+        truth = tomllib.loads(path.read_text())
+        text = bases[truth["base"]]
+        for edit in truth["edits"]:
+            assert text.count(edit["old"]) == 1, f"{path}: {edit['old']!r}"
+            text = text.replace(edit["old"], edit["new"])
+        yield Case(f"mutants/{path.stem}", "mutants", text, truth, truth["base"] in held)
+    for number, path in enumerate(sorted((WATCH / "healthy").glob("*.py"))):
+        yield Case(f"healthy/{path.stem}", "healthy", path.read_text(), held_out=number % 2 == 1)
+
+
+def _run_all(
+    cases: Sequence[Case], folder: Path, options: argparse.Namespace
+) -> list[tuple[Case, list[Record]]]:
+    """The cases with their records, of those that ran."""
+    began = time.monotonic()
+    found = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        runs = pool.map(lambda case: _records(case, folder, options.python), cases)
+        for number, (case, records) in enumerate(zip(cases, runs, strict=True), 1):
+            if number % 20 == 0:
+                print(
+                    f"{number} of {len(cases)}, {time.monotonic() - began:.0f} s", file=sys.stderr
+                )
+            if records is not None:
+                found.append((case, records))
+    return found
+
+
+def _records(case: Case, folder: Path, python: str) -> list[Record] | None:
+    """What the watcher wrote; kept for the same program."""
+    digest = hashlib.sha256(case.program.encode()).hexdigest()[:12]
+    kept = folder / f"{case.name.replace('/', '.')}.{digest}.jsonl"
+    program = folder / f"{digest}.py"
+    if not kept.exists():
+        program.write_text(case.program)
+        begun = kept.with_suffix(".begun")
+        begun.unlink(missing_ok=True)
+        environment = os.environ | {
+            "PYTHONPATH": f"{START}:{SOURCE}",
+            "EPOCHZERO_WATCH_FILE": str(begun),
+        }
+        with tempfile.TemporaryDirectory() as work:
+            try:
+                done = subprocess.run(
+                    [python, str(program)], cwd=work, env=environment, timeout=LIMIT_S,
+                    capture_output=True, check=False,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                print(f"{case.name}: takes longer than {LIMIT_S} s", file=sys.stderr)
+                return None
+        if done.returncode or not begun.exists():
+            last = done.stderr.decode()[-300:]
+            print(f"{case.name}: ended with {done.returncode}: {last}", file=sys.stderr)
+            return None
+        begun.rename(kept)
+    return [json.loads(line) for line in kept.read_bytes().splitlines()]
+
+
+def _verdicts(records: Sequence[Record], method: Any) -> dict[float, Watched]:
+    total = max((int(r["iteration"]) + 1 for r in records if "iteration" in r), default=1)
+    return {
+        cut: method(read_records(_until(records, cut * total) if cut < 1 else records, total))
+        for cut in CUTS
+    }
+
+
+def _until(records: Iterable[Record], iteration: float) -> Iterator[Record]:
+    """The records that were there when an iteration began."""
+    for record in records:
+        if record["kind"] == "losses":
+            kept = [loss for loss in record["losses"] if loss[0] < iteration]
+            yield {**record, "losses": kept}
+        elif record["kind"] != "ended" and record.get("iteration", 0) < iteration:
+            yield record
+
+
+def _scored(seen: Sequence[Seen]) -> dict[str, Any]:
+    numbers: dict[str, Any] = {}
+    for part in ("bugs", "keras", "mutants"):
+        of_part = [one for one in seen if one.case.part == part]
+        numbers[part] = _faulty(of_part)
+        if part == "mutants":
+            numbers["mutants/held_out"] = _faulty([one for one in of_part if one.case.held_out])
+    healthy = [one for one in seen if one.case.part == "healthy"]
+    for name, of_part in (
+        ("healthy", healthy),
+        ("healthy/held_out", [one for one in healthy if one.case.held_out]),
+    ):
+        found = sum(one.last.root is not None for one in of_part)
+        ever = sum(any(w.root is not None for w in one.verdicts.values()) for one in of_part)
+        numbers[name] = {
+            "cases": len(of_part), "found": found, "share": rate(found, len(of_part)),
+            "found_on_the_way": ever,
+        }  # fmt: skip
+    return numbers
+
+
+def _faulty(seen: Sequence[Seen]) -> dict[str, Any]:
+    with_layer = [one for one in seen if one.case.truth["layer"]]
+    named = [one for one in seen if _is_named(one.case, one.last)]
+    early = [next(cut for cut in CUTS if _is_named(one.case, one.verdicts[cut])) for one in named]
+    layers = sum(_has_layer(one) for one in with_layer)
+    lines = sum(_has_line(one) for one in seen)
+    return {
+        "cases": len(seen),
+        "named": len(named),
+        "named_share": rate(len(named), len(seen)),
+        "anything_found": sum(one.last.root is not None for one in seen),
+        "with_layer": len(with_layer),
+        "layer": layers,
+        "layer_share": rate(layers, len(with_layer)),
+        "line_share": rate(lines, len(seen)),
+        "early_median": statistics.median(early) if early else None,
+        "by_fault": dict(Counter(one.case.truth["fault"] for one in named)),
+    }
+
+
+def _is_named(case: Case, watched: Watched) -> bool:
+    words = {case.truth["fault"], *case.truth.get("also", ())}
+    return watched.root is not None and watched.root.word in words
+
+
+def _has_layer(one: Seen) -> bool:
+    truth = {one.case.truth["layer"], *one.case.truth.get("also_layers", ())}
+    root = one.last.root
+    return root is not None and root.layer.partition(":")[0] in truth
+
+
+def _has_line(one: Seen) -> bool:
+    root = one.last.root
+    if root is None or root.place is None:
+        return False
+    lines = one.case.program.splitlines()
+    text = lines[root.place.line - 1] if root.place.line <= len(lines) else ""
+    wanted = one.case.truth["line"]
+    first = wanted.splitlines()[0].strip()
+    return first in text
+
+
+def _print_misses(seen: Sequence[Seen]) -> None:
+    for one in seen:
+        case, root = one.case, one.last.root
+        if case.held_out:
+            continue
+        said = f"{root.word} ({root.layer}, {root.confidence:.2f}): {root.text}" if root else "-"
+        if case.truth and not _is_named(case, one.last):
+            print(f"{case.name}: is {case.truth['fault']} {case.truth['layer']}; said {said}")
+            for other in one.last.others[:4]:
+                print(f"      also {other.word} ({other.layer}, {other.confidence:.2f})")
+        elif case.truth.get("layer") and not _has_layer(one):
+            print(f"{case.name}: layer is {case.truth['layer']}; said {said}")
+        elif not case.truth and root:
+            print(f"{case.name}: is healthy; said {said}")
+
+
+if __name__ == "__main__":
+    main()
