@@ -83,7 +83,8 @@ class Iteration:
         rates: learning rates of all groups of all optimizers.
         backwards: line of the call -> how many backward passes.
         stepped: how many optimizers stepped.
-        before: of one parameter's gradient, what was there before the first backward pass.
+        before: of a parameter of each optimizer, ``name`` and what was ``left`` of earlier gradients when
+            a backward pass began, the least of the iteration.
         parameters: name -> weight, gradient, update -> rms, largest, zeros, nonfinite.
         layers: path (of a function ``path:relu``) -> statistics of its output.
         inputs: of each tensor given to the model.
@@ -100,7 +101,7 @@ class Iteration:
     rates: tuple[float, ...]
     backwards: Mapping[str, int]
     stepped: int
-    before: Record
+    before: Mapping[str, Record]
     parameters: Mapping[str, Mapping[str, Mapping[str, float]]]
     layers: Mapping[str, Mapping[str, Any]]
     inputs: Sequence[Record]
@@ -300,7 +301,10 @@ class _Reading:
             rates=tuple(map(float, record.get("rates", ()))),
             backwards=record.get("backwards", {}),
             stepped=int(record.get("stepped", 0)),
-            before=_numbers(record.get("before", {})),
+            before={
+                number: {"name": self._named(left["name"]), "left": _number(left["left"])}
+                for number, left in record.get("before", {}).items()
+            },
             parameters={
                 self._named(name): {what: _numbers(of) for what, of in one.items()}
                 for name, one in record.get("parameters", {}).items()
@@ -338,7 +342,10 @@ class _Reading:
             self._order.setdefault(path, kind)
 
     def _outputs(self, record: Record) -> Mapping[str, Mapping[str, Any]]:
-        return {self._named(path): _numbers(one) for path, one in record.get("layers", {}).items()}
+        return {
+            self._named(path): {**_numbers(one), "source": self._named(one.get("source", ""))}
+            for path, one in record.get("layers", {}).items()
+        }
 
     def _named(self, path: str) -> str:
         """``1/0.weight`` as ``critic.0.weight``; of the first model the path alone."""

@@ -166,7 +166,7 @@ class Observer:
             return ""
         if self._stack:
             self._stack.append(module)
-            return "inner"
+            return f"inner {self._scene.source(args)}"
         self._be(evaluating=not (self._gradients and module.training))
         self._stack.append(module)
         self._scene.model_called(self._path(module), module, args, kwargs)
@@ -186,7 +186,8 @@ class Observer:
         if self._scene.looking:
             self._called.add(id(module))
             if output is not None and not any(module._modules.values()):
-                self._scene.layer_called(self._path(module), type(module).__name__, output)
+                source = entered.partition(" ")[2]
+                self._scene.layer_called(self._path(module), type(module).__name__, output, source)
         if entered == "outer":
             self._scene.let_go()
 
@@ -238,7 +239,7 @@ class Observer:
         if ("backward", line) not in self._lines:
             self._lines.add(("backward", line))
             self._records.emit("backward", line=line, place=where, graph=_heads(tensor))
-        if self._scene.looking and not self._backwards:
+        if self._scene.looking:
             self._look_before()
         self._backwards[line] = self._backwards.get(line, 0) + 1
         loss = tensor.detach().float().mean().reshape(1)
@@ -258,14 +259,20 @@ class Observer:
         self._records.emit("nonfinite", **told, place=where, operators=origin(tensor))
 
     def _look_before(self) -> None:
-        """Gradients that are left from the iteration before."""
-        look = Look()
-        for name, parameter in self._trained():
-            if parameter.grad is not None:
-                look.add(self._before, GRADIENT, gradient(parameter.grad))
-                self._before["name"] = name
-                break
-        look.read()
+        """What is left of earlier gradients: of one parameter an optimizer, the least in the iteration."""
+        names = {id(parameter): name for name, parameter in self._trained()}
+        for number, ref in enumerate(self._optimizers):
+            optimizer = ref()
+            groups = optimizer.param_groups if optimizer is not None else ()
+            held = (p for group in groups for p in group["params"] if p.requires_grad)
+            parameter = next((p for p in held if id(p) in names), None)
+            if parameter is None:
+                continue
+            gone = parameter.grad is None or parameter.grad.is_sparse
+            left = 0.0 if gone else float(few(parameter.grad, _WEIGHTS).abs().max())
+            known = self._before.get(str(number))
+            if known is None or left < known["left"]:
+                self._before[str(number)] = {"name": names[id(parameter)], "left": left}
 
     @_safe
     def step_begins(self, optimizer: Any) -> None:

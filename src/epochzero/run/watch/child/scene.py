@@ -68,31 +68,39 @@ class Scene:
                 if part.training is not module.training
             }
 
-    def layer_called(self, path: str, kind: str, output: Any) -> None:
-        """A layer without layers of its own has given its output."""
+    def source(self, args: Any) -> str:
+        """The path of the layer that made the first argument; empty where it is not known."""
+        first = args[0] if args else None
+        return self._makers.get(id(first), "")
+
+    def layer_called(self, path: str, kind: str, output: Any, source: str) -> None:
+        """A layer without layers of its own has given its output, of what another one made."""
         tensor = next((tensor for _, tensor in batches.tensors_in([output])), None)
         if tensor is None or not (tensor.is_floating_point() or tensor.is_complex()):
             return
         self._made_by(tensor, path)
         if path in self._layers or len(self._layers) >= MOST_LAYERS:
             return
-        self._layers[path] = self._described(kind, tensor)
+        self._layers[path] = {"source": source, **self._described(kind, tensor)}
         self._order.append([path, kind])
 
     def activated(self, name: str, source: Any, output: Any, within: str) -> None:
         """A function of torch was called in a forward pass; it belongs to the layer before it."""
         if not isinstance(output, torch.Tensor) or not output.numel():
             return
-        before = self._makers.get(id(source), within)
+        before = self._makers.get(id(source), within).partition(":")[0]
         path = f"{before}:{name}"
-        self._made_by(output, before)
+        self._made_by(output, path)
         if path in self._layers or len(self._layers) >= MOST_LAYERS:
             return
-        self._layers[path] = self._described(name, output)
+        self._layers[path] = {"source": before, **self._described(name, output)}
         self._order.append([path, name])
 
     def _described(self, kind: str, tensor: torch.Tensor) -> dict[str, Any]:
-        described: dict[str, Any] = {"shape": list(tensor.shape)}
+        described: dict[str, Any] = {
+            "shape": list(tensor.shape),
+            "dtype": str(tensor.dtype).replace("torch.", ""),
+        }
         bounds = _SATURATION.get(kind.lower(), _NEVER)
         self._look.add(described, ACTIVATION, activation(tensor, *bounds))
         return described

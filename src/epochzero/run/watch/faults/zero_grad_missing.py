@@ -14,21 +14,24 @@ _LOOKS = 3
 
 
 def find(history: History) -> Iterable[Finding]:
-    """After a step, gradients should be gone before the next backward pass, once an iteration."""
-    left = [one for one in history.iterations if one.number > 0 and one.before.get("rms", 0.0) > 0]
-    looked = [one for one in history.iterations if one.number > 0]
-    if len(left) < _LOOKS or len(left) < 0.9 * len(looked):
+    """After a step, gradients should be gone before one of the backward passes of an iteration."""
+    looked = [one for one in history.iterations if one.number > 0 and one.before]
+    for number in sorted({number for one in looked for number in one.before}):
+        left = [one for one in looked if one.before.get(number, {}).get("left", 0.0) > 0]
+        if len(left) < _LOOKS or len(left) < 0.9 * len(looked):
+            continue
+        first = left[0]
+        name = first.before[number]["name"]
+        yield Finding(
+            "zero_grad_missing",
+            first.number,
+            f"When the backward pass of iteration {first.number} begins, {name} still has the gradient "
+            "of the step before; each step adds to it.",
+            place=backward_place(history),
+            confidence=0.97,
+            fix="Call optimizer.zero_grad() before each backward pass.",
+            evidence={"gradient left": first.before[number]["left"]},
+            causes=("exploding_gradient", "loss_oscillating", "loss_rising", "updates_too_large",
+                    "loss_not_falling", "loss_not_a_number", "overfitting"),
+        )  # fmt: skip
         return
-    first = left[0]
-    yield Finding(
-        "zero_grad_missing",
-        first.number,
-        f"Before the backward pass of iteration {first.number}, {first.before['name'].partition('/')[2]} still has the "
-        "gradient of the step before; each step adds to it.",
-        place=backward_place(history),
-        confidence=0.97,
-        fix="Call optimizer.zero_grad() before each backward pass.",
-        evidence={"gradient left": first.before["rms"]},
-        causes=("exploding_gradient", "loss_oscillating", "loss_rising", "updates_too_large",
-                "loss_not_falling", "loss_not_a_number"),
-    )  # fmt: skip

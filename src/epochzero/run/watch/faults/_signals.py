@@ -1,0 +1,328 @@
+"""What several faults ask of a history: how the loss went, how far weights moved, what the labels are like.
+
+All of it is computed from numbers that were sampled; what cannot be told is None or empty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from epochzero.run.watch.history import Evaluation, History, Iteration, Layer, Parameter, Series
+
+__all__ = [
+    "LossCourse",
+    "Overfit",
+    "accuracy_gap",
+    "chance_loss",
+    "classes",
+    "course",
+    "does_well",
+    "early_updates",
+    "evaluations",
+    "fan_in",
+    "first_accuracy",
+    "first_bad",
+    "gradient_ratio",
+    "is_classifier",
+    "last",
+    "looked",
+    "moved",
+    "normalizations",
+    "overfits",
+    "ratios",
+    "relative_updates",
+    "saturation",
+    "train_accuracy",
+    "weights",
+]
+
+MOST_CLASSES = 200
+_OF_CLASSES = ("cross_entropy", "nll_loss")
+_OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+NORMALIZATIONS = ("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm")
+
+
+@dataclass(frozen=True, slots=True)
+class LossCourse:
+    """How a loss went.
+
+    Attributes:
+        count: values so far.
+        start, end: medians of the first and the last values.
+        best: the smallest smoothed value.
+        worst: the largest smoothed value after the start.
+        roughness: mean size of a jump from value to value beside the loss itself, over its later half.
+        finite: whether all values are.
+        slope: what the loss falls over its last fifth, as a share of what it fell in all.
+    """
+
+    count: int
+    start: float
+    end: float
+    best: float
+    worst: float
+    roughness: float
+    finite: bool
+    slope: float
+
+    @property
+    def fall(self) -> float:
+        """The share of the first loss that is gone; below zero where it has grown."""
+        return (self.start - self.end) / max(abs(self.start), 1e-12)
+
+
+@lru_cache(maxsize=16)
+def _course(values: bytes) -> LossCourse | None:
+    loss = np.frombuffer(values)
+    good = loss[np.isfinite(loss)]
+    if len(good) < 4:
+        return None
+    edge = max(2, min(len(good) // 10, 20))
+    # Half a dozen values of the very beginning: a loss may fall fast.
+    start = float(np.median(good[: min(edge, 3)]))
+    end = float(np.median(good[-edge:]))
+    width = max(1, len(good) // 20)
+    smooth = np.convolve(good, np.ones(width) / width, mode="valid")
+    later = good[len(good) // 2 :]
+    jumps = np.abs(np.diff(later)).mean() if len(later) > 1 else 0.0
+    fifth = max(2, len(smooth) // 5)
+    fallen = max(start - float(smooth.min()), 1e-12)
+    late = smooth[-fifth:]
+    trend = (
+        float(np.polyfit(np.arange(len(late)), late, 1)[0] * len(late)) if len(late) > 2 else 0.0
+    )
+    return LossCourse(
+        count=len(loss),
+        start=start,
+        end=end,
+        best=float(smooth.min()),
+        worst=float(smooth.max()),
+        roughness=float(jumps / max(abs(float(np.mean(later))), 1e-12)),
+        finite=len(good) == len(loss),
+        slope=-trend / fallen,
+    )
+
+
+def course(history: History) -> LossCourse | None:
+    """How the training loss went; None while there are too few values."""
+    return _course(np.ascontiguousarray(history.loss[:, 1]).tobytes())
+
+
+def classes(history: History) -> Mapping[int, float]:
+    """The share of each label in the training, where labels are a few whole numbers."""
+    counts: dict[int, float] = {}
+    for one in history.iterations:
+        for label, count in one.target.get("classes", {}).items():
+            if int(label) >= 0:
+                counts[int(label)] = counts.get(int(label), 0.0) + count
+    total = sum(counts.values())
+    if not total or len(counts) > MOST_CLASSES:
+        return {}
+    return {label: count / total for label, count in sorted(counts.items())}
+
+
+def is_classifier(history: History) -> bool:
+    """Whether the loss is one for classes."""
+    return bool(_functions(history) & {*_OF_CLASSES, *_OF_TWO})
+
+
+def _functions(history: History) -> set[str]:
+    return {one.loss_function for one in history.iterations if one.loss_function}
+
+
+def chance_loss(history: History) -> float | None:
+    """The loss of a classifier that knows the shares of the classes and nothing else."""
+    functions = _functions(history)
+    found = classes(history)
+    if functions & set(_OF_CLASSES) and len(found) > 1:
+        return -sum(p * math.log(p) for p in found.values())
+    if functions & set(_OF_TWO) and set(found) <= {0, 1} and found:
+        p = found.get(1, 0.0)
+        return -sum(q * math.log(q) for q in (p, 1 - p) if q > 0)
+    return None
+
+
+def train_accuracy(history: History) -> float | None:
+    """The share of right classes in the last batches looked at."""
+    found = [one.accuracy for one in history.iterations if one.accuracy is not None]
+    return float(np.mean(found[-max(3, len(found) // 10) :])) if found else None
+
+
+def evaluations(history: History) -> tuple[Evaluation, ...]:
+    """Those that are more than a call in passing, in a network that plays or teaches."""
+    found = history.evaluations
+    inline = len(found) > 0.5 * max(1, history.count)
+    return () if inline else found
+
+
+def first_accuracy(one: Evaluation) -> float | None:
+    """The accuracy of an evaluation, as the loss or a comparison tells it."""
+    return one.accuracy if one.accuracy is not None else one.agreement
+
+
+def last(series: Series) -> float | None:
+    """The last value."""
+    return float(series[-1, 1]) if len(series) else None
+
+
+def accuracy_gap(history: History) -> float | None:
+    """How much better the model does on its training data than in evaluations, in accuracy."""
+    trained = train_accuracy(history)
+    tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
+    if trained is None or not tested:
+        return None
+    return trained - float(np.mean(tested[-2:]))
+
+
+def does_well(history: History) -> bool:
+    """Whether the training does what it should: a judge of effects must then be silent."""
+    found = course(history)
+    if found is None or not found.finite:
+        return False
+    trained, gap = train_accuracy(history), accuracy_gap(history)
+    if gap is not None and gap > 0.15:
+        return False
+    shares = classes(history)
+    if trained is not None and is_classifier(history) and shares:
+        most = max(shares.values())
+        return trained > most + 0.6 * (1 - most)
+    return found.fall > 0.7 and found.end <= found.best + 0.2 * (found.start - found.best)
+
+
+def weights(history: History) -> Iterable[Parameter]:
+    """Parameters that are matrices or filters and belong to layers that scale what comes in."""
+    kinds = {layer.path: layer.kind for layer in history.layers}
+    for one in history.parameters:
+        if len(one.shape) >= 2 and "Embedding" not in kinds.get(one.layer, ""):
+            yield one
+
+
+def fan_in(parameter: Parameter) -> int:
+    """How many numbers a unit of the layer sums up."""
+    return max(1, math.prod(parameter.shape[1:]))
+
+
+def ratios(history: History, name: str) -> Series:
+    """Update beside weight of a parameter, rms each, over the iterations looked at."""
+    update = history.parameter_series(name, "update", "rms")
+    weight = history.parameter_series(name, "weight", "rms")
+    if len(update) != len(weight) or not len(update):
+        return np.empty((0, 2))
+    values = update[:, 1] / np.maximum(weight[:, 1], 1e-12)
+    return np.column_stack([update[:, 0], values])
+
+
+def relative_updates(history: History) -> Mapping[str, float]:
+    """The median of `ratios` of each trained weight."""
+    found = {}
+    for one in weights(history):
+        series = ratios(history, one.name)
+        if len(series) >= 3:
+            found[one.name] = float(np.nanmedian(series[:, 1]))
+    return found
+
+
+def moved(history: History) -> Mapping[str, float]:
+    """How far each weight went in all, beside its size: the sum of its relative updates."""
+    found = {}
+    for one in weights(history):
+        series = ratios(history, one.name)
+        if len(series) >= 2:
+            number, value = series[:, 0], np.nan_to_num(series[:, 1])
+            gaps = np.diff(number, append=max(history.count, number[-1] + 1))
+            found[one.name] = float((gaps * value).sum())
+    return found
+
+
+def normalizations(history: History) -> list[Layer]:
+    """The normalization layers."""
+    return [layer for layer in history.layers if layer.kind.startswith(NORMALIZATIONS)]
+
+
+def first_bad(history: History) -> int:
+    """The first iteration whose loss is no number, or above all of the beginning."""
+    loss = history.loss
+    if len(loss) < 4:
+        return 0
+    bound = 2 * abs(float(np.nanmedian(loss[:3, 1]))) + 1e-12
+    bad = ~np.isfinite(loss[:, 1]) | (np.abs(loss[:, 1]) > bound)
+    return int(loss[int(np.argmax(bad)), 0]) if bad.any() else 0
+
+
+def looked(history: History, first: int = 0) -> tuple[Iteration, ...]:
+    """The iterations that were looked at, from one on."""
+    return tuple(one for one in history.iterations if one.number >= first)
+
+
+@dataclass(frozen=True, slots=True)
+class Overfit:
+    """How much better a model does on what it has seen.
+
+    Attributes:
+        since: iteration from which on.
+        text: in a sentence.
+        turned: the share of the training after which the evaluations became worse; None if they did not.
+        loss_ratio: the last evaluation loss beside the best one.
+    """
+
+    since: int
+    text: str
+    turned: float | None
+    loss_ratio: float
+
+
+def overfits(history: History) -> Overfit | None:
+    """Whether evaluations say so; None also where there are none."""
+    found, tested = course(history), evaluations(history)
+    losses = [(one.iteration, one.loss) for one in tested if one.loss is not None]
+    gap = accuracy_gap(history)
+    if found is None or not found.finite or not tested:
+        return None
+    best_at, best = min(losses, key=lambda pair: pair[1], default=(0, math.nan))
+    end = float(np.mean([loss for _, loss in losses[-2:]])) if losses else math.nan
+    fitted = found.fall > 0.6
+    worse = bool(losses) and len(losses) >= 3 and end > 1.25 * best and end > 2 * found.end
+    if not fitted or not (worse or (gap is not None and gap > 0.1)):
+        return None
+    turned = best_at / max(1, history.count) if worse else None
+    if worse:
+        text = f"the evaluation loss is {end:.3g} and was {best:.3g} at iteration {best_at}, the training loss {found.end:.3g}."
+    else:
+        text = f"accuracy is {gap:.0%} higher on training data than in evaluations."
+    return Overfit(best_at, text, turned, end / best if best and worse else 1.0)
+
+
+def early_updates(history: History) -> Mapping[str, float]:
+    """The median of `ratios` of each weight over the first three iterations looked at."""
+    found = {}
+    for one in weights(history):
+        series = ratios(history, one.name)
+        values = series[:3, 1] if len(series) else np.empty(0)
+        if len(values) and np.isfinite(values).any() and one.values.get("rms", 0.0) > 1e-6:
+            found[one.name] = float(np.nanmedian(values))
+    return found
+
+
+def gradient_ratio(history: History) -> float | None:
+    """The gradient of the first layer beside that of the last, as medians of their rms."""
+    medians = []
+    for one in weights(history):
+        series = history.parameter_series(one.name, "gradient", "rms")
+        if len(series) >= 3:
+            medians.append(float(np.nanmedian(series[:, 1])))
+    if len(medians) < 3 or medians[-1] <= 0:
+        return None
+    return medians[0] / medians[-1]
+
+
+def saturation(history: History, path: str) -> float:
+    """The share of a layer's output that lies at the flat ends of its function, at the end."""
+    low, high = history.layer_series(path, "low"), history.layer_series(path, "high")
+    if not len(low):
+        return 0.0
+    return float(np.median(low[-5:, 1] + high[-5:, 1]))

@@ -1,0 +1,65 @@
+"""Layers with weights follow one another with nothing in between: together they are one linear layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from epochzero.run.watch.faults._signals import course, does_well
+from epochzero.run.watch.history import History, Iteration
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_LINEAR = ("Linear", "Conv1d", "Conv2d", "Conv3d")
+_THROUGH = (
+    "Dropout",
+    "Identity",
+    "Flatten",
+    "BatchNorm",
+    "LayerNorm",
+    "AvgPool",
+    "AdaptiveAvgPool",
+)
+
+
+def find(history: History) -> Iterable[Finding]:
+    """A layer whose input is another one's output, with what is linear between them at most."""
+    seen = next((one for one in history.iterations if one.layers), None)
+    if seen is None:
+        return
+    kinds = dict(history.order)
+    pairs = []
+    for path, kind in history.order:
+        source = _source(seen, path, kinds)
+        if kind in _LINEAR and source and kinds.get(source) in _LINEAR:
+            # A narrow layer between two is a factorization that somebody wanted.
+            width = seen.layers[source]["shape"][-1 if kinds[source] == "Linear" else 1]
+            pairs.append((source, path, width))
+    hidden = [path for path, kind in history.order if kind in _LINEAR]
+    found = course(history)
+    if not pairs or found is None or not found.finite or does_well(history):
+        return
+    all_linear = len(pairs) >= len(hidden) - 1
+    source, path, _ = pairs[0]
+    layer = history.layer(source)
+    yield Finding(
+        "activation_missing",
+        0,
+        f"{path} takes what {source} gives, with no activation between: "
+        + ("the whole model is linear." if all_linear else "together they are one linear layer."),
+        layer=source,
+        place=layer.place if layer else None,
+        confidence=0.78 if all_linear else 0.6,
+        fix=f"Put a ReLU between {source} and {path}.",
+        causes=("underfitting", "loss_plateau", "slow_learning", "overfitting"),
+    )
+
+
+def _source(seen: Iteration, path: str, kinds: Mapping[str, str]) -> str:
+    """The layer whose output a layer takes, through what does not bend it."""
+    source = str(seen.layers.get(path, {}).get("source", ""))
+    for _ in range(8):
+        if not source or not kinds.get(source, "").startswith(_THROUGH):
+            break
+        source = str(seen.layers.get(source, {}).get("source", ""))
+    return source

@@ -1,0 +1,29 @@
+"""A layer gives NaN or infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+
+def find(history: History) -> Iterable[Finding]:
+    """The first layer in the order of calls, at the first iteration where one does."""
+    for one in history.iterations:
+        for path, _ in history.order:
+            share = one.layers.get(path, {}).get("nonfinite", 0.0)
+            if share > 0:
+                layer = history.layer(path)
+                yield Finding(
+                    "activation_not_finite",
+                    one.number,
+                    f"{path} is the first layer whose output is not finite ({share:.0%} of it) at "
+                    f"iteration {one.number}.",
+                    layer=path.partition(":")[0],
+                    place=layer.place if layer else None,
+                    confidence=0.9,
+                )
+                return

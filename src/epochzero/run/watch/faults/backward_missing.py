@@ -1,0 +1,30 @@
+"""The optimizer steps without gradients of this iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_LOOKS = 3
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Steps without a backward pass before them."""
+    looked = [one for one in history.iterations if one.stepped]
+    without = [one for one in looked if not one.backwards]
+    if len(without) < _LOOKS or len(without) < 0.9 * len(looked):
+        return
+    yield Finding(
+        "backward_missing",
+        without[0].number,
+        "The optimizer steps, and no backward pass has computed gradients.",
+        place=next(map(place_of, history.optimizers), None),
+        confidence=0.95,
+        fix="Call loss.backward() before optimizer.step().",
+        causes=("weights_unchanged", "loss_not_falling", "zero_gradient", "underfitting"),
+    )

@@ -1,0 +1,56 @@
+"""So large that there are too few steps, or so small that they are noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from epochzero.run.watch.faults._signals import course, does_well
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+
+def find(history: History) -> Iterable[Finding]:
+    """The size of a batch beside the data set, with what it does to the loss."""
+    found = course(history)
+    if found is None or does_well(history) or not history.ended:
+        return
+    sizes = [
+        one.inputs[0]["shape"][0]
+        for one in history.iterations
+        if one.inputs and one.inputs[0]["shape"]
+    ]
+    loader = next(iter(history.loaders), None)
+    examples = (loader or {}).get("examples") or 0
+    if not sizes:
+        return
+    size = int(np.median(sizes))
+    place = setting_place(place_of(loader), "batch_size", 1) if loader else None
+    if size <= 2 and history.count > 30 and found.roughness > 0.35:
+        yield Finding(
+            "batch_size_wrong", 0,
+            f"Each step learns from {size} example{'s' if size > 1 else ''}, and the loss jumps by "
+            f"{found.roughness:.0%} from one to the next.",
+            place=place, confidence=0.66, fix="Take batches of 32.",
+            evidence={"batch": float(size)}, series="loss",
+            causes=("loss_oscillating", "loss_plateau", "underfitting", "loss_not_falling"),
+        )  # fmt: skip
+    elif (
+        examples
+        and size >= 0.45 * examples
+        and examples >= 200
+        and history.count <= 120
+        and found.slope > 0.03
+    ):
+        yield Finding(
+            "batch_size_wrong", 0,
+            f"A batch is {size / examples:.0%} of the data: the whole training has {history.count} steps, "
+            "and its loss still falls.",
+            place=place, confidence=0.75, fix=f"Take batches of {max(16, min(64, examples // 30))}.",
+            evidence={"batch": float(size), "examples": float(examples)}, series="loss",
+            causes=("slow_learning", "underfitting", "loss_plateau"),
+        )  # fmt: skip

@@ -1,0 +1,42 @@
+"""A bias that begins so far off that units cannot answer to their input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import NORMALIZATIONS, course, does_well
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_FAR = 0.9
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Biases that begin far from zero, one for all units."""
+    if does_well(history) or course(history) is None:
+        return
+    kinds = {layer.path: layer.kind for layer in history.layers}
+    for one in history.parameters:
+        kind = kinds.get(one.layer, "")
+        if not one.name.endswith("bias") or kind.startswith(NORMALIZATIONS) or len(one.shape) != 1:
+            continue
+        mean, spread = one.values.get("mean", 0.0), one.values.get("std", 0.0)
+        if abs(mean) < _FAR or spread > 0.3 * abs(mean):
+            continue
+        layer = history.layer(one.layer)
+        yield Finding(
+            "bias_init_wrong",
+            0,
+            f"{one.name} begins at {mean:.3g} for all {one.shape[0]} units.",
+            layer=one.layer,
+            place=layer.place if layer else None,
+            confidence=0.85 if abs(mean) > 3 else 0.7,
+            fix="Begin biases at zero.",
+            evidence={"mean": mean},
+            causes=("dead_units", "loss_plateau", "loss_not_falling", "slow_learning",
+                    "saturated_units", "constant_output", "zero_gradient", "underfitting",
+                    "weights_unchanged", "vanishing_gradient"),
+        )  # fmt: skip
+        return

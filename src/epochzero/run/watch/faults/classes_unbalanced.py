@@ -1,0 +1,42 @@
+"""Nearly all examples are of one class, and nothing makes up for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import classes, does_well, is_classifier
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_MOST = 0.85
+
+
+def find(history: History) -> Iterable[Finding]:
+    """The share of the largest class, unless the loss weighs the classes or a sampler draws them."""
+    shares = classes(history)
+    looked = [one for one in history.iterations if one.target]
+    if len(shares) < 2 or len(looked) < 5 or not is_classifier(history):
+        return
+    most = max(shares, key=lambda label: shares[label])
+    expected = max(_MOST, 1 / len(shares))
+    many = len(shares) > 2 and shares[most] > 0.7 and shares[most] * len(shares) > 3
+    if shares[most] < expected and not many:
+        return
+    if any(loss.get("weight") for loss in history.losses) or any(
+        loader["sampler"] == "WeightedRandomSampler" for loader in history.loaders
+    ):
+        return
+    # Where labels are pixels or words most of them are background; a loss of one's own may know that.
+    dense = any(len(one.target["shape"]) > 1 and one.target["shape"][-1] > 1 for one in looked)
+    yield Finding(
+        "classes_unbalanced",
+        0,
+        f"{shares[most]:.1%} of the labels are class {most}: always saying it is right that often.",
+        confidence=(0.4 if dense else 0.8) - (0.2 if does_well(history) else 0.0),
+        fix="Weigh the classes in the loss (weight=, pos_weight=), draw rare ones more often "
+        "(WeightedRandomSampler), and judge by balanced accuracy or F1.",
+        evidence={f"share of class {label}": share for label, share in list(shares.items())[:8]},
+        causes=("loss_plateau", "constant_output", "underfitting", "overfitting"),
+    )

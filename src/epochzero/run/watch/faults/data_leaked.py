@@ -1,0 +1,55 @@
+"""Validation examples are among the training examples: the validation says too much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import evaluations
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_SHARE = 0.3
+_LOOKS = 3
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Rows of the evaluations, by their fingerprints, that were trained on."""
+    trained = {
+        print_of
+        for one in history.iterations
+        for tensor in one.inputs[:1]
+        for print_of in tensor.get("rows", ())
+    }
+    tested = [
+        print_of
+        for one in evaluations(history)
+        for tensor in one.inputs[:1]
+        if "float" in tensor["dtype"] or tensor["std"] > 3
+        for print_of in tensor.get("rows", ())
+    ]
+    distinct = set(tested)
+    if len(history.iterations) < _LOOKS or len(distinct) < 16:
+        return
+    common = len(distinct & trained) / len(distinct)
+    if common < _SHARE:
+        return
+    # An evaluation on training data beside another one is no leak.
+    apart = [
+        one
+        for one in evaluations(history)
+        if one.inputs and one.inputs[0].get("rows") and not trained & set(one.inputs[0]["rows"])
+    ]
+    if apart:
+        return
+    yield Finding(
+        "data_leaked",
+        evaluations(history)[0].iteration,
+        f"{common:.0%} of the examples that are evaluated on were seen in training.",
+        confidence=0.8,
+        fix="Split before anything is drawn or copied, by an identity of the examples, and test that "
+        "the parts have none in common.",
+        evidence={"share": common, "examples": float(len(distinct))},
+        causes=(),
+    )

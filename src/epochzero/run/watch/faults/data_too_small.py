@@ -1,0 +1,42 @@
+"""Too few examples for the model: it learns them by heart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import overfits
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_FEW = 160
+
+
+def find(history: History) -> Iterable[Finding]:
+    """A gap to the evaluations, with few examples that are different, and many parameters."""
+    gap = overfits(history)
+    rows = {
+        row
+        for one in history.iterations
+        for tensor in one.inputs[:1]
+        for row in tensor.get("rows", ())
+    }
+    sizes = [one["examples"] for one in history.loaders if one["examples"]]
+    count = min([*sizes[:1], len(rows)] if rows and not sizes else sizes[:1] or [len(rows)])
+    parameters = sum(math.prod(one.shape) for one in history.parameters if one.trainable)
+    if gap is None or not count or count > _FEW or len(history.iterations) < 10:
+        return
+    yield Finding(
+        "data_too_small",
+        gap.since,
+        f"{count} examples for {parameters:,} parameters: {gap.text}",
+        place=next(map(place_of, history.loaders), None),
+        confidence=0.72,
+        fix="Collect or augment examples, begin with a trained model, or take a much smaller one with "
+        "dropout and weight decay.",
+        evidence={"examples": float(count), "parameters": float(parameters)},
+        causes=("overfitting", "loss_vanishing", "validation_diverging"),
+    )

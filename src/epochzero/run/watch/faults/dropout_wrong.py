@@ -1,0 +1,51 @@
+"""A dropout rate so high, or in a place such, that too little of the signal is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import course, does_well
+from epochzero.run.watch.history import History, Layer
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_HIGH = 0.65
+
+
+def find(history: History) -> Iterable[Finding]:
+    """High rates, or dropout on what the loss is given, in a training that does not get far."""
+    dropouts = [layer for layer in history.layers if "Dropout" in layer.kind and layer.called]
+    found = course(history)
+    if not dropouts or found is None or len(history.iterations) < 5:
+        return
+    highest = max(dropouts, key=lambda layer: float(layer.settings.get("p") or 0))
+    rate = float(highest.settings.get("p") or 0)
+    well = does_well(history)
+    order = [(path, kind) for path, kind in history.order if "Dropout" in kind or ":" not in path]
+    if rate >= _HIGH and not well:
+        yield _finding(
+            highest,
+            f"{highest.path} drops {rate:.0%} of what comes in.",
+            0.88 if rate >= 0.8 else 0.78,
+        )
+    elif order and "Dropout" in order[-1][1] and not well:
+        layer = history.layer(order[-1][0])
+        if layer and layer.settings.get("p"):
+            yield _finding(
+                layer, f"{layer.path} drops outputs of the model: the loss is given zeros.", 0.82
+            )
+    elif sum(float(layer.settings.get("p") or 0) >= 0.5 for layer in dropouts) >= 3 and not well:
+        yield _finding(
+            highest, f"{len(dropouts)} layers drop {rate:.0%} each, one after the other.", 0.66
+        )
+
+
+def _finding(layer: Layer, text: str, confidence: float) -> Finding:
+    return Finding(
+        "dropout_wrong", 0, text, layer=layer.path, place=layer.place, confidence=confidence,
+        fix="Use a rate of 0.1 to 0.5, between hidden layers.",
+        evidence={"rate": float(layer.settings.get("p") or 0)},
+        causes=("underfitting", "slow_learning", "loss_plateau", "loss_oscillating",
+                "loss_not_falling", "validation_diverging"),
+    )  # fmt: skip

@@ -1,0 +1,30 @@
+"""Training goes on long after the evaluation loss has turned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import overfits
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+
+def find(history: History) -> Iterable[Finding]:
+    """The best evaluation lies early, and enough examples were there to do better."""
+    gap = overfits(history)
+    if gap is None or gap.turned is None or not history.ended:
+        return
+    if gap.turned > 0.35 or gap.loss_ratio < 1.4:
+        return
+    yield Finding(
+        "epochs_too_many",
+        gap.since,
+        f"The best evaluation was after {gap.turned:.0%} of the training: {gap.text}",
+        confidence=0.58,
+        fix=f"Stop at about iteration {gap.since}, or keep the best checkpoint.",
+        evidence={"best at": float(gap.since)},
+        series="loss",
+        causes=("overfitting", "validation_diverging", "loss_vanishing"),
+    )

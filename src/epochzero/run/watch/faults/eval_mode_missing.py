@@ -1,0 +1,37 @@
+"""eval() is not called: dropout and batch statistics act in the evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import evaluations
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_MODES = ("Dropout", "BatchNorm", "InstanceNorm", "AlphaDropout", "FeatureAlphaDropout")
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Evaluations in training mode, of a model that has layers for which that matters."""
+    matters = [
+        layer
+        for layer in history.layers
+        if layer.kind.startswith(_MODES) and layer.settings.get("p", 1.0)
+    ]
+    tested = evaluations(history)
+    forgotten = [one for one in tested if one.training]
+    if not matters or len(forgotten) < 2 or len(forgotten) < 0.8 * len(tested):
+        return
+    kinds = ", ".join(sorted({layer.kind for layer in matters}))
+    yield Finding(
+        "eval_mode_missing",
+        forgotten[0].iteration,
+        f"All {len(forgotten)} evaluations ran in training mode, and the model has {kinds}.",
+        layer=matters[0].path,
+        place=matters[0].place,
+        confidence=0.82,
+        fix="Call model.eval() before each evaluation, and model.train() after it.",
+        causes=("validation_diverging", "overfitting"),
+    )

@@ -1,0 +1,55 @@
+"""Inputs that are no numbers, or the same everywhere: the model cannot learn from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_LOOKS = 3
+
+
+def find(history: History) -> Iterable[Finding]:
+    """NaN or infinity among the inputs, one value in all of a batch, or columns that never vary."""
+    for one in history.iterations:
+        for tensor in one.inputs:
+            if tensor.get("nonfinite", 0) > 0:
+                yield Finding(
+                    "input_invalid",
+                    one.number,
+                    f"{tensor['nonfinite']:.1%} of the input of iteration {one.number} is no finite "
+                    "number.",
+                    confidence=0.97,
+                    fix="Look for NaN where the data are read: a division, a logarithm or a missing "
+                    "value; drop or fill these examples.",
+                    evidence={"not finite": tensor["nonfinite"]},
+                    causes=("loss_not_a_number", "activation_not_finite", "loss_not_falling"),
+                )
+                return
+    looked = [one.inputs[0] for one in history.iterations if one.inputs]
+    if len(looked) < _LOOKS or not all("float" in one["dtype"] for one in looked):
+        return
+    if all(one["min"] == one["max"] for one in looked):
+        yield Finding(
+            "input_invalid",
+            0,
+            f"All inputs are the same number, {looked[0]['min']:g}.",
+            confidence=0.95,
+            fix="Look at what is done to the data before they reach the model.",
+            evidence={"value": looked[0]["min"]},
+            causes=("loss_not_falling", "constant_output", "underfitting", "zero_gradient"),
+        )
+    elif all(one.get("constant_columns", 0) > 0.5 for one in looked):
+        share = looked[0]["constant_columns"]
+        yield Finding(
+            "input_invalid",
+            0,
+            f"{share:.0%} of the columns of the input never vary.",
+            confidence=0.6 if all(one["zeros"] > 0.9 for one in looked) else 0.45,
+            fix="Look at what is done to the data before they reach the model.",
+            evidence={"constant columns": share},
+            causes=("loss_not_falling", "underfitting", "loss_plateau"),
+        )

@@ -1,0 +1,63 @@
+"""Inputs of a scale that layers are not made for: not normalized, or normalized twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import NORMALIZATIONS, does_well
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_LARGE = 10.0
+_APART = 100.0
+_SMALL = 0.02
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Large or shifted inputs, columns of very different width, or next to nothing."""
+    looked = [one.inputs[0] for one in history.iterations if one.inputs]
+    looked = [one for one in looked if "float" in one["dtype"] and one["std"] > 0]
+    if len(looked) < 3 or _is_normalized_first(history):
+        return
+    first = looked[len(looked) // 2]
+    spread, mean = first["std"], abs(first["mean"])
+    apart = first.get("widest", 0.0) / max(first.get("narrowest", 1.0), 1e-12)
+    widest = first.get("widest", 0.0)
+    if max(spread, mean) > _LARGE and (widest == 0 or widest > _LARGE or mean > _LARGE):
+        text = f"The inputs have a mean of {first['mean']:.4g} and a spread of {spread:.4g}"
+        certain = 0.9 if max(spread, mean) > 30 else 0.7
+    elif apart > _APART and widest > 3:
+        text = f"The widest column of the input varies {apart:,.0f} times as much as the narrowest"
+        certain = 0.7
+    elif spread < _SMALL and mean < _SMALL:
+        text = f"The inputs are tiny: a spread of {spread:.2g}"
+        certain = 0.75
+    elif spread * 5 < mean:
+        text = (
+            f"The inputs lie far from zero beside their spread: {first['mean']:.3g}, {spread:.3g}"
+        )
+        certain = 0.55
+    else:
+        return
+    yield Finding(
+        "input_scale_wrong",
+        0,
+        f"{text}; layers expect about 0 and 1.",
+        confidence=certain - (0.35 if does_well(history) else 0.0),
+        fix="Subtract the mean of the training data from each column or channel and divide by its "
+        "spread, once, for training and evaluation alike.",
+        evidence={"mean": first["mean"], "spread": spread},
+        causes=(
+            "loss_not_falling", "loss_oscillating", "loss_rising", "exploding_gradient",
+            "loss_not_a_number", "dead_units", "saturated_units", "underfitting", "slow_learning",
+            "updates_too_small", "vanishing_gradient", "loss_plateau",
+        ),
+    )  # fmt: skip
+
+
+def _is_normalized_first(history: History) -> bool:
+    """Whether the first layer that is called brings the inputs to scale itself."""
+    first = history.order[0][1] if history.order else ""
+    return first.startswith(NORMALIZATIONS) or first.startswith("Embedding")

@@ -1,0 +1,68 @@
+"""Labels of a range that the output or the loss is not made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from epochzero.run.watch.faults._signals import classes, does_well
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_FAR = 8.0
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Labels outside of what the loss takes, a class that never occurs at the end, or far targets."""
+    looked = [one for one in history.iterations if one.target and one.output]
+    if len(looked) < 3:
+        return
+    function = looked[0].loss_function
+    low = min(one.target["min"] for one in looked)
+    high = max(one.target["max"] for one in looked)
+    if function.startswith("binary_cross_entropy") and (low < -0.01 or high > 1.01):
+        yield _finding(
+            f"{function} takes labels from 0 to 1, and these go from {low:g} to {high:g}.",
+            0.95,
+            "Map the labels to 0 and 1.",
+        )
+    elif function in ("cross_entropy", "nll_loss") and len(looked[0].output["shape"]) > 1:
+        yield from _classes(history, looked[0].output["shape"][1])
+    elif function in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
+        mean = float(np.mean([one.target["mean"] for one in looked]))
+        spread = float(np.mean([one.target["std"] for one in looked]))
+        if max(abs(mean), spread) > _FAR and not does_well(history):
+            yield _finding(
+                f"The targets have a mean of {mean:.4g} and a spread of {spread:.4g}; outputs begin "
+                f"at about {looked[0].output['mean']:.3g}.",
+                0.72 if max(abs(mean), spread) > 30 else 0.6,
+                "Scale the targets to mean 0 and spread 1, and the predictions back.",
+            )
+
+
+def _classes(history: History, outputs: int) -> Iterable[Finding]:
+    found = classes(history)
+    looked = sum(sum(one.target.get("classes", {}).values()) for one in history.iterations)
+    if found and 0 not in found and max(found) == outputs - 1 and looked > 20 * outputs:
+        yield _finding(
+            f"Class 0 of {outputs} never occurs, the labels go from {min(found)} to {max(found)}.",
+            0.8,
+            "Labels count from 0: subtract 1, and take one output away.",
+        )
+
+
+def _finding(text: str, confidence: float, fix: str) -> Finding:
+    return Finding(
+        "label_range_wrong",
+        0,
+        text,
+        confidence=confidence,
+        fix=fix,
+        causes=(
+            "loss_not_falling", "slow_learning", "underfitting", "loss_plateau", "loss_rising",
+            "exploding_gradient", "loss_oscillating", "loss_not_a_number", "updates_too_large",
+        ),
+    )  # fmt: skip

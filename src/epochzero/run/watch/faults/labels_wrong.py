@@ -1,0 +1,69 @@
+"""Labels do not belong to their inputs: nothing can be learned from them but by heart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import classes, does_well, evaluations, first_accuracy
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_PAIRS = 200
+_MORE = 0.08
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Neighbors agree no more than by chance, or the same example comes with different labels."""
+    yield from _contradictions(history)
+    looked = [one.likeness for one in history.iterations if one.likeness.get("pairs")]
+    pairs = sum(one["pairs"] for one in looked)
+    if pairs < _PAIRS:
+        return
+    agreement = sum(one["agreement"] * one["pairs"] for one in looked) / pairs
+    chance = sum(one["chance"] * one["pairs"] for one in looked) / pairs
+    if agreement > chance + _MORE * (1 - chance) or does_well(history):
+        return
+    tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
+    most = max(classes(history).values(), default=1.0)
+    # Raw inputs may hide a class that a network finds: what it generalizes decides.
+    if tested and max(tested) > most + 0.15 * (1 - most):
+        return
+    yield Finding(
+        "labels_wrong",
+        0,
+        f"The nearest example has the same label in {agreement:.0%} of cases, by chance it would in "
+        f"{chance:.0%}; and evaluations are no better than chance.",
+        confidence=0.7 if tested else 0.5,
+        fix="Print inputs with their labels; look for one of both being sorted, shuffled or cut alone.",
+        evidence={"agreement": agreement, "chance": chance},
+        causes=("loss_not_falling", "loss_plateau", "overfitting", "underfitting", "slow_learning",
+                "validation_diverging", "constant_output"),
+    )  # fmt: skip
+
+
+def _contradictions(history: History) -> Iterable[Finding]:
+    seen: dict[str, int] = {}
+    again = different = 0
+    since = 0
+    for one in history.iterations:
+        if not one.inputs or not one.row_labels or "float" not in one.inputs[0]["dtype"]:
+            continue
+        for row, label in zip(one.inputs[0].get("rows", ()), one.row_labels, strict=False):
+            if row in seen:
+                again += 1
+                if seen[row] != label:
+                    different += 1
+                    since = since or one.number
+            seen[row] = label
+    if again >= 32 and different > 0.2 * again:
+        yield Finding(
+            "labels_wrong",
+            since,
+            f"Examples that come again have another label in {different / again:.0%} of cases.",
+            confidence=0.92,
+            fix="Inputs and labels are shuffled apart: shuffle them with one permutation.",
+            evidence={"again": float(again), "different": float(different)},
+            causes=("loss_not_falling", "loss_plateau", "underfitting", "constant_output"),
+        )

@@ -1,0 +1,111 @@
+"""What comes out of the last layer is not what the loss expects, or cannot reach the labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import does_well
+from epochzero.run.watch.history import History, Iteration
+from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_BOUNDED = ("Sigmoid", "sigmoid", "Tanh", "tanh", "Softmax", "softmax", "ReLU", "relu",
+            "Hardtanh", "hardtanh", "ReLU6", "relu6", "Softsign", "LogSigmoid")  # fmt: skip
+_CAUSES = (
+    "loss_not_falling", "loss_plateau", "slow_learning", "underfitting", "saturated_units",
+    "dead_units", "constant_output", "vanishing_gradient", "zero_gradient", "weights_unchanged",
+    "loss_not_a_number", "loss_rising",
+)  # fmt: skip
+
+
+def find(history: History) -> Iterable[Finding]:
+    """The output as the loss was given it, beside the loss function and the labels."""
+    looked = [one for one in history.iterations if one.output and one.target]
+    if len(looked) < 3:
+        return
+    function = looked[0].loss_function
+    low = min(one.output["min"] for one in looked)
+    high = max(one.output["max"] for one in looked)
+    path, kind = _last(history)
+    if function == "cross_entropy":
+        yield from _of_classes(history, looked, low, path, kind)
+    elif function == "nll_loss" and high > 1e-4:
+        yield _finding(
+            history, path, "nll_loss expects logarithms of probabilities, which are below zero; these "
+            f"go up to {high:.3g}.", 0.93, "Put log_softmax before it, or use cross_entropy.",
+        )  # fmt: skip
+    elif function == "binary_cross_entropy_with_logits" and low >= 0 and high <= 1:
+        if kind.lower() in ("sigmoid", "softmax") or high - low < 0.999:
+            yield _finding(
+                history, path, "The loss applies a sigmoid itself, and is given probabilities "
+                f"({low:.2g} to {high:.2g}).", 0.9 if kind.lower() in ("sigmoid", "softmax") else 0.5,
+                "Leave the sigmoid out of the model.",
+            )  # fmt: skip
+    elif function in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
+        yield from _of_numbers(history, looked, low, high, path, kind)
+
+
+def _of_classes(
+    history: History, looked: list[Iteration], low: float, path: str, kind: str
+) -> Iterable[Finding]:
+    sums = [one.output for one in looked if "sums" in one.output]
+    if (
+        sums
+        and low >= 0
+        and all(abs(o["sums"] - 1) < 1e-3 and o["sums_spread"] < 1e-3 for o in sums)
+    ):
+        yield _finding(
+            history, path, "cross_entropy applies softmax itself, and is given probabilities: the rows "
+            "add up to 1.", 0.95, "Leave the softmax out of the model, or take its logarithm and nll_loss.",
+        )  # fmt: skip
+    elif kind.lower() in ("relu", "relu6", "sigmoid", "hardtanh", "tanh", "softplus"):
+        zeros = max(one.output.get("zeros", 0.0) for one in looked)
+        certain = 0.86 if kind.lower() != "relu" or zeros > 0.2 else 0.6
+        yield _finding(
+            history, path, f"The logits for cross_entropy go through {kind.lower()}, which keeps them "
+            f"from being any number ({low:.2g} and more).",
+            certain - (0.25 if does_well(history) else 0.0), "Let the last layer give its numbers as they are.",
+        )  # fmt: skip
+
+
+def _of_numbers(
+    history: History, looked: list[Iteration], low: float, high: float, path: str, kind: str
+) -> Iterable[Finding]:
+    least = min(one.target["min"] for one in looked)
+    most = max(one.target["max"] for one in looked)
+    span = max(most - least, 1e-12)
+    bounds = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "relu": (0.0, math.inf), "softmax": (0.0, 1.0),
+              "hardtanh": (-1.0, 1.0), "relu6": (0.0, 6.0)}.get(kind.lower())  # fmt: skip
+    if bounds is None or not kind or does_well(history):
+        return
+    below, above = (bounds[0] - least) / span, (most - bounds[1]) / span
+    if max(below, above) > 0.05:
+        yield _finding(
+            history, path, f"Targets go from {least:.3g} to {most:.3g}; {kind.lower()} at the end gives "
+            f"{low:.3g} to {high:.3g}.", 0.9, "Leave the last activation out for regression.",
+        )  # fmt: skip
+
+
+def _last(history: History) -> tuple[str, str]:
+    """The last layer or function of a forward pass, when it is an activation; else empty."""
+    for path, kind in reversed(history.order):
+        if kind in _BOUNDED:
+            return path, kind
+        if not kind.startswith(("Flatten", "Unflatten", "Identity", "Dropout")):
+            break
+    return "", ""
+
+
+def _finding(history: History, path: str, text: str, confidence: float, fix: str) -> Finding:
+    layer = history.layer(path) if path else None
+    if layer is None:
+        path = next((p for p, _ in reversed(history.order) if ":" not in p), "")
+        layer = history.layer(path)
+    place = layer.place if layer and ":" not in path else next(map(place_of, history.losses), None)
+    return Finding(
+        "last_activation_wrong", 0, text, layer=path.partition(":")[0],
+        place=place, confidence=confidence, fix=fix, causes=_CAUSES,
+    )  # fmt: skip

@@ -1,0 +1,56 @@
+"""Updates so small that nothing is learned in the time given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from epochzero.run.watch.faults._signals import course, does_well, moved
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_SHORT = 0.35
+_LEAST = 20
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Weights that go a short way in all, with a loss that still falls evenly, or not at all."""
+    found = course(history)
+    ways = moved(history)
+    if found is None or not ways or history.count < _LEAST or not history.optimizers:
+        return
+    far = max(ways.values())
+    planned = history.planned or history.count
+    far *= max(1.0, planned / max(history.count, 1))
+    rates = [max(one.rates) for one in history.iterations if one.rates]
+    if far > _SHORT or does_well(history) or not rates or not found.finite:
+        return
+    gradients = [
+        one["gradient"]["rms"]
+        for looked in history.iterations[:5]
+        for one in looked.parameters.values()
+        if "gradient" in one
+    ]
+    if not gradients or max(gradients) <= 1e-9 or found.fall > 0.5:
+        return
+    # A rate that was high once has been taken away by its schedule.
+    if max(rates) > 20 * max(float(np.median(rates)), 1e-30):
+        return
+    rate = max(rates)
+    yield Finding(
+        "learning_rate_too_low",
+        0,
+        f"With a learning rate of {rate:g} all {history.count} steps together moved no weight by more "
+        f"than {far:.1%} of its size; the loss fell by {max(0.0, found.fall):.1%}.",
+        place=setting_place(place_of(history.optimizers[0]), "lr", 1),
+        confidence=0.88 if far < 0.1 else 0.7,
+        fix=f"Try {rate * min(1000.0, 3 / max(far, 1e-9)):.1g}.",
+        evidence={"learning rate": rate, "way beside weight": far},
+        series="loss",
+        causes=("slow_learning", "loss_not_falling", "updates_too_small", "weights_unchanged",
+                "underfitting", "loss_plateau", "constant_output"),
+    )  # fmt: skip

@@ -1,0 +1,32 @@
+"""The training loss stops falling far from what could be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import course, does_well
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+
+def find(history: History) -> Iterable[Finding]:
+    """The training loss stops falling far from what could be reached."""
+    found = course(history)
+    if (
+        found is None
+        or found.count < 60
+        or not 0.03 < found.fall < 0.6
+        or found.slope > 0.05
+        or does_well(history)
+    ):
+        return
+    yield Finding(
+        "loss_plateau",
+        0,
+        f"The loss fell by {found.fall:.0%} and then stayed at {found.end:.4g}.",
+        confidence=0.6,
+        evidence={"first loss": found.start, "last loss": found.end},
+        series="loss",
+    )

@@ -1,0 +1,119 @@
+"""A loss that does not fit the task, or is computed wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from epochzero.run.watch.faults._signals import LossCourse, classes, course, does_well
+from epochzero.run.watch.history import History, Iteration, Record
+from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.model import Finding, Place
+
+__all__ = ["find"]
+
+_CAUSES = (
+    "loss_not_falling", "loss_plateau", "slow_learning", "underfitting", "loss_vanishing",
+    "loss_rising", "constant_output", "zero_gradient", "exploding_gradient", "weights_unchanged",
+    "loss_oscillating", "updates_too_large", "loss_not_a_number", "validation_diverging",
+)  # fmt: skip
+
+
+def find(history: History) -> Iterable[Finding]:
+    """What the loss is given beside what it is for."""
+    looked = [one for one in history.iterations if one.output]
+    found = course(history)
+    if found is None:
+        return
+    place = next(map(place_of, history.losses), None) or next(
+        map(place_of, history.backwards), None
+    )
+    if not looked:
+        yield from _by_hand(found, place)
+        return
+    function, output, target = looked[0].loss_function, looked[0].output, looked[0].target
+    shape = output["shape"]
+    well = does_well(history)
+    if function == "cross_entropy" and len(shape) > 1 and shape[1] == 1:
+        yield _finding("cross_entropy over one output is always zero.", 0.95, place,
+                       "Use binary_cross_entropy_with_logits, or two outputs.")  # fmt: skip
+    elif function in _NUMBERS and _is_one_hot(looked) and not well:
+        yield _finding(f"{function} between {shape[-1]} outputs and one-hot labels.", 0.82, place,
+                       "Use cross_entropy with the numbers of the classes.")  # fmt: skip
+    elif (
+        function in _NUMBERS and target.get("whole") and _are_classes(history, target) and not well
+    ):
+        yield _finding(f"{function} with labels that are numbers of classes.", 0.7, place,
+                       "Use cross_entropy.")  # fmt: skip
+    elif function in _NUMBERS and target and _is_spread_out(shape, target["shape"]):
+        yield _finding(f"Output {shape} and target {target['shape']} are spread out against each other.",
+                       0.93, place, "Give both the same shape.")  # fmt: skip
+    elif function == "kl_div" and max(one.output["max"] for one in looked) > 1e-4:
+        yield _finding("kl_div expects logarithms of probabilities first.", 0.85, place,
+                       "Give log_softmax of the output first, then the probabilities.")  # fmt: skip
+    elif function.startswith("binary_cross_entropy") and _is_one_hot(looked) and not well:
+        yield _finding(f"{function} over {shape[-1]} classes of which exactly one is right.", 0.62, place,
+                       "Use cross_entropy with the numbers of the classes.")  # fmt: skip
+    elif _sums(history) and not well:
+        yield _finding("The loss is a sum over the batch: gradients grow with its size.", 0.74, place,
+                       'Leave reduction="mean".')  # fmt: skip
+    elif _is_negated(history, looked, found):
+        yield _finding("The loss that is differentiated falls without end below zero.", 0.85, place,
+                       "Look for a sign: the loss must be made smaller, not larger.")  # fmt: skip
+
+
+_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+
+
+def _by_hand(found: LossCourse, place: Place | None) -> Iterable[Finding]:
+    if found.start > 0 > found.end and found.end < -10 * abs(found.start):
+        yield _finding("The loss falls without end below zero.", 0.6, place,
+                       "Look for a sign: the loss must be made smaller, not larger.")  # fmt: skip
+
+
+def _is_negated(history: History, looked: Sequence[Iteration], found: LossCourse) -> bool:
+    """A known loss is never below zero; what is differentiated is its negative."""
+    positive = looked[0].loss_function not in (
+        "gaussian_nll_loss",
+        "poisson_nll_loss",
+        "kl_div",
+        "nll_loss",
+    )
+    return positive and found.end < 0 and found.end < found.start
+
+
+def _is_one_hot(looked: Sequence[Iteration]) -> bool:
+    shape = looked[0].target.get("shape", ())
+    if len(shape) < 2 or shape[1] < 3:
+        return False
+    return all(
+        one.target.get("whole") and abs(one.target["mean"] - 1 / one.target["shape"][1]) < 1e-3
+        and one.target["min"] >= 0 and one.target["max"] <= 1
+        for one in looked[:20] if one.target
+    )  # fmt: skip
+
+
+def _are_classes(history: History, target: Record) -> bool:
+    found = classes(history)
+    return (
+        3 <= len(found) <= 50
+        and min(found) >= 0
+        and max(found) < 2 * len(found)
+        and target["min"] >= 0
+    )
+
+
+def _is_spread_out(output: Sequence[int], target: Sequence[int]) -> bool:
+    flat = [size for size in output if size != 1], [size for size in target if size != 1]
+    return list(output) != list(target) and flat[0] == flat[1] and len(output) != len(target)
+
+
+def _sums(history: History) -> bool:
+    return any(
+        one.get("reduction") == "sum" and not one.get("evaluating") for one in history.losses
+    )
+
+
+def _finding(text: str, confidence: float, place: Place | None, fix: str) -> Finding:
+    return Finding(
+        "loss_wrong", 0, text, place=place, confidence=confidence, fix=fix, causes=_CAUSES
+    )

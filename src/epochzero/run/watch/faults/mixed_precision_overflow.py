@@ -1,0 +1,44 @@
+"""Values or gradients leave the range of half precision, and are not scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import course
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Infinite values, or gradients that are zero, in a model that computes in half precision."""
+    found = course(history)
+    for one in history.iterations:
+        half = [path for path, layer in one.layers.items() if layer.get("dtype") == "float16"]
+        if not half:
+            continue
+        broken = [path for path in half if one.layers[path].get("nonfinite", 0) > 0]
+        gradients = [of["gradient"] for of in one.parameters.values() if "gradient" in of]
+        gone = [g for g in gradients if g["zeros"] > 0.9 or g["nonfinite"] > 0]
+        if (
+            broken
+            or (gradients and len(gone) > 0.5 * len(gradients))
+            or (found and not found.finite)
+        ):
+            where = broken[0] if broken else ""
+            layer = history.layer(where)
+            yield Finding(
+                "mixed_precision_overflow",
+                one.number,
+                "In half precision "
+                + (f"{where} gives infinity" if broken else "gradients are zero or infinite")
+                + ": its numbers end at 65,504 and begin at 6e-8.",
+                layer=where,
+                place=layer.place if layer else None,
+                confidence=0.8,
+                fix="Use bfloat16, or torch.amp.GradScaler, and keep losses and sums in float32.",
+                causes=("loss_not_a_number", "activation_not_finite", "zero_gradient",
+                        "vanishing_gradient", "loss_not_falling", "weights_unchanged"),
+            )  # fmt: skip
+            return

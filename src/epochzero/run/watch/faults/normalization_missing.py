@@ -1,0 +1,52 @@
+"""A deep network whose signals shrink or grow from layer to layer, without a layer that scales them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import course, does_well, gradient_ratio, normalizations
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_DEEP = 6
+
+
+def find(history: History) -> Iterable[Finding]:
+    """The spread of outputs, and of gradients, from the first layers to the last."""
+    found = course(history)
+    deep = [path for path, kind in history.order if kind.startswith(("Linear", "Conv"))]
+    if found is None or does_well(history) or len(deep) < _DEEP or normalizations(history):
+        return
+    first = next((one for one in history.iterations if one.layers), None)
+    if first is None:
+        return
+    sizes = [first.layers[path]["std"] for path in deep if path in first.layers]
+    spreads = [first.layers[path]["spread"] for path in deep if path in first.layers]
+    if len(sizes) < _DEEP:
+        return
+    ratio = sizes[-2] / max(sizes[0], 1e-12)
+    flat = spreads[-1] < 0.05
+    shrink = gradient_ratio(history)
+    if (
+        0.02 < ratio < 50
+        and not flat
+        and not (shrink is not None and (shrink < 0.02 or shrink > 50))
+    ):
+        return
+    layer = history.layer(deep[0])
+    yield Finding(
+        "normalization_missing",
+        0,
+        f"Over {len(deep)} layers without normalization the spread of the signal goes from "
+        f"{sizes[0]:.2g} to {sizes[-2]:.2g}.",
+        layer=deep[0],
+        place=layer.place if layer else None,
+        confidence=0.66,
+        fix="Put BatchNorm or LayerNorm after each layer, or add residual connections.",
+        evidence={"first spread": sizes[0], "last spread": sizes[-2]},
+        causes=("vanishing_gradient", "exploding_gradient", "slow_learning", "loss_not_falling",
+                "loss_plateau", "constant_output", "dead_units", "underfitting",
+                "updates_too_small"),
+    )  # fmt: skip

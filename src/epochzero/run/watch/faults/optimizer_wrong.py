@@ -1,0 +1,61 @@
+"""An optimizer, or a setting of it, that does not fit the task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import course, does_well
+from epochzero.run.watch.history import History, Record
+from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Settings far from any that works: they need no effect to be doubted, and one to be sure."""
+    found = course(history)
+    bad = found is not None and not does_well(history)
+    for record in history.optimizers:
+        for group in record.get("groups", ())[:1]:
+            for keyword, text, fix in _doubts(record["class"], group):
+                yield Finding(
+                    "optimizer_wrong",
+                    0,
+                    f"{record['class']} has {text}.",
+                    place=setting_place(place_of(record), keyword),
+                    confidence=0.88 if bad else 0.4,
+                    fix=fix,
+                    causes=("slow_learning", "loss_not_falling", "loss_oscillating", "loss_rising",
+                            "underfitting", "loss_plateau", "updates_too_small",
+                            "updates_too_large", "loss_not_a_number", "exploding_gradient"),
+                )  # fmt: skip
+
+
+def _doubts(kind: str, group: Record) -> Iterable[tuple[str, str, str]]:
+    if group.get("maximize"):
+        yield "maximize", "maximize=True: it makes the loss larger", "Leave maximize out."
+    momentum = group.get("momentum")
+    if isinstance(momentum, int | float) and momentum >= 0.98:
+        yield "momentum", f"a momentum of {momentum:g}: steps add up over hundreds", "Take 0.9."
+    eps = group.get("eps")
+    if isinstance(eps, int | float) and kind.lower().startswith(
+        ("adam", "nadam", "radam", "rmsprop")
+    ):
+        if eps >= 0.01:
+            yield "eps", f"an epsilon of {eps:g}, larger than most gradients", "Take 1e-8."
+        elif 0 <= eps < 1e-12:
+            yield (
+                "eps",
+                f"an epsilon of {eps:g}: small gradients are divided by nothing",
+                "Take 1e-8.",
+            )
+    betas = group.get("betas")
+    if isinstance(betas, list | tuple) and len(betas) == 2:
+        if betas[0] >= 0.98:
+            yield "betas", f"a beta1 of {betas[0]:g}: it follows old gradients", "Take 0.9."
+        elif betas[1] < 0.8 or betas[1] <= betas[0] - 0.3:
+            yield "betas", f"a beta2 of {betas[1]:g}: the size of steps jumps", "Take 0.999."
+    alpha = group.get("alpha")
+    if kind == "RMSprop" and isinstance(alpha, int | float) and alpha < 0.5:
+        yield "alpha", f"an alpha of {alpha:g}: the size of steps jumps", "Take 0.99."

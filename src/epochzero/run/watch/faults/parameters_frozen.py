@@ -1,0 +1,77 @@
+"""Parameters that should be trained ask for no gradient, are held by no optimizer, or are cut off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from epochzero.run.watch.faults._signals import does_well
+from epochzero.run.watch.history import History, Parameter
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Weights that nothing changes while others are trained, and that nobody trained before."""
+    if len(history.iterations) < 4 or not history.optimizers:
+        return
+    own = [one for one in history.parameters if math.prod(one.shape) > 1]
+    left_out = [one for one in own if one.trainable and not one.held and _is_called(history, one)]
+    asked = {
+        name: [it.parameters[name] for it in history.iterations if name in it.parameters]
+        for name in {one.name for one in own if one.trainable and one.held}
+    }
+    cut = [
+        one
+        for one in own
+        if asked.get(one.name)
+        and _is_called(history, one)
+        and all(_is_nothing(of.get("gradient")) for of in asked[one.name])
+    ]
+    frozen = [one for one in own if not one.trainable and _is_called(history, one)]
+    well = does_well(history)
+    for found, text, certain in (
+        (left_out, "is held by no optimizer: it never changes", 0.9),
+        (cut, "gets no gradient: it is cut off from the loss", 0.86),
+        (frozen, "asks for no gradient (requires_grad=False)", 0.75),
+    ):
+        if not found or len(found) == len(own):
+            continue
+        if found is frozen and (well or _was_trained(history, frozen)):
+            continue
+        one = found[0]
+        layer = history.layer(one.layer)
+        more = f", like {len(found) - 1} more" if len(found) > 1 else ""
+        yield Finding(
+            "parameters_frozen",
+            0,
+            f"{one.name} {text}{more}.",
+            layer=one.layer,
+            place=layer.place if layer else None,
+            confidence=certain - (0.25 if well else 0.0),
+            fix="Give the optimizer model.parameters() after the whole model is built; look for detach(), "
+            ".data, no_grad() and requires_grad=False on the way.",
+            evidence={"parameters": float(len(found)), "of": float(len(own))},
+            causes=("weights_unchanged", "zero_gradient", "loss_plateau", "slow_learning",
+                    "underfitting", "loss_not_falling"),
+        )  # fmt: skip
+        return
+
+
+def _is_called(history: History, parameter: Parameter) -> bool:
+    layer = history.layer(parameter.layer)
+    return layer is not None and layer.called
+
+
+def _is_nothing(gradient: Mapping[str, float] | None) -> bool:
+    return gradient is None or gradient.get("largest", 0.0) == 0
+
+
+def _was_trained(history: History, frozen: list[Parameter]) -> bool:
+    """Whether they changed earlier in this very process, or do not look like a beginning."""
+    return any(
+        one.parameters.get(parameter.name, {}).get("update", {}).get("rms", 0.0) > 0
+        for one in history.iterations
+        for parameter in frozen[:4]
+    )

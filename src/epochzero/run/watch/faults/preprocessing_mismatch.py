@@ -1,0 +1,45 @@
+"""Validation data are prepared in another way than training data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from epochzero.run.watch.faults._signals import evaluations
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_APART = 2.5
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Mean and spread of the inputs in training and in evaluations."""
+    trained = [one.inputs[0] for one in history.iterations if one.inputs]
+    tested = [one.inputs[0] for one in evaluations(history) if one.inputs]
+    trained = [one for one in trained if "float" in one["dtype"]]
+    tested = [one for one in tested if "float" in one["dtype"]]
+    tested = [one for one in tested if trained and one["shape"][1:] == trained[0]["shape"][1:]]
+    if len(trained) < 3 or len(tested) < 2:
+        return
+    mean, spread = (float(np.median([one[what] for one in trained])) for what in ("mean", "std"))
+    other, width = (float(np.median([one[what] for one in tested])) for what in ("mean", "std"))
+    # Batches differ among themselves: what differs no more is no other preprocessing.
+    usual = float(np.std([one["mean"] for one in trained])) + 1e-9
+    shifted = abs(mean - other) > 0.5 * max(spread, width) and abs(mean - other) > 4 * usual
+    ratio = max(spread, 1e-9) / max(width, 1e-9)
+    if not shifted and 1 / _APART < ratio < _APART:
+        return
+    yield Finding(
+        "preprocessing_mismatch",
+        evaluations(history)[0].iteration,
+        f"Inputs of the training have mean {mean:.3g} and spread {spread:.3g}, those of the "
+        f"evaluations {other:.3g} and {width:.3g}.",
+        confidence=0.9,
+        fix="Prepare both with one function, and with the numbers of the training data.",
+        evidence={"training mean": mean, "evaluation mean": other, "training spread": spread,
+                  "evaluation spread": width},
+        causes=("overfitting", "validation_diverging"),
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""Weights that take examples or classes out of the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import course, train_accuracy
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_APART = 1000.0
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Class weights that are zero or far apart; a loss that is zero while nothing was learned."""
+    for loss in history.losses:
+        weight = loss.get("weight") or []
+        numbers = [float(value) for value in weight]
+        if numbers and (min(numbers) <= 0 or max(numbers) > _APART * min(numbers)):
+            yield Finding(
+                "sample_weights_wrong",
+                0,
+                f"The weights of the classes go from {min(numbers):g} to {max(numbers):g}.",
+                place=place_of(loss),
+                confidence=0.9,
+                fix="Weigh each class by the inverse of its share, and none by zero.",
+                evidence={"least": min(numbers), "most": max(numbers)},
+                causes=("loss_vanishing", "constant_output", "underfitting", "loss_not_falling",
+                        "zero_gradient", "weights_unchanged", "overfitting"),
+            )  # fmt: skip
+            return
+    found = course(history)
+    accuracy = train_accuracy(history)
+    if found and found.start == found.end == 0 and (accuracy is None or accuracy < 0.9):
+        yield Finding(
+            "sample_weights_wrong",
+            0,
+            "The loss is exactly zero from the first iteration on.",
+            place=next(map(place_of, history.losses), None),
+            confidence=0.6,
+            fix="Look at the weights and masks that the loss is multiplied with.",
+            causes=("loss_vanishing", "zero_gradient", "weights_unchanged", "loss_not_falling"),
+        )

@@ -1,0 +1,35 @@
+"""Units at the flat ends of their activation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import does_well, saturation
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_SHARE = 0.6
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Of sigmoids and the like within the model, the share at their ends."""
+    if does_well(history):
+        return
+    for path, kind in history.order[:-1]:
+        if kind.lower() not in ("sigmoid", "tanh", "hardtanh"):
+            continue
+        share = saturation(history, path)
+        if share > _SHARE:
+            layer = history.layer(path)
+            yield Finding(
+                "saturated_units",
+                0,
+                f"{share:.0%} of what {path} gives is at the flat ends of {kind}.",
+                layer=path.partition(":")[0],
+                place=layer.place if layer else None,
+                confidence=0.6,
+                series="saturated",
+            )
+            return

@@ -1,0 +1,61 @@
+"""A schedule that ends learning too early, or makes the rate too large."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from epochzero.run.watch.faults._signals import course, does_well, first_bad
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_EARLY = 0.6
+
+
+def find(history: History) -> Iterable[Finding]:
+    """A rate that is as good as zero while much of the training is to come, or grows without end."""
+    rates = np.array([(one.number, max(one.rates)) for one in history.iterations if one.rates])
+    found = course(history)
+    if found is None or len(rates) < 8 or not history.schedulers:
+        return
+    planned = history.planned or history.count
+    place = place_of(history.schedulers[-1])
+    peak = int(np.argmax(rates[:, 1]))
+    after = rates[peak:]
+    gone = after[after[:, 1] < 0.01 * rates[peak, 1]]
+    kind = history.schedulers[-1]["class"]
+    causes = ("loss_plateau", "slow_learning", "updates_too_small", "underfitting",
+              "loss_not_falling", "weights_unchanged")  # fmt: skip
+    if len(gone) and gone[0, 0] < _EARLY * planned and not does_well(history):
+        yield Finding(
+            "schedule_wrong",
+            int(gone[0, 0]),
+            f"{kind} took the learning rate from {rates[peak, 1]:.2g} to {gone[0, 1]:.1g} by iteration "
+            f"{int(gone[0, 0])} of {planned}; the loss stays at {found.end:.3g}.",
+            place=place,
+            confidence=0.9,
+            fix="Step the schedule once an epoch, not once a batch, or fit its numbers to the length of "
+            "the training.",
+            evidence={"highest": rates[peak, 1], "lowest": float(after[:, 1].min())},
+            series="rate",
+            causes=causes,
+        )
+    grown = rates[-1, 1] > 10 * rates[0, 1] and rates[-1, 1] >= rates[peak, 1] * 0.99
+    if grown and (not found.finite or found.end > 1.5 * found.best + 1e-9):
+        yield Finding(
+            "schedule_wrong",
+            first_bad(history),
+            f"{kind} raises the learning rate from {rates[0, 1]:.2g} to {rates[-1, 1]:.2g}, and the "
+            "loss grows.",
+            place=place,
+            confidence=0.9,
+            fix="A factor above 1, or a cycle whose top is too high: lower it.",
+            evidence={"first": rates[0, 1], "last": rates[-1, 1]},
+            series="rate",
+            causes=(*causes, "loss_rising", "loss_oscillating", "loss_not_a_number",
+                    "exploding_gradient", "updates_too_large"),
+        )  # fmt: skip

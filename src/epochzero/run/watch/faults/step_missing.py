@@ -1,0 +1,30 @@
+"""Gradients are computed, and no optimizer applies them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import backward_place
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_LOOKS = 3
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Backward passes without a step, though there is an optimizer, and weights that stay."""
+    looked = [one for one in history.iterations if one.backwards]
+    if len(looked) < _LOOKS or not history.optimizers or any(one.stepped for one in looked):
+        return
+    yield Finding(
+        "step_missing",
+        0,
+        f"{history.count} iterations of backward passes, and no optimizer has stepped.",
+        place=backward_place(history),
+        confidence=0.95,
+        fix="Call optimizer.step() after the backward pass.",
+        causes=("weights_unchanged", "loss_not_falling", "constant_output", "underfitting",
+                "exploding_gradient"),
+    )  # fmt: skip

@@ -1,0 +1,41 @@
+"""train() is not called again after an evaluation, or eval() came before the training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_MODES = ("Dropout", "BatchNorm", "InstanceNorm", "AlphaDropout", "FeatureAlphaDropout")
+_LOOKS = 3
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Iterations in evaluation mode, of a model that has layers for which that matters."""
+    matters = [
+        layer
+        for layer in history.layers
+        if layer.kind.startswith(_MODES) and layer.settings.get("p", 1.0)
+    ]
+    off = [one for one in history.iterations if one.training is False]
+    if not matters or len(off) < _LOOKS:
+        return
+    if off[-1] is not history.iterations[-1] or len(off) < 0.3 * len(history.iterations):
+        return
+    kinds = ", ".join(sorted({layer.kind for layer in matters}))
+    began = len(off) < len(history.iterations)
+    yield Finding(
+        "train_mode_missing",
+        off[0].number,
+        f"From iteration {off[0].number} on the model trains in evaluation mode: {kinds} do nothing, "
+        "or keep their old statistics.",
+        layer=matters[0].path,
+        place=matters[0].place,
+        confidence=0.92 if began else 0.85,
+        fix="Call model.train() at the beginning of each epoch.",
+        causes=("overfitting", "validation_diverging", "slow_learning", "loss_plateau",
+                "underfitting", "loss_oscillating"),
+    )  # fmt: skip

@@ -1,0 +1,29 @@
+"""The model does not do well on its own training data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import classes, train_accuracy
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_LEAST = 60
+
+
+def find(history: History) -> Iterable[Finding]:
+    """The accuracy on training data, beside always saying the most frequent class."""
+    accuracy, shares = train_accuracy(history), classes(history)
+    if accuracy is None or not shares or history.count < _LEAST:
+        return
+    most = max(shares.values())
+    if accuracy < most + 0.25 * (1 - most):
+        yield Finding(
+            "underfitting",
+            0,
+            f"{accuracy:.0%} of the training examples are right; always saying the most frequent class "
+            f"would be right in {most:.0%}.",
+            confidence=0.65,
+        )

@@ -1,0 +1,66 @@
+"""Weights that begin equal, at zero, far too large or far too small."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import course, does_well, fan_in, weights
+from epochzero.run.watch.history import History, Parameter
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_LARGE = 4.0
+_SMALL = 0.05
+_CAUSES = (
+    "loss_not_falling", "loss_plateau", "exploding_gradient", "vanishing_gradient", "dead_units",
+    "saturated_units", "loss_not_a_number", "zero_gradient", "constant_output", "slow_learning",
+    "weights_unchanged", "updates_too_small", "activation_not_finite", "underfitting",
+    "updates_too_large", "loss_oscillating", "loss_rising", "overfitting",
+)  # fmt: skip
+
+
+def find(history: History) -> Iterable[Finding]:
+    """The values of weights at the beginning, beside how many numbers a unit sums up."""
+    known = [one for one in weights(history) if one.trainable and "rms" in one.values]
+    if not known or course(history) is None or does_well(history):
+        return
+    # The first values were taken after a step: what was equal may differ by that step.
+    equal = [one for one in known if one.values["std"] <= 0.02 * one.values["rms"] + 1e-9]
+    large = [one for one in known if _scale(one) > _LARGE]
+    small = [one for one in known if _scale(one) < _SMALL and one not in equal]
+    for found, text, certain in (
+        (equal, "begins with {n} equal weights of {rms:.2g}: its units stay alike", 0.9),
+        (
+            large,
+            "begins with weights of {rms:.2g}, {scale:.0f} times what suits {fan} inputs",
+            0.86,
+        ),
+        (small, "begins with weights of {rms:.1g}, {scale:.3f} of what suits {fan} inputs", 0.7),
+    ):
+        # One layer at zero is a way to begin gently; several are not.
+        if not found or (found is not large and len(found) < max(1, 0.4 * len(known))):
+            continue
+        one = found[0]
+        layer = history.layer(one.layer)
+        told = text.format(
+            n=math.prod(one.shape), rms=one.values["rms"], scale=_scale(one), fan=fan_in(one)
+        )
+        yield Finding(
+            "weight_init_wrong",
+            0,
+            f"{one.name} {told}.",
+            layer=one.layer,
+            place=layer.place if layer else None,
+            confidence=certain,
+            fix="Leave the layer's own initialization, or use torch.nn.init.kaiming_uniform_.",
+            evidence={"rms": one.values["rms"], "layers": float(len(found))},
+            causes=_CAUSES,
+        )
+        return
+
+
+def _scale(parameter: Parameter) -> float:
+    """Size of the weights beside one over the root of the inputs."""
+    return parameter.values["rms"] * math.sqrt(fan_in(parameter))
