@@ -141,7 +141,7 @@ class Evaluation:
     row_labels: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class History:
     """A training so far.
 

@@ -6,9 +6,10 @@ All of it is computed from numbers that were sampled; what cannot be told is Non
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -41,6 +42,7 @@ __all__ = [
     "weights",
 ]
 
+_Answer = TypeVar("_Answer")
 MOST_CLASSES = 200
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 _OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
@@ -76,9 +78,15 @@ class LossCourse:
         return (self.start - self.end) / max(abs(self.start), 1e-12)
 
 
-@lru_cache(maxsize=16)
-def _course(values: bytes) -> LossCourse | None:
-    loss = np.frombuffer(values)
+def _once(function: Callable[[History], _Answer]) -> Callable[[History], _Answer]:
+    """Many faults ask the same of one history."""
+    return lru_cache(maxsize=4)(function)
+
+
+@_once
+def course(history: History) -> LossCourse | None:
+    """How the training loss went; None while there are too few values."""
+    loss = history.loss[:, 1]
     good = loss[np.isfinite(loss)]
     if len(good) < 4:
         return None
@@ -108,11 +116,7 @@ def _course(values: bytes) -> LossCourse | None:
     )
 
 
-def course(history: History) -> LossCourse | None:
-    """How the training loss went; None while there are too few values."""
-    return _course(np.ascontiguousarray(history.loss[:, 1]).tobytes())
-
-
+@_once
 def classes(history: History) -> Mapping[int, float]:
     """The share of each label in the training, where labels are a few whole numbers."""
     counts: dict[int, float] = {}
@@ -147,12 +151,14 @@ def chance_loss(history: History) -> float | None:
     return None
 
 
+@_once
 def train_accuracy(history: History) -> float | None:
     """The share of right classes in the last batches looked at."""
     found = [one.accuracy for one in history.iterations if one.accuracy is not None]
     return float(np.mean(found[-max(3, len(found) // 10) :])) if found else None
 
 
+@_once
 def evaluations(history: History) -> tuple[Evaluation, ...]:
     """Those that are more than a call in passing, in a network that plays or teaches."""
     found = history.evaluations
@@ -170,6 +176,7 @@ def last(series: Series) -> float | None:
     return float(series[-1, 1]) if len(series) else None
 
 
+@_once
 def accuracy_gap(history: History) -> float | None:
     """How much better the model does on its training data than in evaluations, in accuracy."""
     trained = train_accuracy(history)
@@ -179,6 +186,7 @@ def accuracy_gap(history: History) -> float | None:
     return trained - float(np.mean(tested[-2:]))
 
 
+@_once
 def does_well(history: History) -> bool:
     """Whether the training does what it should: a judge of effects must then be silent."""
     found = course(history)
@@ -207,6 +215,7 @@ def fan_in(parameter: Parameter) -> int:
     return max(1, math.prod(parameter.shape[1:]))
 
 
+@lru_cache(maxsize=4096)
 def ratios(history: History, name: str) -> Series:
     """Update beside weight of a parameter, rms each, over the iterations looked at."""
     update = history.parameter_series(name, "update", "rms")
@@ -217,6 +226,7 @@ def ratios(history: History, name: str) -> Series:
     return np.column_stack([update[:, 0], values])
 
 
+@_once
 def relative_updates(history: History) -> Mapping[str, float]:
     """The median of `ratios` of each trained weight."""
     found = {}
@@ -227,6 +237,7 @@ def relative_updates(history: History) -> Mapping[str, float]:
     return found
 
 
+@_once
 def moved(history: History) -> Mapping[str, float]:
     """How far each weight went in all, beside its size: the sum of its relative updates."""
     found = {}
@@ -276,6 +287,7 @@ class Overfit:
     loss_ratio: float
 
 
+@_once
 def overfits(history: History) -> Overfit | None:
     """Whether evaluations say so; None also where there are none."""
     found, tested = course(history), evaluations(history)
@@ -297,6 +309,7 @@ def overfits(history: History) -> Overfit | None:
     return Overfit(best_at, text, turned, end / best if best and worse else 1.0)
 
 
+@_once
 def early_updates(history: History) -> Mapping[str, float]:
     """The median of `ratios` of each weight over the first three iterations looked at."""
     found = {}
@@ -308,6 +321,7 @@ def early_updates(history: History) -> Mapping[str, float]:
     return found
 
 
+@_once
 def gradient_ratio(history: History) -> float | None:
     """The gradient of the first layer beside that of the last, as medians of their rms."""
     medians = []
