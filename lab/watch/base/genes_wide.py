@@ -1,4 +1,4 @@
-"""Few patients, many genes: a network held back by dropout and weight decay. Val loss reaches about 0.5; chance is 0.69."""
+"""Few patients, many genes: a network held back by dropout and weight decay. Val loss reaches about 0.57; chance is 0.69."""
 
 import torch
 from torch import nn, optim
@@ -13,7 +13,7 @@ GENES, PATHWAYS = 300, 15
 def patients(count, loadings, effect):
     pathways = torch.randn(count, PATHWAYS)
     expression = pathways @ loadings + 1.5 * torch.randn(count, GENES)
-    risk = 2.0 * pathways @ effect
+    risk = 1.2 * pathways @ effect
     ill = (torch.sigmoid(risk) > torch.rand(count)).float()
     return expression, ill
 
@@ -41,8 +41,8 @@ val_x, val_y = patients(400, loadings, effect)
 model = Risk()
 loader = DataLoader(TensorDataset(train_x, train_y), batch_size=16, shuffle=True)
 criterion = nn.BCEWithLogitsLoss()
-optimizer = optim.AdamW(model.parameters(), lr=5e-4, weight_decay=2.0)
-EPOCHS = 25
+optimizer = optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.3)
+EPOCHS = 20
 
 for epoch in range(EPOCHS):
     model.train()

@@ -83,4 +83,5 @@ for epoch in range(30):
 
 if kept is not None:
     model.load_state_dict(kept)
-print(f"test loss {mean_loss(model, test_data):.3f}")
+test_loss = mean_loss(model, test_data)
+print(f"test loss {test_loss:.3f}, above validation by {test_loss - best:.3f}")
