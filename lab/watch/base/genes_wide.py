@@ -42,7 +42,7 @@ model = Risk()
 loader = DataLoader(TensorDataset(train_x, train_y), batch_size=16, shuffle=True)
 criterion = nn.BCEWithLogitsLoss()
 optimizer = optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.3)
-EPOCHS = 20
+EPOCHS = 12
 
 for epoch in range(EPOCHS):
     model.train()
