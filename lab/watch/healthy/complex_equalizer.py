@@ -19,7 +19,7 @@ def transmit(count):
     taps = torch.tensor([0.9 + 0.1j, 0.35 - 0.3j, -0.15 + 0.1j], dtype=torch.cfloat)
     received = sum(tap * torch.roll(sent, delay) for delay, tap in enumerate(taps))
     received = received * (1 - 0.08 * received.abs() ** 2)
-    received = received + 0.35 * torch.randn(count, dtype=torch.cfloat)
+    received = received + 0.3 * torch.randn(count, dtype=torch.cfloat)
     windows = received.unfold(0, 7, 1)
     return windows, symbols[2 : 2 + len(windows)]
 

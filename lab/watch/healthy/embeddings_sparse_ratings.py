@@ -1,6 +1,6 @@
 """Matrix factorization of film ratings: sparse embeddings with SparseAdam, a dense part with Adam.
 
-Should reach: val rmse below 0.45 (predicting the mean: about 1.0; the noise alone: 0.3).
+Should reach: val rmse below 0.40 (predicting the mean: about 1.0; the noise alone: 0.3).
 """
 
 import torch
@@ -46,14 +46,14 @@ model = Factorization(rating[:cut].mean())
 sparse = torch.optim.SparseAdam([model.user.weight, model.item.weight], lr=0.01)
 dense = torch.optim.Adam([model.user_bias, model.item_bias, model.mean], lr=0.01)
 
-for epoch in range(1, 16):
+for epoch in range(1, 13):
     model.train()
     total = 0.0
     for index in torch.randperm(cut).split(128):
         sparse.zero_grad()
         dense.zero_grad()
         error = F.mse_loss(model(user[index], item[index]), rating[index])
-        loss = error + 0.02 * model.penalty(user[index], item[index])
+        loss = error + 0.05 * model.penalty(user[index], item[index])
         loss.backward()
         sparse.step()
         dense.step()

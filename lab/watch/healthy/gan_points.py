@@ -37,7 +37,7 @@ reference = real_points(2000)
 bce = nn.BCEWithLogitsLoss()
 ones, zeros = torch.ones(128, 1), torch.zeros(128, 1)
 
-for step in range(1, 2001):
+for step in range(1, 1001):
     real = real_points(128)
     fake = generator(torch.randn(128, 4))
 
@@ -52,7 +52,7 @@ for step in range(1, 2001):
     g_optimizer.step()
     average.update_parameters(generator)
 
-    if step % 200 == 0:
+    if step % 100 == 0:
         with torch.no_grad():
             drawn = average(torch.randn(2000, 4))
         print(

@@ -66,14 +66,14 @@ def evaluate(model, loader):
     return balanced_accuracy_score(actual, predicted)
 
 
-train_set, val_set = Messages(4000, seed=1), Messages(1500, seed=2)
+train_set, val_set = Messages(3000, seed=1), Messages(1500, seed=2)
 counts = torch.bincount(train_set.labels)
 print("training messages per kind:", counts.tolist())
 sampler = WeightedRandomSampler((1.0 / counts)[train_set.labels], num_samples=len(train_set))
 train_loader = DataLoader(train_set, batch_size=64, sampler=sampler)
 val_loader = DataLoader(val_set, batch_size=256)
 model = BagClassifier()
-optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.05)
-for epoch in range(8):
+optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.05)
+for epoch in range(7):
     loss = train(model, train_loader, optimizer)
     print(f"epoch {epoch} | loss {loss:.4f} | val balanced accuracy {evaluate(model, val_loader):.4f}")
