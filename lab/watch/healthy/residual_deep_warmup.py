@@ -44,7 +44,7 @@ X, y = load_digits(return_X_y=True)
 X = torch.tensor(X, dtype=torch.float32).view(-1, 1, 8, 8).sub(4.88).div(6.02)
 X_train, X_test, y_train, y_test = train_test_split(X, torch.tensor(y), test_size=0.2, random_state=1)
 
-epochs, batch_size, warmup = 8, 64, 30
+epochs, batch_size, warmup = 7, 64, 30
 steps = epochs * math.ceil(len(X_train) / batch_size)
 
 

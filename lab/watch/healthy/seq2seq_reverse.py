@@ -55,7 +55,7 @@ decoder_optimizer = optim.Adam(decoder.parameters(), lr=2e-3)
 criterion = nn.CrossEntropyLoss()
 val_source = torch.randint(0, LETTERS, (500, LENGTH))
 
-for iteration in range(1, 501):
+for iteration in range(1, 351):
     source = torch.randint(0, LETTERS, (64, LENGTH))
     target = source.flip(1)
     encoder_optimizer.zero_grad()

@@ -16,12 +16,12 @@ model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1), nn.Sigmoid())
 optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
 criterion = nn.BCELoss()
 
-for step in range(1, 401):
+for step in range(1, 201):
     optimizer.zero_grad()
     loss = criterion(model(inputs), answers)
     loss.backward()
     optimizer.step()
-    if step % 40 == 0:
+    if step % 20 == 0:
         print(f"step {step} loss {loss.item():.4f}")
 
 for row, value in zip(inputs.tolist(), model(inputs).squeeze(1).tolist()):

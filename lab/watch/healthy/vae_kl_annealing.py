@@ -1,7 +1,7 @@
-"""A variational autoencoder on digits; the weight of the KL term grows from 0 to 1 in the first epochs.
+"""A variational autoencoder on black-and-white digits; the weight of the KL term grows from 0 to 1 in the first epochs.
 
 The total loss rises while the weight grows, the KL term too: that is wanted.
-Should reach: val negative ELBO below 29 nats (independent pixels: 38).
+Should reach: val negative ELBO below 21 nats (independent pixels: 24.7).
 """
 
 import torch
@@ -34,7 +34,7 @@ def terms(model, x):
     return reconstruction, divergence
 
 
-images = torch.tensor(load_digits().data, dtype=torch.float32) / 16.0
+images = torch.tensor(load_digits().data, dtype=torch.float32).gt(8).float()
 images = images[torch.randperm(len(images))]
 train, val = images[:1450], images[1450:]
 share = train.mean(0).clamp(1e-4, 1 - 1e-4)
@@ -43,7 +43,7 @@ print(f"independent pixels: {independent.item():.2f} nats")
 
 model = VAE()
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-epochs, annealing = 40, 15
+epochs, annealing = 30, 10
 for epoch in range(epochs):
     beta = min(1.0, epoch / annealing)
     model.train()
