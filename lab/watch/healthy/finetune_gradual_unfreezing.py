@@ -67,7 +67,7 @@ for depth, stage in enumerate(reversed(model.stages), start=1):
     groups.append({"params": stage.parameters(), "lr": 5e-3 * 0.5**depth})
 optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
 
-for epoch in range(18):
+for epoch in range(15):
     if epoch % 3 == 0 and 0 < epoch <= 9:
         stage = model.stages[-(epoch // 3)]
         stage.requires_grad_(True)

@@ -22,8 +22,8 @@ x_train, x_val, y_train, y_val = train_test_split(x, y, test_size=0.2, random_st
 
 model = keras.Sequential([
     layers.Input((8, 8, 1)),
+    layers.Conv2D(12, 3, padding="same", activation="relu"),
     layers.Conv2D(16, 3, padding="same", activation="relu"),
-    layers.Conv2D(24, 3, padding="same", activation="relu"),
     layers.MaxPooling2D(),
     layers.Flatten(),
     layers.Dropout(0.25),
