@@ -1,0 +1,86 @@
+"""The lab's faulty programs, as the folders describe them.
+
+A case is a faulty program, the healthy one that it was made from, and what is known of the fault.
+In `bugs` and `keras` both programs are files; a mutant is a program of `base` with text replaced.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+WATCH = Path(__file__).resolve().parent
+TWINS = ("bugs", "keras")
+
+FAULTS = frozenset(
+    word
+    for group in tomllib.loads((WATCH / "faults.toml").read_text(encoding="utf-8")).values()
+    for word in group
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fault: `about` is what its fault.toml or mutant says."""
+
+    collection: str
+    name: str
+    faulty: str
+    healthy: str
+    about: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        return f"{self.collection}/{self.name}"
+
+
+def twin_cases() -> list[Case]:
+    """The bugs of the study, and those in Keras."""
+    return [
+        Case(
+            collection,
+            path.parent.name,
+            faulty=(path.parent / "faulty.py").read_text(encoding="utf-8"),
+            healthy=(path.parent / "fixed.py").read_text(encoding="utf-8"),
+            about=tomllib.loads(path.read_text(encoding="utf-8")),
+        )
+        for collection in TWINS
+        for path in sorted(WATCH.glob(f"{collection}/*/fault.toml"))
+    ]
+
+
+def mutants() -> list[Case]:
+    """One fault each in a program of `base`."""
+    cases = []
+    for path in sorted(WATCH.glob("mutants/*.toml")):
+        about = tomllib.loads(path.read_text(encoding="utf-8"))
+        base = (WATCH / "base" / f"{about['base']}.py").read_text(encoding="utf-8")
+        cases.append(Case("mutants", path.stem, mutated(base, about["edits"]), base, about))
+    return cases
+
+
+def mutated(program: str, edits: list[dict[str, str]]) -> str:
+    """The program with each text replaced in turn.
+
+    Raises:
+        ValueError: a text does not stand there exactly once.
+
+    """
+    for edit in edits:
+        if (count := program.count(edit["old"])) != 1:
+            raise ValueError(f"stands there {count} times: {edit['old']}")
+        program = program.replace(edit["old"], edit["new"])
+    return program
+
+
+def all_cases() -> list[Case]:
+    return [*twin_cases(), *mutants()]
+
+
+def healthy_programs() -> dict[str, Mapping[str, Any]]:
+    """Of each healthy training, by name, what healthy.toml says."""
+    path = WATCH / "healthy" / "healthy.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -1,0 +1,86 @@
+"""The trainings that Watch is measured on: what is written of each fault must hold in its program."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import Counter
+
+import pytest
+
+from lab.watch.cases import FAULTS, Case, all_cases, mutated
+
+CASES = all_cases()
+KEYS = {
+    "description",
+    "symptom",
+    "fault",
+    "also",
+    "layer",
+    "also_layers",
+    "line",
+    "metric",
+    "better",
+    "healthy",
+    "faulty",
+}
+
+case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+
+
+def test_the_bugs_of_the_study_are_there() -> None:
+    counts = Counter(case.collection for case in CASES)
+    assert counts["bugs"] == 21
+    assert counts["keras"] == 8
+
+
+@case
+def test_the_description_is_whole(case: Case) -> None:
+    assert case.about.keys() == KEYS | (
+        {"base", "edits"} if case.collection == "mutants" else set()
+    )
+    assert case.about["description"]
+    assert case.about["symptom"]
+
+
+@case
+def test_the_causes_are_words_of_the_lab(case: Case) -> None:
+    also = case.about["also"]
+    assert {case.about["fault"], *also} <= FAULTS
+    assert len(also) <= 2
+    assert case.about["fault"] not in also
+
+
+@case
+def test_layers_are_named_once(case: Case) -> None:
+    layers = [case.about["layer"], *case.about["also_layers"]]
+    assert len(set(layers)) == len(layers)
+    assert all(layers[1:])
+
+
+@case
+def test_the_line_stands_once_in_the_faulty_program(case: Case) -> None:
+    assert case.about["line"].strip()
+    assert "\n" not in case.about["line"]
+    assert case.faulty.count(case.about["line"]) == 1
+
+
+@case
+def test_the_programs_differ_and_parse(case: Case) -> None:
+    assert ast.dump(ast.parse(case.faulty)) != ast.dump(ast.parse(case.healthy))
+
+
+@case
+def test_the_fault_hurts(case: Case) -> None:
+    faulty, healthy = case.about["faulty"]["reaches"], case.about["healthy"]["reaches"]
+    assert case.about["better"] in ("higher", "lower")
+    assert case.about["metric"]
+    assert math.isfinite(healthy)
+    if math.isfinite(faulty):
+        assert (faulty < healthy) == (case.about["better"] == "higher")
+
+
+@pytest.mark.parametrize("program", ["", "lr=1, lr=1"])
+def test_an_edit_that_does_not_fit_once_is_refused(program: str) -> None:
+    with pytest.raises(ValueError, match="times: lr=1"):
+        mutated(program, [{"old": "lr=1", "new": "lr=2"}])
