@@ -1,0 +1,283 @@
+"""DeepDiagnosis: eight symptoms of a training, and by a decision tree what to change for each.
+
+Wardat, Cruz, Le, Rajan: "DeepDiagnosis: Automatically Diagnosing Faults and Recommending Actionable Fixes in Deep
+Learning Programs", ICSE 2022: the symptoms and their thresholds are of Section 3.2 and Table 1, the tree is of
+Section 3.3 and Figure 3. At the end of each epoch it looks, in this order, at the outputs of the layers (out of
+range, numerical error, dead node, saturated activation, unchanged tensor), at loss and accuracy, and at gradients
+and weights from last to first (numerical error, vanishing gradient, unchanged weight). It stops at the first
+symptom.
+
+Departures from the paper:
+
+- An epoch is seen through the last iteration in it that was looked at, not through the first batch of the data.
+- Saturation is counted where the function gives it: outputs of a sigmoid beyond 0.02 and 0.98 or of a tanh
+  beyond 0.98, not inputs beyond 5.
+- Root mean squares are taken for means of weights and gradients, and for the variance of a weight, whose mean is
+  next to nothing.
+- A layer's step is its learning rate times the norm of its gradient, divided by the norm of its weight, as the
+  paper has it; the published program divides by a mean.
+- `cross_entropy` of PyTorch has the softmax in it, and `binary_cross_entropy_with_logits` the sigmoid: they count
+  as the last activation.
+- Weights that nothing trains are passed over.
+- Each advice has the word of our taxonomy for what it says is wrong. "Learning rate" has two, by which side of
+  the bounds the step is on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from epochzero.run.watch.history import History, Iteration
+from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.methods.looks import Epoch, Layer, Recent, epochs, layers
+from epochzero.run.watch.model import Finding, Place, Watched
+
+__all__ = ["find"]
+
+EPOCHS, EPOCHS_OF_ACCURACY = 5, 20
+DEAD, SATURATED = 0.7, 0.5
+VANISHED = 1e-7
+LEAST_VARIANCE, MOST_VARIANCE = 1e-5, 10.0
+LEAST_STEP, MOST_STEP = 1e-5, 1e-1
+MOST_SPREAD = 10.0
+"""The outputs of a linear layer may spread over so many times the range of the labels."""
+_RANGES = {
+    "elu": (-1.0, math.inf), "relu": (0.0, math.inf), "sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0),
+}  # fmt: skip
+_OWN = {"cross_entropy": "softmax", "binary_cross_entropy_with_logits": "sigmoid"}
+_OF_CLASSES = ("cross_entropy", "nll_loss")
+
+# What is asked for each symptom, in this order; the last is advised where none of the others holds.
+_TREE = {
+    "out of range": ("softmax", "last activation"),
+    "numerical error in forward": ("weight", "input", "rate", "activation"),
+    "numerical error in weights": ("weight", "input", "rate", "activation"),
+    "numerical error in delta weights": ("loss", "activation"),
+    "dead node": ("input", "weight", "rate", "missing activation"),
+    "saturated activation": ("input", "weight", "rate", "missing activation"),
+    "unchanged tensor in forward": ("weight", "rate", "optimizer"),
+    "unchanged tensor in delta weights": ("weight", "rate", "optimizer"),
+    "unchanged tensor in weights": ("weight", "rate", "optimizer"),
+    "invalid loss": ("linear", "rate", "optimizer"),
+    "invalid accuracy": ("linear", "rate", "optimizer"),
+    "loss not decreasing": ("weight", "input", "rate", "optimizer"),
+    "accuracy not increasing": ("weight", "input", "rate", "optimizer"),
+    "vanishing gradient": ("rate", "depth"),
+}
+_SYMPTOMS = {
+    "out of range": "constant_output",
+    "numerical error in forward": "activation_not_finite",
+    "numerical error in weights": "loss_not_a_number",
+    "numerical error in delta weights": "zero_gradient",
+    "dead node": "dead_units",
+    "saturated activation": "saturated_units",
+    "unchanged tensor in forward": "dead_units",
+    "unchanged tensor in delta weights": "zero_gradient",
+    "unchanged tensor in weights": "weights_unchanged",
+    "invalid loss": "loss_not_a_number",
+    "invalid accuracy": "loss_not_a_number",
+    "loss not decreasing": "loss_not_falling",
+    "accuracy not increasing": "loss_not_falling",
+    "vanishing gradient": "vanishing_gradient",
+}
+_ADVICE = {
+    "softmax": ("last_activation_wrong", "Change the activation function to softmax."),
+    "last activation": (
+        "last_activation_wrong",
+        "Change the activation function of the last layer to one with the range of the labels.",
+    ),
+    "linear": ("last_activation_wrong", "Change the activation function of the last layer."),
+    "weight": ("weight_init_wrong", "Poor weight: change the initialization."),
+    "input": ("input_scale_wrong", "Normalize the data."),
+    "rate": ("learning_rate_too_low", "Change the learning rate."),
+    "activation": ("activation_wrong", "Change the activation function at this layer."),
+    "missing activation": (
+        "activation_missing",
+        "Add a dropout layer, or a missing activation function.",
+    ),
+    "loss": ("loss_wrong", "Change the loss function, or the activation function at this layer."),
+    "optimizer": ("optimizer_wrong", "Change the optimizer."),
+    "depth": ("activation_wrong", "Add or delete a layer, or change the sigmoid activation."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Symptom:
+    name: str
+    epoch: Epoch
+    layer: Layer | None = None
+
+    @property
+    def look(self) -> Iteration:
+        return self.epoch.looks[-1]
+
+
+def find(history: History) -> Watched:
+    """What the tree says is wrong as the root, with the symptom that it began from under it."""
+    known = layers(history)
+    seen = next(_symptoms(history, known), None)
+    if seen is None:
+        return Watched(history.count)
+    word, fix, place = _advice(history, known, seen)
+    where = f" layer {seen.layer.number}" if seen.layer else ""
+    text = f"Epoch {seen.epoch.number}{where}: {seen.name}."
+    layer = seen.layer.path.partition(":")[0] if seen.layer else ""
+    symptom = Finding(_SYMPTOMS[seen.name], seen.look.number, text, layer=layer)
+    root = Finding(
+        word,
+        seen.look.number,
+        f"{text} {fix}",
+        layer=layer,
+        place=place,
+        fix=fix,
+        causes=(symptom.word,),
+    )
+    return Watched(history.count, root, (symptom,))
+
+
+def _symptoms(history: History, known: tuple[Layer, ...]) -> Iterator[_Symptom]:
+    seen = epochs(history)
+    recent, accuracies = Recent(EPOCHS), Recent(EPOCHS_OF_ACCURACY)
+    for epoch in seen:
+        is_last = history.ended and epoch is seen[-1]
+        yield from _of_outputs(epoch, known, recent, is_last)
+        yield from _of_metrics(epoch, recent, accuracies)
+        yield from _of_parameters(epoch, known, recent)
+
+
+def _of_outputs(
+    epoch: Epoch, known: tuple[Layer, ...], recent: Recent, is_last: bool
+) -> Iterator[_Symptom]:
+    look = epoch.looks[-1]
+    shown = [(layer, look.layers[layer.path]) for layer in known if layer.path in look.layers]
+    for layer, output in shown:
+        if layer is known[-1] and epoch.number == 0 and _is_out_of_range(look, layer):
+            yield _Symptom("out of range", epoch, layer)
+        if output["nonfinite"] or output["mean"] == 0:
+            yield _Symptom("numerical error in forward", epoch, layer)
+        if layer.activation == "relu" and is_last and output["zeros"] >= DEAD:
+            yield _Symptom("dead node", epoch, layer)
+        saturates = layer.activation in ("sigmoid", "tanh") and (epoch.number + 1) % EPOCHS == 0
+        if saturates and output["low"] + output["high"] > SATURATED:
+            yield _Symptom("saturated activation", epoch, layer)
+    for layer, output in shown:
+        recent.add(("forward", layer.path), output["mean"])
+        same = recent.unchanged(("forward", layer.path))
+        if same and layer is not known[-1] and not layer.reshapes:
+            yield _Symptom("unchanged tensor in forward", epoch, layer)
+
+
+def _of_metrics(epoch: Epoch, recent: Recent, accuracies: Recent) -> Iterator[_Symptom]:
+    if epoch.loss is not None:
+        if not math.isfinite(epoch.loss):
+            yield _Symptom("invalid loss", epoch)
+        recent.add("loss", epoch.loss)
+        if recent.unchanged("loss"):
+            yield _Symptom("loss not decreasing", epoch)
+    if epoch.accuracy is not None:
+        if epoch.accuracy == 0:
+            yield _Symptom("invalid accuracy", epoch)
+        accuracies.add("accuracy", epoch.accuracy)
+        if accuracies.unchanged("accuracy"):
+            yield _Symptom("accuracy not increasing", epoch)
+
+
+def _of_parameters(epoch: Epoch, known: tuple[Layer, ...], recent: Recent) -> Iterator[_Symptom]:
+    look = epoch.looks[-1]
+    shown = [
+        (layer, look.parameters[layer.weight])
+        for layer in reversed(known)
+        if layer.trained and layer.weight in look.parameters
+    ]
+    for layer, told in shown:
+        gradient, weight = told.get("gradient"), told.get("weight")
+        if gradient:
+            if gradient["nonfinite"] or gradient["rms"] == 0:
+                yield _Symptom("numerical error in delta weights", epoch, layer)
+            if gradient["rms"] < VANISHED:
+                yield _Symptom("vanishing gradient", epoch, layer)
+            recent.add(("delta weights", layer.path), gradient["rms"])
+        if weight:
+            if weight["nonfinite"] or weight["rms"] == 0:
+                yield _Symptom("numerical error in weights", epoch, layer)
+            recent.add(("weights", layer.path), weight["rms"])
+    for layer, _ in shown:
+        for what in ("delta weights", "weights"):
+            if recent.unchanged((what, layer.path)):
+                yield _Symptom(f"unchanged tensor in {what}", epoch, layer)
+
+
+def _is_out_of_range(look: Iteration, last: Layer) -> bool:
+    """Whether labels lie where the last activation cannot reach, or outputs far beyond them."""
+    function = _last_activation(look, last)
+    if "min" not in look.target or function == "softmax":
+        return False
+    lowest, highest = look.target["min"], look.target["max"]
+    if function in _RANGES:
+        low, high = _RANGES[function]
+        return bool(look.loss_function in _OF_CLASSES or lowest < low or highest > high)
+    if look.loss_function in _OF_CLASSES:
+        return True
+    spread = abs(look.output["max"] - look.output["min"])
+    return bool(spread > MOST_SPREAD * abs(highest - lowest))
+
+
+def _last_activation(look: Iteration, last: Layer) -> str:
+    return _OWN.get(look.loss_function) or last.activation or "linear"
+
+
+def _advice(
+    history: History, known: tuple[Layer, ...], seen: _Symptom
+) -> tuple[str, str, Place | None]:
+    """Word, advice and line: of the first question that holds, else of the last."""
+    *questions, otherwise = _TREE[seen.name]
+    name = next((one for one in questions if _holds(one, known, seen)), otherwise)
+    word, fix = _ADVICE[name]
+    made = place_of(history.optimizers[0]) if history.optimizers else None
+    if name == "rate":
+        if not all(step <= MOST_STEP for step in _steps(known, seen.look)):
+            word = "learning_rate_too_high"
+        return word, fix, setting_place(made, "lr", 1)
+    if name == "optimizer":
+        return word, fix, made
+    if name == "loss":
+        return word, fix, place_of(history.losses[0]) if history.losses else None
+    if name == "weight":
+        return word, fix, next((one.place for one in known if _is_poor(seen.look, one)), None)
+    if name == "input":
+        return word, fix, None
+    return word, fix, (seen.layer or known[-1]).place
+
+
+def _holds(question: str, known: tuple[Layer, ...], seen: _Symptom) -> bool:
+    look = seen.look
+    if question == "softmax":
+        return look.loss_function in _OF_CLASSES
+    if question == "linear":
+        return bool(known) and _last_activation(look, known[-1]) == "linear"
+    if question == "weight":
+        return any(_is_poor(look, layer) for layer in known)
+    if question == "input":
+        return any(one.get("min", 0) < -1 or one.get("max", 0) > 1 for one in look.inputs)
+    if question == "loss":
+        return seen.layer is not None and seen.layer.number + 2 >= len(known)
+    return any(not LEAST_STEP <= step <= MOST_STEP for step in _steps(known, look))
+
+
+def _is_poor(look: Iteration, layer: Layer) -> bool:
+    weight = look.parameters.get(layer.weight, {}).get("weight")
+    return weight is not None and not LEAST_VARIANCE <= weight["rms"] ** 2 <= MOST_VARIANCE
+
+
+def _steps(known: tuple[Layer, ...], look: Iteration) -> list[float]:
+    """Of each layer, how far a step goes beside its weight."""
+    rate = max(look.rates, default=0.0)
+    found = []
+    for layer in known:
+        told = look.parameters.get(layer.weight, {})
+        gradient, weight = told.get("gradient"), told.get("weight")
+        if gradient and weight and weight["rms"] > 0:
+            found.append(rate * gradient["rms"] / weight["rms"])
+    return found

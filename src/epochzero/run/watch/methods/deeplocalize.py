@@ -1,0 +1,136 @@
+"""DeepLocalize: the first numerical error of a training, with the layer and the phase that shows it.
+
+Wardat, Le, Rajan: "DeepLocalize: Fault Localization for Deep Neural Networks", ICSE 2021, Section III-C and
+Algorithms 1 and 2. After each batch it looks, in this order, at the outputs of the layers from first to last
+(forward), the weights from last to first, loss and accuracy, the gradients of the weights (delta weights) and
+of the outputs (output gradient) from last to first. It stops at the first that is NaN or infinite, that is zero
+in half of the batches so far, or that has not changed in five batches. Loss and accuracy are no error where they
+are zero. What has not changed there is told as "MDL": the model does not learn.
+
+Departures from the paper:
+
+- A batch here is an iteration that was looked at.
+- The paper takes the mean of a weight or of its gradient, this its root mean square: both are NaN, zero or
+  unchanged together, but for values that cancel out.
+- Gradients of outputs are not recorded. The gradient of a layer's bias is the sum of its output's gradients over
+  the batch and is taken instead; a layer without bias is passed over.
+- Weights that nothing trains are not held to change; the paper's programs had none.
+- A word of our taxonomy is given to each error. The paper gives none: its answer is layer and phase.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from epochzero.run.watch.history import History, Iteration
+from epochzero.run.watch.methods.looks import Layer, Recent, layers
+from epochzero.run.watch.model import Finding, Watched
+
+__all__ = ["find"]
+
+BATCHES = 5
+_INVALID, _ZERO, _UNCHANGED = "invalid", "zero", "unchanged"
+_METRICS = ("loss", "accuracy")
+_WORDS = {
+    ("forward", _INVALID): "activation_not_finite",
+    ("forward", _ZERO): "dead_units",
+    ("forward", _UNCHANGED): "dead_units",
+    ("weights", _INVALID): "loss_not_a_number",
+    ("weights", _ZERO): "weight_init_wrong",
+    ("weights", _UNCHANGED): "weights_unchanged",
+    ("loss", _INVALID): "loss_not_a_number",
+    ("loss", _UNCHANGED): "loss_not_falling",
+    ("accuracy", _INVALID): "loss_not_a_number",
+    ("accuracy", _UNCHANGED): "loss_not_falling",
+    ("delta weights", _INVALID): "exploding_gradient",
+    ("delta weights", _ZERO): "zero_gradient",
+    ("delta weights", _UNCHANGED): "zero_gradient",
+    ("output gradient", _INVALID): "exploding_gradient",
+    ("output gradient", _ZERO): "zero_gradient",
+    ("output gradient", _UNCHANGED): "zero_gradient",
+}
+
+_Value = tuple[Layer | None, float]
+
+
+def find(history: History) -> Watched:
+    """The first error as the root; its layer and, in the evidence, its phase."""
+    return Watched(history.count, next(_errors(history), None))
+
+
+def _errors(history: History) -> Iterator[Finding]:
+    known = layers(history)
+    losses = dict(history.loss.tolist())
+    recent = Recent(BATCHES)
+    zeros: Counter[tuple[str, str]] = Counter()
+    for count, look in enumerate(history.iterations, 1):
+        for phase, values in _phases(look, known, losses.get(look.number)):
+            for layer, value in values:
+                key = (phase, layer.path if layer else "")
+                zeros[key] += value == 0 and phase not in _METRICS
+                if not math.isfinite(value):
+                    yield _finding(look, phase, _INVALID, layer, known)
+                elif value == 0 and zeros[key] >= count / 2 and phase not in _METRICS:
+                    yield _finding(look, phase, _ZERO, layer, known)
+                recent.add(key, value)
+            for layer, _ in values:
+                key = (phase, layer.path if layer else "")
+                if recent.unchanged(key) and not (layer and layer.reshapes):
+                    yield _finding(look, phase, _UNCHANGED, layer, known)
+
+
+def _phases(
+    look: Iteration, known: tuple[Layer, ...], loss: float | None
+) -> Iterable[tuple[str, list[_Value]]]:
+    yield (
+        "forward",
+        [
+            (layer, math.nan if seen["nonfinite"] else seen["mean"])
+            for layer in known
+            if (seen := look.layers.get(layer.path))
+        ],
+    )
+    last_first = [layer for layer in reversed(known) if layer.trained]
+    yield "weights", _of_parameters(look, "weight", ((one, one.weight) for one in last_first))
+    for name, value in zip(_METRICS, (loss, look.accuracy), strict=True):
+        yield name, [] if value is None else [(None, value)]
+    yield (
+        "delta weights",
+        _of_parameters(look, "gradient", ((one, one.weight) for one in last_first)),
+    )
+    yield (
+        "output gradient",
+        _of_parameters(look, "gradient", ((one, one.bias) for one in last_first)),
+    )
+
+
+def _of_parameters(look: Iteration, what: str, named: Iterable[tuple[Layer, str]]) -> list[_Value]:
+    return [
+        (layer, math.nan if seen["nonfinite"] else seen["rms"])
+        for layer, name in named
+        if (seen := look.parameters.get(name, {}).get(what))
+    ]
+
+
+def _finding(
+    look: Iteration, phase: str, error: str, layer: Layer | None, known: tuple[Layer, ...]
+) -> Finding:
+    word = _WORDS[phase, error]
+    if word == "dead_units" and layer is known[-1]:
+        word = "constant_output"
+    if layer is not None:
+        text = f"Batch {look.number} layer {layer.number}: error in {phase}."
+    elif error == _UNCHANGED:
+        text = f"Batch {look.number}: MDL."
+    else:
+        text = f"Batch {look.number}: invalid {phase}."
+    return Finding(
+        word,
+        look.number,
+        text,
+        layer=layer.path.partition(":")[0] if layer else "",
+        place=layer.place if layer else None,
+        evidence={"phase": phase, "error": error},
+    )
