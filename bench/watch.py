@@ -33,7 +33,7 @@ from typing import Any
 from common import LAB, rate, save
 
 from epochzero.run.watch.history import Record, read_records
-from epochzero.run.watch.methods import METHODS, by_name
+from epochzero.run.watch.methods import NAMES, by_name
 from epochzero.run.watch.model import Watched
 
 WATCH = LAB / "watch"
@@ -86,6 +86,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--open", action="store_true", help="only what is not held out; keeps none")
     parser.add_argument("--misses", action="store_true", help="print them, of the open half")
+    parser.add_argument("--methods", nargs="*", choices=NAMES, default=list(NAMES))
     parser.add_argument("--only", nargs="*", default=[], metavar="TEXT", help="names with it")
     options = parser.parse_args()
     cases = [
@@ -99,11 +100,12 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         found = _run_all(cases, folder, options)
     numbers: dict[str, Any] = {"wanted": WANTED, "failed_to_run": len(cases) - len(found)}
-    for name in METHODS:
+    for name in options.methods:
         method = by_name(name)
         seen = [Seen(case, _verdicts(records, method)) for case, records in found]
         numbers[name] = _scored(seen)
-        print(name, json.dumps(numbers[name], indent=1))
+        for part, of_part in numbers[name].items():
+            print(name, part, json.dumps(of_part))
         if options.misses and name == "epochzero":
             _print_misses(seen)
     if not options.open and not options.only:

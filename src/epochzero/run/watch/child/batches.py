@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from epochzero.run.watch.child.statistics import VALUES, Look, values
+from epochzero.run.watch.child.statistics import VALUES, Look, is_readable, values
 
 __all__ = ["inputs", "labels", "likeness", "tensors_in"]
 
@@ -23,7 +23,7 @@ MOST_COLUMNS = 256
 def tensors_in(value: Any, name: str = "", depth: int = 0) -> list[tuple[str, torch.Tensor]]:
     """The tensors of arguments, of lists and dictionaries within them, with their names."""
     if isinstance(value, torch.Tensor):
-        return [(name, value)] if value.numel() else []
+        return [(name, value)] if is_readable(value) and value.numel() else []
     found: list[tuple[str, torch.Tensor]] = []
     if depth < 3:
         if isinstance(value, dict):

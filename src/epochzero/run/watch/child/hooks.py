@@ -1,12 +1,14 @@
 """Puts the observer between the job and torch, and takes it away again.
 
 What is put in place costs next to nothing while nobody looks. Code that the compiler traces or that is
-scripted never gets to see it.
+scripted never gets to see it: each wrapper asks first whether it is being traced, for whatever else it
+read, the compiler would watch over.
 """
 
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +20,7 @@ from torch.optim.optimizer import (
 )
 
 from epochzero.run.watch.child.observer import Observer
+from epochzero.run.watch.child.standin import Replaced, give_code, shorten_traceback
 
 __all__ = ["Hooks"]
 
@@ -30,7 +33,7 @@ LOSSES = (
 )  # fmt: skip
 """Functions of `torch.nn.functional` that modules for losses call as well."""
 ACTIVATIONS = (
-    "celu", "elu", "gelu", "glu", "hardtanh", "leaky_relu", "log_softmax", "mish", "relu",
+    "celu", "dropout", "elu", "gelu", "glu", "hardtanh", "leaky_relu", "log_softmax", "mish", "relu",
     "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "tanh",
 )  # fmt: skip
 OF_TENSORS = ("log_softmax", "relu", "sigmoid", "softmax", "tanh")
@@ -45,57 +48,87 @@ class Hooks:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._before: list[tuple[Any, str, Any]] = []
-        self._handles: list[Any] = []
+        self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
         """Puts everything in place."""
-        observer = self._observer
-        module = torch.nn.Module
+        self._model_hooks()
+        self._function_hooks()
+        self._training_hooks()
+
+    def _model_hooks(self) -> None:
+        observer, module = self._observer, torch.nn.Module
         self._put(module, "__call__", _calling(module.__call__, observer))
-        self._put(module, "__init__", _making(module.__init__, observer))
-        self._put(torch.autograd, "backward", _going_back(torch.autograd.backward, observer))
-        for name in LOSSES:
-            self._put(functional, name, _losing(getattr(functional, name), name, observer))
-        activations: tuple[tuple[Any, tuple[str, ...]], ...] = (
-            (functional, ACTIVATIONS),
-            (torch, OF_TENSORS),
-            (torch.Tensor, OF_TENSORS),
-        )
-        for owner, names in activations:
-            for name in names:
-                self._put(owner, name, _activating(getattr(owner, name), name, observer))
-        for name in ("__eq__", "eq"):
-            self._put(torch.Tensor, name, _comparing(getattr(torch.Tensor, name), observer))
         made: tuple[tuple[Any, Callable[[Any], None]], ...] = (
+            (module, observer.module_made),
             (torch.optim.Optimizer, observer.optimizer_made),
             (torch.optim.lr_scheduler.LRScheduler, observer.scheduler_made),
             (torch.utils.data.DataLoader, observer.loader_made),
         )
         for kind, tell in made:
-            self._put(kind, "__init__", _constructing(kind.__init__, tell))
+            self._put(kind, "__init__", _after(kind.__init__, _of_made, tell))
         for name in ("script", "trace"):
             self._put(torch.jit, name, self._without(getattr(torch.jit, name)))
-        self._handles = [
+
+    def _function_hooks(self) -> None:
+        observer = self._observer
+        for name in LOSSES:
+            self._wrap(functional, name, functools.partial(_losing, name=name, observer=observer))
+        places: tuple[tuple[Any, tuple[str, ...]], ...] = (
+            (functional, ACTIVATIONS),
+            (torch, OF_TENSORS),
+            (torch.Tensor, OF_TENSORS),
+        )
+        for owner, names in places:
+            for name in names:
+                wrap = functools.partial(_activating, name=name, observer=observer)
+                self._wrap(owner, name, wrap)
+        for name in ("__eq__", "eq"):
+            self._wrap(torch.Tensor, name, functools.partial(_comparing, observer=observer))
+        for name in ("item", "__float__"):
+            self._wrap(torch.Tensor, name, functools.partial(_reading, observer=observer))
+
+    def _training_hooks(self) -> None:
+        observer = self._observer
+        for name in ("backward", "grad"):
+            function = getattr(torch.autograd, name)
+            self._put(torch.autograd, name, _going_back(function, name, observer))
+        scaler, utilities = torch.amp.GradScaler, torch.nn.utils
+        self._put(scaler, "scale", _after(scaler.scale, observer.scaled))
+        self._put(scaler, "step", _stepping(scaler.step, observer))
+        self._put(scaler, "update", _after(scaler.update, observer.scale_updated))
+        for name in ("clip_grad_norm_", "clip_grad_value_"):
+            clip = _after(getattr(utilities, name), observer.clipped, name)
+            for owner in (utilities, utilities.clip_grad):
+                self._put(owner, name, clip)
+        loader = torch.utils.data.DataLoader
+        self._put(loader, "__iter__", _before(loader.__iter__, observer.epoch_begins))
+        for handle in (
             register_optimizer_step_pre_hook(lambda optimizer, *_: observer.step_begins(optimizer)),
             register_optimizer_step_post_hook(lambda optimizer, *_: observer.step_ended(optimizer)),
-        ]
+        ):
+            self._undo.append(handle.remove)
 
     def remove(self) -> None:
         """Puts back what was there before."""
-        for owner, name, before in reversed(self._before):
-            if before is _INHERITED:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, before)
-        self._before.clear()
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
+        while self._undo:
+            self._undo.pop()()
 
     def _put(self, owner: Any, name: str, replacement: Any) -> None:
-        self._before.append((owner, name, owner.__dict__.get(name, _INHERITED)))
+        before = owner.__dict__.get(name, _INHERITED)
         setattr(owner, name, replacement)
+        if before is _INHERITED:
+            self._undo.append(lambda: delattr(owner, name))
+        else:
+            self._undo.append(lambda: setattr(owner, name, before))
+
+    def _wrap(self, owner: Any, name: str, wrap: Callable[..., Any]) -> None:
+        """Puts something around a function that others may hold, compare or pickle."""
+        function = getattr(owner, name)
+        if isinstance(function, types.FunctionType) and function.__closure__ is None:
+            self._undo.append(give_code(function, wrap))
+        else:
+            self._put(owner, name, Replaced(function, owner.__name__, name, wrap))
 
     def _without(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The compiler of TorchScript knows its own functions only."""
@@ -114,13 +147,15 @@ class Hooks:
 def _calling(call: Callable[..., Any], observer: Observer) -> Callable[..., Any]:
     @functools.wraps(call)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if observer.deaf or _is_compiling():
+        if _is_compiling() or observer.deaf:
             return call(self, *args, **kwargs)
         entered = observer.enters(self, args, kwargs)
         try:
             output = call(self, *args, **kwargs)
-        except BaseException:
+        except BaseException as error:
             observer.leaves(self, None, entered)
+            if entered != "inner":
+                shorten_traceback(error)
             raise
         observer.leaves(self, output, entered)
         return output
@@ -128,36 +163,61 @@ def _calling(call: Callable[..., Any], observer: Observer) -> Callable[..., Any]
     return called
 
 
-def _making(init: Callable[..., None], observer: Observer) -> Callable[..., None]:
-    @functools.wraps(init)
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
-        init(self, *args, **kwargs)
-        observer.module_made(self)
+def _after(function: Callable[..., Any], tell: Callable[..., Any], *told: Any) -> Any:
+    """Tells what a function gave, and what it was given."""
 
-    return made
-
-
-def _constructing(init: Callable[..., None], tell: Callable[[Any], None]) -> Callable[..., None]:
-    @functools.wraps(init)
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
-        init(self, *args, **kwargs)
-        tell(self)
-
-    return made
-
-
-def _going_back(backward: Callable[..., None], observer: Observer) -> Callable[..., None]:
-    @functools.wraps(backward)
-    def went(tensors: Any, *args: Any, **kwargs: Any) -> None:
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
         if not _is_compiling():
-            observer.backward(tensors)
-        return backward(tensors, *args, **kwargs)
+            tell(*told, result, *args, **kwargs)
+        return result
+
+    return called
+
+
+def _of_made(tell: Callable[[Any], None], _: None, made: Any, *args: Any, **kwargs: Any) -> None:
+    tell(made)
+
+
+def _before(function: Callable[..., Any], tell: Callable[[Any], None]) -> Any:
+    @functools.wraps(function)
+    def called(self: Any) -> Any:
+        tell(self)
+        return function(self)
+
+    return called
+
+
+def _stepping(step: Callable[..., Any], observer: Observer) -> Callable[..., Any]:
+    @functools.wraps(step)
+    def stepped(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        before = observer.steps
+        result = step(self, optimizer, *args, **kwargs)
+        if observer.steps == before:
+            observer.step_skipped(optimizer)
+        return result
+
+    return stepped
+
+
+def _going_back(function: Callable[..., Any], name: str, observer: Observer) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def went(*args: Any, **kwargs: Any) -> Any:
+        # The gradient of a gradient is to come: no training step, but part of a loss.
+        if _is_compiling() or (name == "grad" and kwargs.get("create_graph")):
+            return function(*args, **kwargs)
+        began = observer.backward_begins(args[0] if args else next(iter(kwargs.values()), None))
+        try:
+            return function(*args, **kwargs)
+        finally:
+            if began:
+                observer.backward_ended()
 
     return went
 
 
 def _losing(function: Callable[..., Any], name: str, observer: Observer) -> Callable[..., Any]:
-    @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         value = function(*args, **kwargs)
         if not _is_compiling():
@@ -169,22 +229,30 @@ def _losing(function: Callable[..., Any], name: str, observer: Observer) -> Call
 
 
 def _activating(function: Callable[..., Any], name: str, observer: Observer) -> Callable[..., Any]:
-    @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         output = function(*args, **kwargs)
-        if observer.looking and not _is_compiling():
-            observer.activation(name, args[0] if args else None, output)
+        if not _is_compiling() and observer.looking:
+            observer.activation(name, args, kwargs, output)
         return output
 
     return called
 
 
 def _comparing(function: Callable[..., Any], observer: Observer) -> Callable[..., Any]:
-    @functools.wraps(function)
     def compared(self: Any, other: Any) -> Any:
         result = function(self, other)
-        if observer.evaluating and not _is_compiling():
+        if not _is_compiling() and observer.evaluating:
             observer.compared(self, other, result)
         return result
 
     return compared
+
+
+def _reading(function: Callable[..., Any], observer: Observer) -> Callable[..., Any]:
+    def read(self: Any) -> Any:
+        value = function(self)
+        if not _is_compiling() and (observer.evaluating or observer.looking):
+            observer.scalar(value)
+        return value
+
+    return read

@@ -19,37 +19,51 @@ from typing import Any
 import torch
 
 from epochzero.injected.identity import ByIdentity
-from epochzero.run.watch.child import structure
+from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.origin import origin
-from epochzero.run.watch.child.places import place, user_frame
+from epochzero.run.watch.child.places import calls, locals_of, place, user_frame
 from epochzero.run.watch.child.records import SCHEMA, Records
 from epochzero.run.watch.child.scene import Scene
 from epochzero.run.watch.child.schedule import Schedule
-from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient
+from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient, of_weights
 
 __all__ = ["Observer"]
 
-MOST_WATCHED = 400
-"""Parameters of one look."""
-WITHOUT_STEP = 8
-"""So many backward passes in a row without a step are iterations of their own."""
+WITHOUT_STEP = 64
+"""So many backward passes in a row without a step are an iteration, where gradients are not cleared."""
 EVERY_LOSSES = 50
 MOST_EVALUATIONS = 2000
+MOST_EPOCHS = 5000
+MOST_FAILURES = 8
 _WEIGHTS = 4096
-_WRAPPERS = ("DistributedDataParallel", "DataParallel", "OptimizedModule")
+
+
+def _out_of_reach() -> bool:
+    """Whether tensors have no values that may be read now, or others count what is done with them."""
+    return bool(
+        torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or (torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+            and torch.cuda.is_current_stream_capturing())
+    )
 
 
 def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
-    """What goes wrong here is told, and the job goes on unwatched; its other threads are not watched."""
+    """What goes wrong here is told, and the job goes on; its other threads are not watched."""
 
     @functools.wraps(method)
     def guarded(self: Observer, *args: Any, **kwargs: Any) -> Any:
-        if self.ended or self._busy or threading.get_ident() != self._thread:
+        if self.ended or self._busy or _out_of_reach():
             return None
+        if threading.get_ident() != self._thread:
+            # Some train in a thread of their own.
+            if method.__name__ != "backward_begins" or self._backwards or self._iteration:
+                return None
+            self._thread = threading.get_ident()
         self._busy = True
         self._gradients = torch.is_grad_enabled()
         try:
-            with self._schedule:
+            with self._schedule, torch._C.DisableTorchFunction():
                 torch._C._set_grad_enabled(False)
                 return method(self, *args, **kwargs)
         except Exception as error:
@@ -66,52 +80,62 @@ class Observer:
     """Is told what the job does, and emits records.
 
     Attributes:
-        looking: whether what happens now is looked at closely.
-        evaluating: whether it is an evaluation.
         deaf: whether calls of modules need not be told.
         ended: whether nothing is watched any more.
+        steps: of all optimizers so far.
     """
 
     def __init__(self, records: Records, schedule: Schedule) -> None:
         self.ended = False
         self.deaf = False
+        self.steps = 0
         self._records = records
         self._schedule = schedule
         self._thread = threading.get_ident()
         self._busy = self._gradients = False
-        self._made: ByIdentity[Any] = ByIdentity()
-        self._roots: ByIdentity[Any] = ByIdentity()
-        self._paths: ByIdentity[dict[int, str]] = ByIdentity()
-        self._models: list[weakref.ref[Any]] = []
+        self._failures = 0
+        self._models = Models(records)
         self._optimizers: list[weakref.ref[Any]] = []
-        self._called: set[int] = set()
-        self._lines: set[tuple[str, Any]] = set()
+        self._loaders: ByIdentity[int] = ByIdentity()
+        self._loader: int | None = None
+        self._loaders_made = self._epochs = 0
+        self._told: set[tuple[str, Any]] = set()
         self._iteration = self._evaluations = 0
         self._stack: list[Any] = []
+        self._in_backward = self._in_step = False
         self._stepped: set[int] = set()
+        self._expected: set[int] | None = None
         self._backwards: dict[str, int] = {}
+        self._backward_line = ""
         self._without_step = 0
         self._losses: list[tuple[int, str, torch.Tensor]] = []
+        self._unscaled: ByIdentity[torch.Tensor] = ByIdentity()
         self._nonfinite = False
         self._before: dict[str, Any] = {}
         self._moved: dict[str, dict[str, Any]] = {}
-        self._weights: list[tuple[str, torch.Tensor, Any]] = []
+        self._weights: list[tuple[str, weakref.ref[Any], Any]] = []
         self._scene = Scene(evaluating=False, looking=True)
+        # A worker of a loader is no part of the training.
+        me = weakref.ref(self)
+        os.register_at_fork(after_in_child=lambda: _forget(me))
         records.emit(
             "begun",
             schema=SCHEMA,
             time=time.time(),
             pid=os.getpid(),
             torch=torch.__version__,
-            gpu=torch.cuda.is_available(),
+            # To ask whether there is one would start its driver.
+            gpu=torch.backends.cuda.is_built(),
         )
 
     @property
     def looking(self) -> bool:
+        """Whether what happens now is looked at closely."""
         return self._scene.looking and not self.ended
 
     @property
     def evaluating(self) -> bool:
+        """Whether it is an evaluation."""
         return self._scene.evaluating and not self.ended
 
     # What is made ---------------------------------------------------------------------------------
@@ -119,13 +143,14 @@ class Observer:
     @_safe
     def module_made(self, module: Any) -> None:
         """Remembers the line that made a layer."""
-        found = place(without=module)
-        if found is not None:
-            self._made.set(module, found)
+        self._models.made(module)
 
     @_safe
     def optimizer_made(self, optimizer: Any) -> None:
         """Tells of an optimizer."""
+        self._note_optimizer(optimizer)
+
+    def _note_optimizer(self, optimizer: Any) -> None:
         self._optimizers.append(weakref.ref(optimizer))
         self._records.emit(
             "optimizer",
@@ -148,30 +173,54 @@ class Observer:
     @_safe
     def loader_made(self, loader: Any) -> None:
         """Tells of a data loader."""
+        self._note_loader(loader)
+
+    def _note_loader(self, loader: Any) -> int:
+        number = self._loaders_made
+        self._loaders_made += 1
+        self._loaders.set(loader, number)
         self._records.emit(
             "loader",
+            number=number,
             batch_size=loader.batch_size,
             sampler=type(getattr(loader, "sampler", None)).__name__,
             drop_last=bool(loader.drop_last),
             examples=_length(getattr(loader, "dataset", None)),
             place=place(without=loader),
         )
+        return number
+
+    @_safe
+    def epoch_begins(self, loader: Any) -> None:
+        """A loader is gone through anew."""
+        number = self._loaders.get(loader)
+        self._loader = number if number is not None else self._note_loader(loader)
+        self._epochs += 1
+        if self._epochs <= MOST_EPOCHS:
+            batches = _length(loader)
+            self._records.emit(
+                "epoch", loader=self._loader, iteration=self._iteration, batches=batches
+            )
 
     # Forward --------------------------------------------------------------------------------------
 
     @_safe
     def enters(self, module: Any, args: Any, kwargs: Any) -> str:
         """A module is called; says what `leaves` must know."""
-        if type(module).__module__ == "torch.nn.modules.loss":
+        if self._in_backward or type(module).__module__ == "torch.nn.modules.loss":
             return ""
         if self._stack:
             self._stack.append(module)
             return f"inner {self._scene.source(args)}"
-        self._be(evaluating=not (self._gradients and module.training))
+        # A loss or an augmentation may be a module as well.
+        if next(module.parameters(), None) is None:
+            return ""
+        self._be(module, evaluating=not (self._gradients and module.training))
         self._stack.append(module)
-        self._scene.model_called(self._path(module), module, args, kwargs)
+        scene = self._scene
+        scene.model_called(self._models.path(module, module), module, args, kwargs)
         # What the compiler has made of a model calls no modules, or traces them.
-        self.deaf = not self._scene.looking or type(module).__name__ == "OptimizedModule"
+        self.deaf = not scene.looking or type(module).__name__ == "OptimizedModule"
         return "outer"
 
     @_safe
@@ -179,23 +228,27 @@ class Observer:
         """The call of a module has ended; without an output when it failed."""
         if not entered:
             return
+        outermost = self._stack[0]
         self._stack.pop()
         if entered == "outer":
             self._stack.clear()
             self.deaf = False
-        if self._scene.looking:
-            self._called.add(id(module))
-            if output is not None and not any(module._modules.values()):
-                source = entered.partition(" ")[2]
-                self._scene.layer_called(self._path(module), type(module).__name__, output, source)
+        if not self._scene.looking:
+            return
+        self._models.was_called(module)
+        if output is not None and not any(module._modules.values()):
+            path = self._models.path(module, outermost)
+            source = entered.partition(" ")[2]
+            self._scene.layer_called(path, type(module).__name__, output, source)
         if entered == "outer":
-            self._scene.let_go()
+            self._scene.model_left(output)
 
     @_safe
-    def activation(self, name: str, source: Any, output: Any) -> None:
-        """An activation was called as a function, not as a module of its own."""
+    def activation(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
+        """A function was called between the layers, not as a module of its own."""
         if self._stack and any(self._stack[-1]._modules.values()):
-            self._scene.activated(name, source, output, self._path(self._stack[-1]))
+            within = self._models.path(self._stack[-1], self._stack[0])
+            self._scene.activated(name, args, kwargs, output, within)
 
     @_safe
     def loss(self, name: str, value: Any, arguments: dict[str, Any]) -> None:
@@ -204,8 +257,7 @@ class Observer:
         if not isinstance(output, torch.Tensor) or not isinstance(value, torch.Tensor):
             return
         where = place()
-        if ("loss", _line(where)) not in self._lines:
-            self._lines.add(("loss", _line(where)))
+        if self._first("loss", _line(where)):
             weight = arguments.get("weight")
             self._records.emit(
                 "loss",
@@ -224,31 +276,51 @@ class Observer:
         """Tensors were compared in an evaluation."""
         self._scene.compared(left, right, result)
 
+    @_safe
+    def scalar(self, value: Any) -> None:
+        """The user has read a number from a tensor."""
+        frame = user_frame(directly=True)
+        if frame is not None and not self._in_backward:
+            self._scene.read(frame.f_code.co_filename, frame.f_lineno, value)
+
     # Backward and step ----------------------------------------------------------------------------
 
     @_safe
-    def backward(self, tensors: Any) -> None:
-        """A backward pass begins."""
-        tensor = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors), None)
-        if not isinstance(tensor, torch.Tensor):
-            return
+    def backward_begins(self, tensors: Any) -> bool:
+        """A backward pass begins; says whether `backward_ended` must be called."""
+        several = isinstance(tensors, (tuple, list))
+        tensor = next(iter(tensors), None) if several else tensors
+        if self._in_backward or not isinstance(tensor, torch.Tensor) or tensor.is_meta:
+            return False
+        # What is called within it is called again, for its checkpoints.
+        self._in_backward = self.deaf = True
         # What looked like an evaluation trains.
         self._scene.evaluating = False
         where = place()
-        line = _line(where)
-        if ("backward", line) not in self._lines:
-            self._lines.add(("backward", line))
+        line = self._backward_line = _line(where)
+        if self._first("backward", line):
             self._records.emit("backward", line=line, place=where, graph=_heads(tensor))
         if self._scene.looking:
+            if not self._backwards:
+                self._models.tell(self._iteration, self._living_optimizers())
+                self._look_at_own_loss()
+            self._look_before()
             self._look_before()
         self._backwards[line] = self._backwards.get(line, 0) + 1
-        loss = tensor.detach().float().mean().reshape(1)
+        unscaled = self._unscaled.get(tensor)
+        loss = tensor.detach().float().mean().reshape(1) if unscaled is None else unscaled
         self._losses.append((self._iteration, line, loss))
         # Reading it makes a GPU wait: only what is looked at is read at once.
         if self._scene.looking or loss.device.type == "cpu":
             self._look_for_nonfinite(tensor, loss, where)
         self._without_step += 1
-        if self._without_step >= WITHOUT_STEP and not self._stepped:
+        return True
+
+    @_safe
+    def backward_ended(self) -> None:
+        """A backward pass has ended, or failed."""
+        self._in_backward = self.deaf = False
+        if self._without_step >= WITHOUT_STEP and not self._stepped and not self._in_step:
             self._end_iteration()
 
     def _look_for_nonfinite(self, tensor: torch.Tensor, loss: torch.Tensor, where: Any) -> None:
@@ -260,11 +332,9 @@ class Observer:
 
     def _look_before(self) -> None:
         """What is left of earlier gradients: of one parameter an optimizer, the least in the iteration."""
-        names = {id(parameter): name for name, parameter in self._trained()}
-        for number, ref in enumerate(self._optimizers):
-            optimizer = ref()
-            groups = optimizer.param_groups if optimizer is not None else ()
-            held = (p for group in groups for p in group["params"] if p.requires_grad)
+        names = {id(parameter): name for name, parameter in self._models.parameters()}
+        for number, optimizer in enumerate(self._living_optimizers()):
+            held = (p for g in optimizer.param_groups for p in g["params"] if p.requires_grad)
             parameter = next((p for p in held if id(p) in names), None)
             if parameter is None:
                 continue
@@ -274,71 +344,157 @@ class Observer:
             if known is None or left < known["left"]:
                 self._before[str(number)] = {"name": names[id(parameter)], "left": left}
 
+    def _look_at_own_loss(self) -> None:
+        """Output and target of a loss that no function of torch has computed."""
+        frame = user_frame()
+        if frame is not None and not self._scene.has_loss:
+            self._scene.own_loss(locals_of(frame))
+
     @_safe
     def step_begins(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
-        known = any(known() is optimizer for known in self._optimizers)
-        if not known:
-            self._busy = False
-            self.optimizer_made(optimizer)
-            self._busy = True
+        number = self._number(optimizer)
         if id(optimizer) in self._stepped:
             self._end_iteration()
+        self._in_step = True
+        where = place()
+        if self._first("step", (number, _line(where), self._backward_line)):
+            self._records.emit("step", optimizer=number, place=where, backward=self._backward_line)
         if not self._scene.looking:
             return
         mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
         look = Look()
-        for name, parameter in self._trained():
+        for name, parameter in self._models.parameters():
             if id(parameter) not in mine or name in self._moved:
                 continue
             told = self._moved[name] = {}
             if parameter.grad is not None:
                 told["gradient"] = {}
                 look.add(told["gradient"], GRADIENT, gradient(parameter.grad))
-            self._weights.append((name, parameter, few(parameter, _WEIGHTS).clone()))
+            before = few(parameter, _WEIGHTS).clone()
+            self._weights.append((name, weakref.ref(parameter), before))
         look.read()
 
     @_safe
     def step_ended(self, optimizer: Any) -> None:
         """An optimizer has stepped."""
-        self._stepped.add(id(optimizer))
+        self.steps += 1
+        self._in_step = False
         self._without_step = 0
         weights, self._weights = self._weights, []
         look = Look()
-        for name, parameter, before in weights:
-            after = few(parameter, _WEIGHTS)
-            for what, values in (("weight", after), ("update", after - before)):
-                self._moved[name][what] = {}
-                look.add(self._moved[name][what], GRADIENT, gradient(values))
+        for name, ref, before in weights:
+            parameter = ref()
+            if parameter is not None:
+                if parameter.grad is not None and "gradient" not in self._moved[name]:
+                    # Of an optimizer that calls for its gradients itself.
+                    self._moved[name]["gradient"] = {}
+                    look.add(self._moved[name]["gradient"], GRADIENT, gradient(parameter.grad))
+                after = few(parameter, _WEIGHTS)
+                for what, values in (("weight", after), ("update", after - before)):
+                    self._moved[name][what] = {}
+                    look.add(self._moved[name][what], GRADIENT, of_weights(values))
         look.read()
-        alive = [ref() for ref in self._optimizers if ref() is not None]
-        if len(alive) <= 1 or all(id(one) in self._stepped for one in alive):
+        self._has_stepped(optimizer)
+
+    @_safe
+    def step_skipped(self, optimizer: Any) -> None:
+        """The scaler of gradients has found some that are not finite, and left out the step."""
+        self._scene.note("skipped_steps", 1)
+        self._number(optimizer)
+        self._has_stepped(optimizer)
+
+    def _has_stepped(self, optimizer: Any) -> None:
+        self._stepped.add(id(optimizer))
+        alive = {id(one) for one in self._living_optimizers()}
+        if self._stepped >= (alive if self._expected is None else self._expected & alive):
             self._end_iteration()
+
+    @_safe
+    def scaled(self, result: Any, scaler: Any, outputs: Any, *_: Any) -> None:
+        """A loss is scaled before its backward pass; what counts is the loss."""
+        if isinstance(result, torch.Tensor) and isinstance(outputs, torch.Tensor):
+            self._unscaled.set(result, outputs.detach().float().mean().reshape(1))
+
+    @_safe
+    def scale_updated(self, _: Any, scaler: Any, *__: Any, **___: Any) -> None:
+        """The scaler of gradients has chosen its next scale."""
+        if self._schedule.due(self._iteration):
+            self._records.emit("scaler", iteration=self._iteration, scale=scaler.get_scale())
+
+    @_safe
+    def clipped(self, name: str, norm: Any, *args: Any, **kwargs: Any) -> None:
+        """Gradients were clipped."""
+        names = ("max_norm", "clip_value")
+        limit = next((kwargs[one] for one in names if one in kwargs), None)
+        if limit is None and len(args) > 1:
+            limit = args[1]
+        limit = None if limit is None else float(limit)
+        where = place()
+        if self._first("clip", _line(where)):
+            self._records.emit("clip", function=name, limit=limit, place=where)
+        if self._scene.looking:
+            self._scene.clipped(_line(where), limit, norm)
 
     # Scenes ---------------------------------------------------------------------------------------
 
-    def _be(self, *, evaluating: bool) -> None:
-        """Another scene begins where it is another one."""
-        if evaluating == self._scene.evaluating:
+    def _be(self, module: Any, *, evaluating: bool) -> None:
+        """Another scene begins where it is another one.
+
+        A frozen model and a target network are called without gradients in the middle of an iteration.
+        """
+        scene = self._scene
+        if not evaluating:
+            if scene.evaluating:
+                self._end_evaluation()
+                self._scene = Scene(evaluating=False, looking=self._schedule.due(self._iteration))
+            elif self._backwards and not self._stepped and not self._in_step and self._cleared():
+                self._end_iteration()
+            self._models.trains(module)
             return
-        if self._scene.evaluating:
+        if not any(parameter.requires_grad for parameter in module.parameters()):
+            if scene.calls or self._stepped or self._backwards:
+                return
+        lines = (self._loader, *calls())
+        if scene.evaluating:
+            if not scene.is_other(module, lines):
+                return
             self._end_evaluation()
-            self._scene = Scene(evaluating=False, looking=self._schedule.due(self._iteration))
-        elif not self._backwards:
-            self._scene = Scene(evaluating=True, looking=self._schedule.due(self._evaluations))
+        elif self._stepped and not module.training:
+            self._end_iteration()
+        elif (
+            self._stepped
+            or self._backwards
+            or (scene.calls and (module.training or not self._models.has_trained(module)))
+        ):
+            return
+        split = scene.split if scene.evaluating else set()
+        self._scene = Scene(evaluating=True, looking=self._schedule.due(self._evaluations))
+        self._scene.begins_at(module, lines, self._loader, place(), split)
+
+    def _cleared(self) -> bool:
+        """Whether no gradients are left: without a step another iteration has begun."""
+        optimizers = self._living_optimizers()
+        for _, parameter in self._models.parameters():
+            if parameter.grad is not None:
+                return not optimizers and not bool(parameter.grad.any())
+        return True
 
     def _end_evaluation(self) -> None:
+        scene = self._scene
+        passing = scene.calls == 1 and scene.training and not scene.measured
+        if passing or not scene.tells or self._evaluations >= MOST_EVALUATIONS:
+            return
         self._evaluations += 1
-        if self._evaluations <= MOST_EVALUATIONS and self._scene.tells:
-            self._flush()
-            self._records.emit("evaluation", iteration=self._iteration, **self._scene.ended())
+        self._tell_losses()
+        self._records.emit("evaluation", iteration=self._iteration, **scene.ended())
 
     def _end_iteration(self) -> None:
         """Tells of the iteration, and begins the next."""
         scene = self._scene
         if scene.looking:
-            self._tell_models()
-            self._flush()
+            self._models.tell(self._iteration, self._living_optimizers())
+            self._tell_losses()
             self._records.emit(
                 "iteration",
                 iteration=self._iteration,
@@ -348,18 +504,20 @@ class Observer:
                 stepped=len(self._stepped),
                 before=self._before,
                 parameters=self._moved,
+                loader=self._loader,
                 **scene.ended(),
             )
         elif len(self._losses) >= EVERY_LOSSES:
-            self._flush()
+            self._tell_losses()
         self._iteration += 1
+        self._expected = self._stepped or None
         self._stepped = set()
         self._backwards = {}
         self._without_step = 0
         self._before, self._moved, self._weights = {}, {}, []
         self._scene = Scene(evaluating=False, looking=self._schedule.due(self._iteration))
 
-    def _flush(self) -> None:
+    def _tell_losses(self) -> None:
         """Tells the losses that are held."""
         losses, self._losses = self._losses, []
         by_device: dict[Any, list[tuple[int, str, torch.Tensor]]] = {}
@@ -371,85 +529,28 @@ class Observer:
             self._records.emit("losses", losses=told)
 
     def _rates(self) -> list[float]:
-        found = []
-        for ref in self._optimizers[:8]:
-            optimizer = ref()
-            if optimizer is not None:
-                found += [float(group.get("lr", 0.0)) for group in optimizer.param_groups[:8]]
-        return found
+        return [
+            float(group.get("lr", 0.0))
+            for optimizer in self._living_optimizers()[:8]
+            for group in optimizer.param_groups[:8]
+        ]
 
-    # Models ---------------------------------------------------------------------------------------
+    def _living_optimizers(self) -> list[Any]:
+        return [one for ref in self._optimizers if (one := ref()) is not None]
 
-    def _path(self, module: Any) -> str:
-        """The number of its model and its path within that: ``0/encoder.2``."""
-        root = self._root(module)
-        number = next((n for n, ref in enumerate(self._models) if ref() is root), 0)
-        names = self._paths.get(root)
-        if names is None or id(module) not in names:
-            names = {id(part): name for name, part in structure.inner(root).named_modules()}
-            names.setdefault(id(root), "")
-            self._paths.set(root, names)
-        return f"{number}/{names.get(id(module), '')}"
+    def _number(self, optimizer: Any) -> int:
+        """The number of an optimizer, also of one that was made before watching began."""
+        for number, ref in enumerate(self._optimizers):
+            if ref() is optimizer:
+                return number
+        self._note_optimizer(optimizer)
+        return len(self._optimizers) - 1
 
-    def _root(self, module: Any) -> Any:
-        """The model that a module belongs to: what is called outermost, or whose method calls it."""
-        outermost = self._stack[0] if self._stack else module
-        known = self._roots.get(outermost)
-        if known is not None and known() is not None:
-            return known()
-        frame = user_frame()
-        names = frame.f_locals if frame is not None else {}
-        owner = names.get("self")
-        root, name = outermost, ""
-        if isinstance(owner, torch.nn.Module) and any(p is outermost for p in owner.modules()):
-            root = owner
-        for label, value in names.items():
-            if value is root and label != "self":
-                name = label
-        self._roots.set(outermost, weakref.ref(root))
-        if not any(ref() is root for ref in self._models):
-            self._models.append(weakref.ref(root))
-            self._records.emit("root", number=len(self._models) - 1, name=name)
-        return root
-
-    def _trained(self) -> list[tuple[str, Any]]:
-        """Names and parameters of all models that live."""
-        found = []
-        for number, ref in enumerate(self._models):
-            root = ref()
-            if root is None:
-                continue
-            for name, parameter in structure.inner(root).named_parameters():
-                found.append((f"{number}/{name}", parameter))
-        return found[:MOST_WATCHED]
-
-    def _tell_models(self) -> None:
-        """Each model once, and again when what of it is trained or called has changed."""
-        held = {
-            id(p)
-            for ref in self._optimizers
-            if (optimizer := ref()) is not None
-            for group in optimizer.param_groups
-            for p in group["params"]
-        }
-        for number, ref in enumerate(self._models):
-            root = ref()
-            if root is None:
-                continue
-            model = structure.inner(root)
-            state = (
-                number,
-                tuple(p.requires_grad for p in model.parameters()),
-                sum(id(p) in held for p in model.parameters()),
-                sum(id(m) in self._called for m in model.modules()),
-            )
-            if ("model", state) in self._lines:
-                continue
-            self._lines.add(("model", state))
-            look = Look()
-            told = structure.described(look, model, self._made, held or None, self._called)
-            look.read()
-            self._records.emit("model", number=number, iteration=self._iteration, **told)
+    def _first(self, kind: str, what: Any) -> bool:
+        """Whether this is told for the first time."""
+        new = (kind, what) not in self._told
+        self._told.add((kind, what))
+        return new
 
     # The end --------------------------------------------------------------------------------------
 
@@ -461,7 +562,7 @@ class Observer:
         try:
             if self._scene.evaluating:
                 self._end_evaluation()
-            self._flush()
+            self._tell_losses()
             self._records.emit("ended", iterations=self._iteration, spent=self._schedule.spent)
         except Exception as error:
             self._failed("end", error)
@@ -470,9 +571,22 @@ class Observer:
         self._busy = False
 
     def _failed(self, where: str, error: Exception) -> None:
-        self.ended = True
-        self._records.emit("failed", where=where, error=f"{type(error).__name__}: {error}"[:500])
+        """One strange tensor is passed over; what goes on failing ends the watch."""
+        self._failures += 1
+        self.ended = self._failures >= MOST_FAILURES
+        self._records.emit(
+            "failed",
+            where=where,
+            error=f"{type(error).__name__}: {error}"[:500],
+            ended=self.ended,
+        )
         self._records.flush()
+
+
+def _forget(ref: weakref.ref[Observer]) -> None:
+    observer = ref()
+    if observer is not None:
+        observer.ended = True
 
 
 def _line(where: list[Any] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import os
 import sys
@@ -10,13 +11,14 @@ from functools import lru_cache
 from types import FrameType
 from typing import Any
 
-__all__ = ["place", "user_frame"]
+__all__ = ["calls", "locals_of", "place", "user_frame"]
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = tuple(
     os.path.join(os.path.realpath(sysconfig.get_path(name)), "")
     for name in ("stdlib", "platstdlib")
 )
+_OF_TENSORS = os.path.join("torch", "_tensor.py")
 _LIBRARIES = ("site-packages", "dist-packages")
 
 
@@ -30,26 +32,57 @@ def _is_user(path: str) -> bool:
     return not real.startswith((*_STANDARD, _HERE))
 
 
-def user_frame(without: Any = None) -> FrameType | None:
+def _is_between(path: str) -> bool:
+    return path.startswith(_HERE) or path.endswith(_OF_TENSORS)
+
+
+def user_frame(without: Any = None, *, directly: bool = False) -> FrameType | None:
     """The innermost frame of the user.
 
     Args:
         without: an object whose own constructor does not count.
+        directly: None where a library has called, not the user.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
+        if directly and not _is_between(code.co_filename):
+            return frame if _is_user(code.co_filename) else None
         if _is_user(code.co_filename):
             own = (
                 without is not None
                 and code.co_name == "__init__"
                 and code.co_argcount > 0
-                and frame.f_locals.get(code.co_varnames[0]) is without
+                and locals_of(frame).get(code.co_varnames[0]) is without
             )
             if not own:
                 return frame
         frame = frame.f_back
     return None
+
+
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """The variables of a frame, which the frame does not go on to hold for us.
+
+    Before Python 3.13 a function's frame keeps the dictionary it has once been asked for, and with it
+    each tensor in it, until the function ends.
+    """
+    held = frame.f_locals
+    found = dict(held)
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and isinstance(held, dict):
+        held.clear()
+    return found
+
+
+def calls(most: int = 4) -> tuple[str, ...]:
+    """The innermost lines of the user that are at work, ``path:line``."""
+    found: list[str] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and len(found) < most:
+        if _is_user(frame.f_code.co_filename):
+            found.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        frame = frame.f_back
+    return tuple(found)
 
 
 def place(without: Any = None) -> list[Any] | None:

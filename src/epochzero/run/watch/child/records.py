@@ -19,10 +19,15 @@ SCHEMA = "epochzero.watch/1"
 MOST_BYTES = 256 << 20
 """A watched job must not fill a disk."""
 EVERY_S = 0.5
+_NO_TRAINING = ("begun", "loader", "epoch", "failed", "ended")
+"""Kinds that a process has which only launches the training, or loads its data."""
 
 
 class Records:
     """Where records go: a file that is appended to, or a function of this process.
+
+    A launcher, the workers of a loader and several ranks may all be given the same file. It belongs to
+    the first of them that trains; the others write nothing.
 
     Args:
         path: of the file; None for none.
@@ -38,6 +43,7 @@ class Records:
         self._lines: list[bytes] = []
         self._written = 0
         self._next = 0.0
+        self._trains = self._owns = False
 
     def emit(self, kind: str, **fields: Any) -> None:
         """Keeps one record; of a forked process, or when there are too many, none."""
@@ -50,24 +56,35 @@ class Records:
             return
         line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
         self._lines.append(line)
+        self._trains = self._trains or kind not in _NO_TRAINING
         self._written += len(line)
         if time.monotonic() >= self._next:
             self.flush()
 
     def flush(self) -> None:
         """Writes what is held; a full disk loses it."""
+        if self._path is None or not self._trains or os.getpid() != self._process:
+            return
         lines, self._lines = self._lines, []
         self._next = time.monotonic() + EVERY_S
-        if not lines or self._path is None or os.getpid() != self._process:
+        if not lines:
             return
         try:
-            file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            file = self._opened(self._path)
             try:
                 os.write(file, b"".join(lines))
             finally:
                 os.close(file)
         except OSError:
             self._written = MOST_BYTES + 1
+
+    def _opened(self, path: str) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        if not self._owns and not (os.path.exists(path) and os.path.getsize(path) == 0):
+            flags |= os.O_EXCL
+        file = os.open(path, flags, 0o600)
+        self._owns = True
+        return file
 
 
 def plain(value: Any) -> Any:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import linecache
+import re
+import weakref
 from typing import Any
 
 import torch
 
+from epochzero.injected.identity import ByIdentity
 from epochzero.run.watch.child import batches
 from epochzero.run.watch.child.statistics import ACTIVATION, VALUES, Look, activation, values
 
 __all__ = ["Scene"]
 
 MOST_LAYERS = 400
+MOST_SCALARS = 16
+MOST_CLIPPINGS = 8
 # Where a function is as good as constant.
 _SATURATION = {
     "hardtanh": (-0.999, 0.999),
@@ -23,16 +29,18 @@ _SATURATION = {
 _NEVER = (float("-inf"), float("inf"))
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 _OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+_NAME = re.compile(r"""([A-Za-z_][\w.]*(?:\[["']\w+["']\])?)\s*(?:[-+*/]?=(?!=)|\.append\()""")
 
 
 class Scene:
-    """Collects what is seen.
+    """Collects what is seen; holds no tensor of the job.
 
     Attributes:
         evaluating: whether it is an evaluation.
         looking: whether it is looked at closely.
         calls: of models.
         training: the mode of the first model called.
+        split: of an evaluation, the lines that are known to call a model by turns.
     """
 
     def __init__(self, *, evaluating: bool, looking: bool) -> None:
@@ -40,28 +48,63 @@ class Scene:
         self.looking = looking
         self.calls = 0
         self.training: bool | None = None
+        self.split: set[Any] = set()
+        self._began: dict[int, Any] = {}
         self._look = Look()
         self._told: dict[str, Any] = {}
         self._layers: dict[str, dict[str, Any]] = {}
         self._order: list[list[str]] = []
-        self._makers: dict[int, str] = {}
-        self._outputs: list[torch.Tensor] = []
-        self._batch: list[tuple[str, torch.Tensor]] = []
+        self._makers: ByIdentity[str] = ByIdentity()
+        self._batch: list[weakref.ref[torch.Tensor]] = []
+        self._output: weakref.ref[torch.Tensor] | None = None
         self._sums: dict[str, list[tuple[torch.Tensor, float]]] = {}
+        self._read: dict[tuple[str, int], list[float]] = {}
+        self._notes: dict[str, int] = {}
+        self._clippings: list[dict[str, Any]] = []
+        self.has_loss = False
+
+    @property
+    def measured(self) -> bool:
+        """Whether a loss or a metric was computed."""
+        return bool(self._sums or self._read)
 
     @property
     def tells(self) -> bool:
         """Whether anything was seen that is worth a record."""
-        return self.looking or bool(self._sums)
+        return self.looking or self.measured
+
+    # Which evaluation -----------------------------------------------------------------------------
+
+    def begins_at(
+        self, module: Any, lines: Any, loader: int | None, place: Any, split: Any
+    ) -> None:
+        """An evaluation begins with the call of a module at these lines."""
+        self.split = split | {lines}
+        self._began[id(module)] = lines
+        self._told["place"] = place
+        self._told["loader"] = loader
+
+    def is_other(self, module: Any, lines: Any) -> bool:
+        """Whether a call of a module at these lines is of another evaluation.
+
+        A function that is called for training data and for validation data, or another loader. Lines
+        that take turns, as of a decoder's first step and its others, are of the same.
+        """
+        known = self._began.setdefault(id(module), lines)
+        return known != lines and lines not in self.split
+
+    # Forward --------------------------------------------------------------------------------------
 
     def model_called(self, path: str, module: Any, args: Any, kwargs: Any) -> None:
         """The outermost call of a model."""
         self.calls += 1
         if self.training is None:
             self.training = bool(module.training)
+            self._told["model"] = path
         if self.looking and not self._batch:
-            self._batch = batches.tensors_in([list(args), kwargs])
-            self._told["inputs"] = batches.inputs(self._look, [list(args), kwargs])
+            given = [list(args), kwargs]
+            self._batch = [weakref.ref(tensor) for _, tensor in batches.tensors_in(given)]
+            self._told["inputs"] = batches.inputs(self._look, given)
             self._told["modes"] = {
                 name: part.training
                 for name, part in module.named_modules()
@@ -71,78 +114,120 @@ class Scene:
     def source(self, args: Any) -> str:
         """The path of the layer that made the first argument; empty where it is not known."""
         first = args[0] if args else None
-        return self._makers.get(id(first), "")
+        return (self._makers.get(first) or "") if isinstance(first, torch.Tensor) else ""
+
+    def model_left(self, output: Any) -> None:
+        """The outermost call has ended."""
+        tensor = next((tensor for _, tensor in batches.tensors_in([output])), None)
+        if tensor is None:
+            return
+        self._output = weakref.ref(tensor)
+        if self.evaluating and "output" not in self._told:
+            self._describe_output(tensor)
 
     def layer_called(self, path: str, kind: str, output: Any, source: str) -> None:
         """A layer without layers of its own has given its output, of what another one made."""
         tensor = next((tensor for _, tensor in batches.tensors_in([output])), None)
         if tensor is None or not (tensor.is_floating_point() or tensor.is_complex()):
             return
-        self._made_by(tensor, path)
-        if path in self._layers or len(self._layers) >= MOST_LAYERS:
-            return
-        self._layers[path] = {"source": source, **self._described(kind, tensor)}
-        self._order.append([path, kind])
+        self._makers.set(tensor, path)
+        self._add_layer(path, kind, tensor, source)
 
-    def activated(self, name: str, source: Any, output: Any, within: str) -> None:
+    def activated(self, name: str, args: Any, kwargs: Any, output: Any, within: str) -> None:
         """A function of torch was called in a forward pass; it belongs to the layer before it."""
         if not isinstance(output, torch.Tensor) or not output.numel():
             return
-        before = self._makers.get(id(source), within).partition(":")[0]
+        source = args[0] if args else kwargs.get("input")
+        before = (self._makers.get(source) or within).partition(":")[0]
         path = f"{before}:{name}"
-        self._made_by(output, path)
-        if path in self._layers or len(self._layers) >= MOST_LAYERS:
-            return
-        self._layers[path] = {"source": before, **self._described(name, output)}
-        self._order.append([path, name])
+        self._makers.set(output, path)
+        described = self._add_layer(path, name, output, before)
+        if name == "dropout" and described is not None:
+            given = {
+                "p": 0.5,
+                "training": True,
+                **dict(zip(("p", "training"), args[1:3])),
+                **kwargs,
+            }  # noqa: B905
+            described["rate"], described["drops"] = float(given["p"]), bool(given["training"])
 
-    def _described(self, kind: str, tensor: torch.Tensor) -> dict[str, Any]:
+    def _add_layer(
+        self, path: str, kind: str, tensor: torch.Tensor, source: str
+    ) -> dict[str, Any] | None:
+        if path in self._layers or len(self._layers) >= MOST_LAYERS:
+            return None
         described: dict[str, Any] = {
             "shape": list(tensor.shape),
             "dtype": str(tensor.dtype).replace("torch.", ""),
+            "source": source,
         }
         bounds = _SATURATION.get(kind.lower(), _NEVER)
         self._look.add(described, ACTIVATION, activation(tensor, *bounds))
+        self._layers[path] = described
+        self._order.append([path, kind])
         return described
 
-    def _made_by(self, tensor: torch.Tensor, path: str) -> None:
-        # Held until the scene ends, so that no other tensor gets its identity.
-        if self.looking and len(self._outputs) < MOST_LAYERS:
-            self._outputs.append(tensor)
-            self._makers[id(tensor)] = path
-
-    def let_go(self) -> None:
-        """Keeps no tensor of the job beyond its forward pass."""
-        self._outputs.clear()
-        self._makers.clear()
+    # Loss and metrics -----------------------------------------------------------------------------
 
     def loss_called(self, name: str, value: Any, output: Any, target: Any) -> None:
         """A loss function was called."""
+        self.has_loss = True
         count = float(output.shape[0]) if output.dim() else 1.0
         if self.evaluating:
             self._sum("loss", value.detach().mean(), count)
-        right = _right(name, output, target)
-        if right is not None and (self.evaluating or self.looking):
-            self._sum("accuracy", right, count)
+        if self.evaluating or self.looking:
+            right = _right(name, output, target)
+            if right is not None:
+                self._sum("accuracy", right, count)
         if not self.looking or "target" in self._told:
             return
         self._told["function"] = name
-        self._told["output"] = told = {"shape": list(output.shape)}
-        self._look.add(told, VALUES, values(output))
-        if output.dim() > 1 and output.shape[1] > 1:
-            sums = output.detach().float().sum(1)
-            numbers = torch.stack([sums.mean(), sums.std(unbiased=False)])
-            self._look.add(told, ("sums", "sums_spread"), numbers)
-        if output.dim() and output.shape[0] > 1:
-            rows = output.detach().reshape(output.shape[0], -1)[:256, :256].float()
-            between = rows.std(0, unbiased=False).mean()
-            self._look.add(told, ("between_examples",), between.reshape(1))
+        self._describe_output(output)
         if isinstance(target, torch.Tensor) and target.numel():
             self._told["target"] = batches.labels(self._look, target)
             self._compare_with_inputs(target)
 
+    def own_loss(self, names: dict[str, Any]) -> None:
+        """A loss that the program computes itself: the model's output, and what among its variables has the
+        same first size and is neither output nor input, where that is one tensor only.
+        """
+        output = self._output() if self._output is not None else None
+        if output is None or not output.dim():
+            return
+        self._describe_output(output)
+        inputs = [ref() for ref in self._batch]
+        others = {
+            id(value): value
+            for value in names.values()
+            if isinstance(value, torch.Tensor)
+            and value.shape[:1] == output.shape[:1]
+            and 0 < value.dim() <= output.dim()
+            and not value.requires_grad
+            and not any(value is one for one in inputs)
+        }
+        if len(others) == 1:
+            target = next(iter(others.values()))
+            self._told["target"] = batches.labels(self._look, target)
+            self._compare_with_inputs(target)
+
+    def _describe_output(self, output: torch.Tensor) -> None:
+        self._told["output"] = told = {"shape": list(output.shape)}
+        self._look.add(told, VALUES, values(output))
+        if output.is_complex():
+            return
+        rows = output.detach()[:256] if output.dim() else output.detach()
+        if output.dim() > 1 and output.shape[1] > 1:
+            sums = rows.float().sum(1)
+            numbers = torch.stack([sums.mean(), sums.std(unbiased=False)])
+            self._look.add(told, ("sums", "sums_spread"), numbers)
+        if output.dim() and output.shape[0] > 1:
+            flat = rows.reshape(rows.shape[0], -1)[:, :256].float()
+            between = flat.std(0, unbiased=False).mean()
+            self._look.add(told, ("between_examples",), between.reshape(1))
+
     def _compare_with_inputs(self, target: torch.Tensor) -> None:
-        batch = next((tensor for _, tensor in self._batch if tensor.dim() > 1), None)
+        alive = (ref() for ref in self._batch)
+        batch = next((one for one in alive if one is not None and one.dim() > 1), None)
         if batch is None or not self._told["target"].get("whole"):
             return
         if target.numel() == target.shape[:1].numel() == batch.shape[0]:
@@ -156,32 +241,67 @@ class Scene:
         if same and not left.is_floating_point() and not right.is_floating_point():
             self._sum("agreement", result.float().mean(), float(left.numel()))
 
+    def read(self, path: str, line: int, value: Any) -> None:
+        """The program has read a number at this line."""
+        if (path, line) in self._read or len(self._read) < MOST_SCALARS:
+            told = self._read.setdefault((path, line), [0.0, 0.0, 0.0])
+            told[0] += 1
+            told[1] += float(value)
+            told[2] = float(value)
+
+    def note(self, name: str, count: int) -> None:
+        """Something has happened that is counted."""
+        self._notes[name] = self._notes.get(name, 0) + count
+
+    def clipped(self, line: str, limit: float | None, norm: Any) -> None:
+        """Gradients of this norm were clipped."""
+        if len(self._clippings) < MOST_CLIPPINGS:
+            told: dict[str, Any] = {"line": line, "limit": limit}
+            if isinstance(norm, torch.Tensor):
+                self._look.add(told, ("norm",), norm.detach().float().reshape(1))
+            self._clippings.append(told)
+
     def _sum(self, name: str, value: torch.Tensor, count: float) -> None:
         self._sums.setdefault(name, []).append((value.detach().float().reshape(1), count))
+
+    # The end --------------------------------------------------------------------------------------
 
     def ended(self) -> dict[str, Any]:
         """What was seen, numbers fetched."""
         told, self._told = self._told, {}
+        means: dict[str, dict[str, float]] = {}
         for name, parts in self._sums.items():
-            means: dict[str, Any] = {}
-            self._look.add(
-                means, [str(n) for n in range(len(parts))], torch.cat([v for v, _ in parts])
-            )
-            told[f"_{name}"] = (means, [count for _, count in parts])
+            numbers = torch.cat([value for value, _ in parts])
+            self._look.add(means.setdefault(name, {}), list(map(str, range(len(parts)))), numbers)
         self._look.read()
-        for name in self._sums:
-            means, counts = told.pop(f"_{name}")
-            total = sum(counts) or 1.0
-            told[name] = sum(v * n for v, n in zip(means.values(), counts, strict=True)) / total
+        for name, parts in self._sums.items():
+            total = sum(count for _, count in parts) or 1.0
+            of_parts = zip(means[name].values(), parts, strict=True)
+            told[name] = sum(value * count for value, (_, count) in of_parts) / total
             told["examples"] = total
         for described in told.get("inputs", ()):
             if "rows" in described:
                 described["rows"] = [f"{number:.9g}" for number in described["rows"].values()]
         if self._layers:
             told["layers"], told["order"] = self._layers, self._order
-        self._batch = []
-        self.let_go()
-        return {"calls": self.calls, "training": self.training, **told}
+        if self._read:
+            told["scalars"] = [_scalar(*line, *of) for line, of in self._read.items()]
+        if self._clippings:
+            told["clippings"] = self._clippings
+        return {"calls": self.calls, "training": self.training, **self._notes, **told}
+
+
+def _scalar(path: str, line: int, count: float, total: float, last: float) -> dict[str, Any]:
+    text = linecache.getline(path, line).strip()[:200]
+    named = _NAME.match(text)
+    return {
+        "line": f"{path}:{line}",
+        "text": text,
+        "name": named.group(1) if named else "",
+        "count": int(count),
+        "mean": total / count,
+        "last": last,
+    }
 
 
 def _right(name: str, output: torch.Tensor, target: Any) -> torch.Tensor | None:

@@ -10,7 +10,18 @@ from typing import Any
 
 import torch
 
-__all__ = ["ACTIVATION", "GRADIENT", "VALUES", "Look", "activation", "few", "gradient", "values"]
+__all__ = [
+    "ACTIVATION",
+    "GRADIENT",
+    "VALUES",
+    "Look",
+    "activation",
+    "few",
+    "gradient",
+    "is_readable",
+    "of_weights",
+    "values",
+]
 
 MOST_ELEMENTS = 8192
 MOST_ROWS = 128
@@ -44,9 +55,16 @@ class Look:
                 at += vector.numel()
 
 
+def is_readable(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is an array of numbers, as most are."""
+    strided = tensor.layout is torch.strided and not tensor.is_nested
+    return strided and not tensor.is_meta and not tensor.is_quantized
+
+
 def few(tensor: torch.Tensor, most: int = MOST_ELEMENTS) -> torch.Tensor:
     """At most so many elements at even distances, as a flat tensor in single precision."""
-    flat = tensor.detach()
+    # Of a tensor that is spread over processes our part: to ask for the others would wait for them.
+    flat = getattr(tensor, "_local_tensor", tensor).detach()
     if flat.is_sparse or flat.layout is not torch.strided:
         flat = flat.coalesce().values() if flat.is_sparse else flat.to_dense()
     if flat.is_complex():
@@ -134,6 +152,9 @@ def gradient(tensor: torch.Tensor) -> torch.Tensor:
             1 - finite.float().mean(),
         ]
     )
+
+
+of_weights = gradient
 
 
 def _rms(clean: torch.Tensor) -> torch.Tensor:

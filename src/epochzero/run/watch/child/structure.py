@@ -8,7 +8,7 @@ import torch
 
 from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient
 
-__all__ = ["described", "inner", "parameters_of", "settings"]
+__all__ = ["described", "has_values", "inner", "parameters_of", "settings"]
 
 MOST_LAYERS = 2000
 # What of a layer is a number that somebody chose.
@@ -43,7 +43,7 @@ def described(
     model: torch.nn.Module,
     made: Any,
     held: set[int] | None,
-    called: set[int],
+    called: Any,
 ) -> dict[str, Any]:
     """The record of a model.
 
@@ -52,7 +52,7 @@ def described(
         model: the outermost module.
         made: place -> of a module, `ByIdentity`.
         held: ids of the parameters that optimizers hold; None when no optimizer is known.
-        called: ids of the modules that were called so far.
+        called: the modules that were called so far, `ByIdentity`.
     """
     layers = [
         {
@@ -63,7 +63,7 @@ def described(
             "settings": settings(module) if not module._modules else {},
             "parameters": [name for name, value in module._parameters.items() if value is not None],
             "place": made.get(module),
-            "called": id(module) in called,
+            "called": called.get(module) is True,
             "training": module.training,
         }
         for path, module in list(model.named_modules())[:MOST_LAYERS]
@@ -83,11 +83,11 @@ def parameters_of(
     for name, value in list(model.named_parameters())[:MOST_LAYERS]:
         one: dict[str, Any] = {
             "name": name,
-            "shape": list(value.shape) if not _is_lazy(value) else [],
+            "shape": [] if torch.nn.parameter.is_lazy(value) else list(value.shape),
             "trainable": value.requires_grad,
             "held": held is None or id(value) in held,
         }
-        if not _is_lazy(value) and value.numel():
+        if has_values(value) and value.numel():
             look.add(one, GRADIENT, gradient(value))
             flat = few(value)
             look.add(one, ("mean", "std"), torch.stack([flat.mean(), flat.std(unbiased=False)]))
@@ -95,5 +95,6 @@ def parameters_of(
     return found
 
 
-def _is_lazy(value: torch.Tensor) -> bool:
-    return torch.nn.parameter.is_lazy(value)
+def has_values(parameter: torch.Tensor) -> bool:
+    """Whether a parameter has values yet."""
+    return not torch.nn.parameter.is_lazy(parameter) and not parameter.is_meta

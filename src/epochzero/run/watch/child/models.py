@@ -1,0 +1,124 @@
+"""Which models there are, what their layers are called, and which line made each."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from epochzero.injected.identity import ByIdentity
+from epochzero.run.watch.child import structure
+from epochzero.run.watch.child.places import locals_of, place, user_frame
+from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.statistics import Look
+
+__all__ = ["Models"]
+
+MOST_WATCHED = 400
+"""Parameters of one look."""
+
+
+class Models:
+    """Knows the models that were called, each by the number of its first call, and keeps none alive."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._made: ByIdentity[Any] = ByIdentity()
+        self._roots: ByIdentity[Any] = ByIdentity()
+        self._paths: ByIdentity[ByIdentity[str]] = ByIdentity()
+        self._known: list[weakref.ref[Any]] = []
+        self._called: ByIdentity[bool] = ByIdentity()
+        self._trained: ByIdentity[bool] = ByIdentity()
+        self._told: dict[int, Any] = {}
+
+    def made(self, module: Any) -> None:
+        """Remembers the line that made a layer."""
+        found = place(without=module)
+        if found is not None:
+            self._made.set(module, found)
+
+    def was_called(self, module: Any) -> None:
+        """Remembers that a layer is used."""
+        self._called.set(module, True)
+
+    def trains(self, module: Any) -> None:
+        """Remembers that a model was called to be trained."""
+        self._trained.set(self.root(module), True)
+
+    def has_trained(self, module: Any) -> bool:
+        """Whether a model was called to be trained."""
+        return self._trained.get(self.root(module)) is True
+
+    def path(self, module: Any, outermost: Any) -> str:
+        """The number of its model and its path within that: ``0/encoder.2``."""
+        root = self.root(outermost)
+        number = next((n for n, ref in enumerate(self._known) if ref() is root), 0)
+        names = self._paths.get(root)
+        if names is None or names.get(module) is None:
+            names = ByIdentity()
+            for name, part in structure.inner(root).named_modules():
+                names.set(part, name)
+            if names.get(root) is None:
+                names.set(root, "")
+            if names.get(module) is None:
+                names.set(module, "")
+            self._paths.set(root, names)
+        return f"{number}/{names.get(module)}"
+
+    def root(self, outermost: Any) -> Any:
+        """The model that a module belongs to: what is called outermost, or whose method calls it."""
+        known = self._roots.get(outermost)
+        if known is not None and known() is not None:
+            return known()
+        frame = user_frame()
+        names = locals_of(frame) if frame is not None else {}
+        owner = names.get("self")
+        root, name = outermost, ""
+        if isinstance(owner, torch.nn.Module) and any(p is outermost for p in owner.modules()):
+            root = owner
+        for label, value in names.items():
+            if value is root and label != "self":
+                name = label
+        self._roots.set(outermost, weakref.ref(root))
+        if not any(ref() is root for ref in self._known):
+            self._known.append(weakref.ref(root))
+            self._records.emit("root", number=len(self._known) - 1, name=name)
+        return root
+
+    def parameters(self) -> list[tuple[str, Any]]:
+        """Names and parameters of all models that live; of many, some at even distances."""
+        found = []
+        for number, root in self._living():
+            for name, parameter in structure.inner(root).named_parameters():
+                if structure.has_values(parameter):
+                    found.append((f"{number}/{name}", parameter))
+        return found[:: -(-len(found) // MOST_WATCHED)] if found else []
+
+    def tell(self, iteration: int, optimizers: Iterable[Any]) -> None:
+        """Each model once, and again when what of it is trained or called has changed."""
+        held = {
+            id(parameter)
+            for optimizer in optimizers
+            for group in optimizer.param_groups
+            for parameter in group["params"]
+        }
+        for number, root in self._living():
+            model = structure.inner(root)
+            state = (
+                tuple(p.requires_grad for p in model.parameters()),
+                sum(id(p) in held for p in model.parameters()),
+                sum(self._called.get(m) is True for m in model.modules()),
+            )
+            if self._told.get(number) == state:
+                continue
+            self._told[number] = state
+            look = Look()
+            told = structure.described(look, model, self._made, held or None, self._called)
+            look.read()
+            self._records.emit("model", number=number, iteration=iteration, **told)
+
+    def _living(self) -> list[tuple[int, Any]]:
+        roots = ((number, ref()) for number, ref in enumerate(self._known))
+        return [(number, root) for number, root in roots if root is not None]
