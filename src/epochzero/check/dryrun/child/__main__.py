@@ -130,9 +130,11 @@ class DryRun:
     def _pretended(self) -> Any:
         """The platform's GPU, pretended from here on."""
         fake = import_module("epochzero.check.dryrun.child.fake")
-        return self._until_the_end.enter_context(
+        faked = self._until_the_end.enter_context(
             fake.enter(self._spec["gpus"], self._spec["world"])
         )
+        self._runtime.trace = faked.trace
+        return faked
 
     def _tell(self, faked: Any) -> None:
         """What was assumed, saved and allocated on the pretended GPU."""
