@@ -107,15 +107,18 @@ class DryRun:
         setattr(builtins, RUNTIME, self._runtime)
         self._phases.arguments()
         self._phases.files()
-        adjusted = {
+        own = {
             "numpy": self._phases.numpy,
             "torch": self._torch,
             "click.core": self._phases.click,
             "accelerate.accelerator": self._phases.accelerate,
-            **frameworks.adjusted(self._phases, self._runtime, self._roots),
-            **traced.watched(self._phases, self._runtime, self._spec["devices"]),
         }
-        sys.meta_path.insert(0, Finder(self._roots, self._seen, adjusted))
+        adjusted = (
+            own,
+            frameworks.adjusted(self._phases, self._runtime, self._roots),
+            traced.watched(self._phases, self._runtime, self._spec["devices"]),
+        )
+        sys.meta_path.insert(0, Finder(self._roots, self._seen, *adjusted))
         sys.meta_path.append(StandIn(self._roots, self._phases.assume, self._phases.configured))
 
     def _torch(self, torch: ModuleType) -> None:
