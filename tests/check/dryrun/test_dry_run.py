@@ -190,6 +190,19 @@ def test_what_the_dry_run_lacks_is_unknown(tmp_path: Path, body: str, reason: st
     assert any(reason in one.reason for one in found.unknowns)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "gpus = [0, 1]; print(gpus[2])",
+        "name = 'gpu_memory.csv'; rows = []; print(rows[0], name)",
+        "assert len('abc') == 2, 'two names for each of the gpus'",
+    ],
+)
+def test_a_failure_that_only_speaks_of_gpus_is_one(tmp_path: Path, body: str) -> None:
+    cluster = Target(name="cluster", gpus=(GPU("A100", 80 << 30, (8, 0)),))
+    assert len(dry(tmp_path, body, target=cluster).findings) == 1
+
+
 def test_a_program_that_gives_up_without_its_data_is_unknown(tmp_path: Path) -> None:
     script = """
     import os, sys

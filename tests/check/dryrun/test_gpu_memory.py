@@ -259,3 +259,53 @@ def test_the_memory_is_that_of_the_largest_batch(tmp_path: Path) -> None:
     assert dry.memory is not None
     assert dry.memory.allocated.likely > 4 * 4096 * 256 * 4
     assert any("batch 63 is the largest of 300" in one.what for one in dry.assumptions)
+
+
+KEEPING = """\
+import time
+from collections import deque
+import torch
+
+model = torch.nn.Linear(1024, 1024).cuda()
+loader = torch.utils.data.DataLoader(torch.zeros(1000, 1024), batch_size=1)
+def called(x):
+    until = time.thread_time() + 0.2
+    while time.thread_time() < until:
+        pass
+    return model(x.cuda().repeat(256, 1))
+
+if {trains}:
+    loss = 0
+    for x in loader:
+        loss = loss + called(x).square().mean()
+    loss.backward()
+else:
+    recent = deque(maxlen=2)
+    with torch.no_grad():
+        outputs = []
+        for x in loader:
+            outputs.append(called(x))
+            recent.append(x.cuda().repeat(256, 1))
+        outputs = torch.cat(outputs)
+        recent.clear()
+        outputs = torch.cat([called(x) for x in loader])
+"""
+
+
+@pytest.mark.parametrize(
+    ("trains", "mebibytes"),
+    [
+        # For each batch what `square` needs in backward, and the layer.
+        (True, 2 * 1000),
+        # Outputs of the first loop while those of the second are made, and made one.
+        (False, 3 * 1000),
+    ],
+)
+def test_what_each_iteration_keeps_counts_for_those_that_are_left_out(
+    tmp_path: Path, trains: bool, mebibytes: int
+) -> None:
+    found = run(tmp_path, with_gpu(80 * 1024), script=KEEPING.format(trains=trains))
+    (dry,) = found.dry
+    assert dry.memory is not None
+    assert dry.memory.allocated.likely == pytest.approx(mebibytes * MIB, rel=0.02)
+    assert any("train.py:11 keeps what it makes" in told for told in dry.memory.assumptions)

@@ -331,3 +331,45 @@ def test_a_scheduler_is_stepped_in_a_hurry_too(runtime: Runtime) -> None:
     schedule = Schedule(30 * 50)
     run(STEPPING, runtime, schedule=schedule)
     assert schedule.last_epoch == 30 * 50
+
+
+class NothingKept:
+    """The trace of a pretended GPU on which nothing is allocated."""
+
+    taken = 0
+
+    def lives(self, first: int, end: int) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "[called(i) for i in range(100)]",
+        "list(called(i) for i in range(100))",
+        "list(map(called, range(100)))",
+        "[row[0] for row in [[called(i) for j in 'a'] for i in range(100)]]",
+    ],
+)
+def test_on_a_pretended_gpu_a_comprehension_is_as_long_as_it_would_be(
+    runtime: Runtime, made: str
+) -> None:
+    def called(number: int) -> int:
+        runtime.work += 1
+        return number
+
+    runtime.trace = NothingKept()
+    found = run(f"made = {made}", runtime, called=called)["made"]
+    assert found == [0, *[1] * 98, 99]
+    assert runtime.skipped
+
+
+def test_a_comprehension_that_leaves_items_out_is_not_made_longer(runtime: Runtime) -> None:
+    runtime.trace = NothingKept()
+    found = run("made = [i for i in range(100) if not work()]", runtime)
+    assert found["made"] == [0, 1, 99]
+
+
+def test_another_map_is_called_as_it_is(runtime: Runtime) -> None:
+    found = run("made = map(int, '12')", runtime, map=lambda call, items: (call, items))
+    assert found["made"] == (int, "12")

@@ -334,16 +334,34 @@ _NO_FOLDER = re.compile(r"non-existent directory|No such file or directory")
 
 
 def _counts_gpus(failed: Failure, job: Job) -> bool:
-    """Whether the job asks for a GPU in a library for which none is pretended, and there is none."""
+    """Whether the job asks a library for which none is pretended for a GPU, and stops without one."""
     raised = failed.raised
-    if raised is None or failed.plan.gpus or raised.type not in _OF_COUNTS:
+    own = _own(raised.frames, job) if raised else []
+    if raised is None or failed.plan.gpus or not own:
         return False
-    own = _own(raised.frames, job)
-    return bool(_GPU.search(f"{raised.message} {own[-1].code if own else ''}"))
+    if raised.type == "IndexError":
+        stops = bool(_FIRST_GPU.search(own[-1].code))
+    else:
+        told = f"{raised.message} {own[-1].code}"
+        stops = raised.type in _OF_COUNTS and bool(_GPU.search(told))
+    return stops and any(_COUNT.search(_text(frame.path)) for frame in own)
 
 
-_OF_COUNTS = frozenset(["AssertionError", "IndexError", "RuntimeError", "SystemExit"])
-_GPU = re.compile(r"(\b|_)(gpu|cuda)s?(\b|_)", re.IGNORECASE)
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+_OF_COUNTS = frozenset(["AssertionError", "RuntimeError", "SystemExit"])
+_GPU = re.compile(r"(\b|_)(gpu|cuda|accelerator)s?(\b|_)", re.IGNORECASE)
+_FIRST_GPU = re.compile(r"(gpu|cuda|device|accelerator)\w*(\([^()]*\))?\[", re.IGNORECASE)
+_COUNT = re.compile(
+    r"\b(list_(physical|logical)_devices|(local_)?device_count|(local_)?devices|default_backend"
+    r"|is_gpu_available|gpu_device_name|num_gpus|list_local_devices)\("
+)
+"""How a job asks TensorFlow, JAX or Keras which GPUs there are."""
 _NO_MEMORY = re.compile(r"MemoryError|can't allocate memory")
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV"})

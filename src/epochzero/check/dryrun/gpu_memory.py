@@ -9,6 +9,7 @@ from epochzero.check.dryrun.attempt import Attempt
 from epochzero.check.dryrun.findings import place_of
 from epochzero.check.dryrun.memory.advice import advise
 from epochzero.check.dryrun.memory.estimate import Memory, estimate
+from epochzero.check.dryrun.memory.extrapolate import extrapolated
 from epochzero.check.dryrun.memory.findings import finding
 from epochzero.check.dryrun.memory.history import UNCORRECTED, Correction, PastPeak, correction
 from epochzero.check.dryrun.memory.resize import fused
@@ -82,6 +83,7 @@ def trace_of_run(run: Attempt, job: Job) -> Trace | str:
         return "it puts nothing on a GPU"
     sites = (replace(one, path=place_of(one.path, 0, job).path) for one in trace.sites)
     trace = replace(trace, sites=tuple(sites))
+    trace = extrapolated(trace)
     if trace.compiled:
         trace = fused(trace)
     for engine in run.of(Configured)[:1]:

@@ -105,3 +105,65 @@ def test_a_process_has_its_shards_and_what_is_gathered_of_two_blocks(
         "workspace": 16,
     }
     assert memory.moment == "in backward, step 2"
+
+
+OPTIONS = """
+from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
+from torch.distributed.device_mesh import init_device_mesh
+options = {options}
+for block in model:
+    fully_shard(block, **options)
+fully_shard(model, **options)
+optimizer = torch.optim.AdamW(model.parameters())
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "moment", "expected"),
+    [
+        # Gathered in half precision, twice 16 MiB, and scattered in single; the gradients of a block in half.
+        (
+            "{'mp_policy': MixedPrecisionPolicy(torch.bfloat16, torch.float32)}",
+            "in backward, step 2",
+            {
+                "parameter": 24,
+                "optimizer": 48,
+                "gradient": 16,
+                "communication": 64,
+                "temporary": 16,
+            },
+        ),
+        # Shards, their gradients and the optimizer's states lie on the CPU: what is gathered is the same.
+        (
+            "{'offload_policy': CPUOffloadPolicy()}",
+            "in backward, step 1",
+            {"communication": 96, "temporary": 32},
+        ),
+        # A quarter of all, not an eighth: shards are held twice.
+        (
+            "{'mesh': init_device_mesh('cuda', (2, 4), mesh_dim_names=('replicate', 'shard'))}",
+            "in backward, step 2",
+            {
+                "parameter": 48,
+                "optimizer": 96,
+                "gradient": 32,
+                "communication": 96,
+                "temporary": 32,
+            },
+        ),
+        # All six blocks gathered at the end of forward, with the last one's buffer and that before it,
+        # which FSDP gives back one block later.
+        (
+            "{'reshard_after_forward': False}",
+            "in forward, step 2",
+            {"parameter": 24, "optimizer": 48, "communication": 256},
+        ),
+    ],
+    ids=("mixed precision", "offloaded", "hybrid", "not resharded"),
+)
+def test_options_of_fsdp2(
+    options: str, moment: str, expected: Mapping[str, int], tmp_path: Path
+) -> None:
+    memory = traced(tmp_path, BLOCKS + OPTIONS.format(options=options))
+    assert mebibytes(memory.by_kind) == {**expected, "workspace": 16}
+    assert memory.moment == moment

@@ -107,15 +107,18 @@ class DryRun:
         setattr(builtins, RUNTIME, self._runtime)
         self._phases.arguments()
         self._phases.files()
-        adjusted = {
+        own = {
             "numpy": self._phases.numpy,
             "torch": self._torch,
             "click.core": self._phases.click,
             "accelerate.accelerator": self._phases.accelerate,
-            **frameworks.adjusted(self._phases, self._runtime, self._roots),
-            **traced.watched(self._phases, self._runtime, self._spec["devices"]),
         }
-        sys.meta_path.insert(0, Finder(self._roots, self._seen, adjusted))
+        adjusted = (
+            own,
+            frameworks.adjusted(self._phases, self._runtime, self._roots),
+            traced.watched(self._phases, self._runtime, self._spec["devices"]),
+        )
+        sys.meta_path.insert(0, Finder(self._roots, self._seen, *adjusted))
         sys.meta_path.append(StandIn(self._roots, self._phases.assume, self._phases.configured))
 
     def _torch(self, torch: ModuleType) -> None:
@@ -130,9 +133,11 @@ class DryRun:
     def _pretended(self) -> Any:
         """The platform's GPU, pretended from here on."""
         fake = import_module("epochzero.check.dryrun.child.fake")
-        return self._until_the_end.enter_context(
+        faked = self._until_the_end.enter_context(
             fake.enter(self._spec["gpus"], self._spec["world"])
         )
+        self._runtime.trace = faked.trace
+        return faked
 
     def _tell(self, faked: Any) -> None:
         """What was assumed, saved and allocated on the pretended GPU."""

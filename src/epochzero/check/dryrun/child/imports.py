@@ -37,13 +37,16 @@ class Finder(importlib.abc.MetaPathFinder):
     Args:
         roots: of the user's code.
         seen: is shown each module of the user's.
-        adjusted: by the name of a library's module what is done once it is imported.
+        adjusted: by the name of a library's module what is done once it is imported, all that name it in turn.
     """
 
-    def __init__(self, roots: Roots, seen: Seen, adjusted: Mapping[str, Adjust]) -> None:
+    def __init__(self, roots: Roots, seen: Seen, *adjusted: Mapping[str, Adjust]) -> None:
         self._roots = roots
         self._seen = seen
-        self._adjusted = dict(adjusted)
+        self._adjusted = {
+            name: [table[name] for table in adjusted if name in table]
+            for name in set().union(*adjusted)
+        }
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -80,11 +83,12 @@ class _Rewriting(importlib.machinery.SourceFileLoader):
 
 
 class _Adjusting(importlib.machinery.SourceFileLoader):
-    def __init__(self, name: str, path: str, adjust: Adjust) -> None:
+    def __init__(self, name: str, path: str, adjust: Sequence[Adjust]) -> None:
         super().__init__(name, path)
         self._adjust = adjust
 
     def exec_module(self, module: Any) -> None:
         """Import it, then adjust it."""
         super().exec_module(module)
-        self._adjust(module)
+        for adjust in self._adjust:
+            adjust(module)

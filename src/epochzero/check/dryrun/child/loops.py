@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from epochzero.check.dryrun.child.emit import Records
+from epochzero.check.dryrun.child.kept import Find, Gap, Kept, filled
 from epochzero.check.dryrun.child.sources import UNKNOWN, Enumerated, Source, source_of
 
 __all__ = ["Loop", "OutOfTime", "Runtime"]
@@ -61,6 +62,7 @@ class Runtime:
         depth: how many modules are being called, one in the other.
         skipped: whether an iteration was left out anywhere.
         jumps: how often iterations were left out.
+        trace: of the pretended GPU, if there is one.
     """
 
     def __init__(
@@ -76,11 +78,13 @@ class Runtime:
         self.work = self.steps = self.depth = self.taken = self.jumps = 0
         self.schedulers: dict[int, tuple[Any, int]] = {}
         self.stepped: dict[int, tuple[Any, int]] = {}
+        self.trace: Any = None
         self.skipped = False
         self.whole = whole
         self.patience = patience
         self.often = often
         self._shortened: set[tuple[str, int]] = set()
+        self._gaps: dict[tuple[str, int], list[Gap]] = {}
         self._began = time.monotonic()
         self._seconds = seconds
 
@@ -92,9 +96,29 @@ class Runtime:
         kind: str,
         tests: tuple[Test, ...],
         schedulers: tuple[Scheduler, ...] = (),
+        lists: tuple[Find, ...] = (),
     ) -> Loop:
         """The limiter of one run of a loop."""
-        return Loop(self, path, line, end, kind, tests, schedulers)
+        return Loop(self, path, line, end, kind, tests, schedulers, lists)
+
+    def comprehension(self, path: str, line: int, end: int, number: int) -> Loop:
+        """The limiter of one run of a comprehension's loop, which has this number in its file."""
+        loop = Loop(self, path, line, end, "comprehension", (), (), ())
+        self._gaps[path, number] = loop.gaps
+        return loop
+
+    def filled(self, path: str, number: int, made: Any) -> Any:
+        """What a comprehension made, as long as it would be with the iterations that were left out."""
+        return made if self.trace is None else filled(made, self._gaps[path, number])
+
+    def mapped(self, path: str, line: int, end: int, function: Any, *arguments: Any) -> Any:
+        """``map(call, items)`` of the user's code, unless the name means something else there."""
+        if function is not builtins.map:
+            return function(*arguments)
+        call, items = arguments
+        loop = Loop(self, path, line, end, "comprehension", (), (), ())
+        made = (call(item) for item in loop.over(items))
+        return made if self.trace is None else filled(made, loop.gaps)
 
     def enumerated(self, function: Any, *arguments: Any, **options: Any) -> Any:
         """``enumerate(...)`` of the user's code, unless the name means something else there."""
@@ -131,6 +155,7 @@ class Loop:
     Attributes:
         line, end: of the loop in its file.
         skipped: how many iterations were left out before the present one.
+        gaps: where iterations were left out.
     """
 
     def __init__(
@@ -142,8 +167,10 @@ class Loop:
         kind: str,
         tests: tuple[Test, ...],
         schedulers: tuple[Scheduler, ...],
+        lists: tuple[Find, ...],
     ) -> None:
         self.line, self.end, self.skipped = line, end, 0
+        self.gaps: list[Gap] = []
         self._path, self._kind, self._tests = path, kind, tests
         self._runtime = runtime
         self._schedulers = schedulers
@@ -155,6 +182,8 @@ class Loop:
         self._steps_of: Counter[int] = Counter()
         self._known_jumps = runtime.jumps
         self._whole = runtime.whole or runtime.depth > 0
+        sure = kind == "comprehension"
+        self._kept = Kept(runtime.trace, lists, sure=sure) if runtime.trace is not None else None
 
     @property
     def trains(self) -> bool:
@@ -198,6 +227,9 @@ class Loop:
         self._advance(ahead)
         if ahead:
             self._tell(source)
+            self._leave_out(ahead)
+        if self._kept:
+            self._kept.begins()
         self._known_jumps = self._runtime.jumps
         self.skipped = ahead
         self._taken += 1
@@ -248,7 +280,14 @@ class Loop:
         if source.endless or source.left == 0:
             return 0
         self._tell(source)
+        self._leave_out(source.left or 0)
         return None
+
+    def _leave_out(self, count: int) -> None:
+        if self._kept and count:
+            self._kept.ends()
+            self._kept.left_out(count)
+        self.gaps.append((self._taken, count))
 
     @property
     def _first(self) -> int:

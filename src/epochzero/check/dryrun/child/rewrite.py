@@ -28,6 +28,8 @@ _PURE = (
 )  # fmt: skip
 _SCOPES = (ast.AsyncFunctionDef, ast.ClassDef, ast.FunctionDef, ast.Lambda)
 _DEEPEST = 4
+_ADDING = frozenset({"append", "extend"})
+_TAKING = frozenset({"clear", "pop", "popleft", "remove"})
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -73,17 +75,42 @@ class _Rewriter(ast.NodeTransformer):
         node.test = ast.BoolOp(ast.And(), [_call(limiter, "goes_on", []), node.test])
         return _located([head, node], node)
 
-    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         """A comprehension over batches is shortened too."""
+        return self._comprehension(node)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        """As a list."""
+        return self._comprehension(node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        """The loop of one."""
         self.generic_visit(node)
         if not node.is_async:
-            line = ast.Constant(node.iter.lineno)
-            end = ast.Constant(node.iter.end_lineno)
-            arguments = [line, end, ast.Constant("whole"), ast.Tuple([], ast.Load())]
-            loop = _call(RUNTIME, "loop", [ast.Name("__file__", ast.Load()), *arguments])
+            self._loops += 1
+            place = [node.iter.lineno, node.iter.end_lineno, self._loops]
+            loop = _call(RUNTIME, "comprehension", _placed(*place))
             method = ast.Attribute(loop, "over", ast.Load())
             node.iter = _at(ast.Call(method, [_enumerated(node.iter)], []), node.iter)
         return node
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> ast.AST:
+        """One item an iteration: those that are left out can be made up for."""
+        self.generic_visit(node)
+        (loop, *others) = node.generators
+        if others or loop.ifs or loop.is_async:
+            return node
+        return _at(_call(RUNTIME, "filled", [*_placed(self._loops), node]), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """``map`` of one function over one iterable, as a comprehension."""
+        self.generic_visit(node)
+        if not isinstance(node.func, ast.Name) or node.func.id != "map" or node.keywords:
+            return node
+        if len(node.args) != 2 or any(isinstance(one, ast.Starred) for one in node.args):
+            return node
+        place = _placed(node.lineno, node.end_lineno)
+        return _at(_call(RUNTIME, "mapped", [*place, node.func, *node.args]), node)
 
     def _deeper(self, node: ast.For | ast.While) -> ast.For | ast.While:
         self.generic_visit(node)
@@ -104,6 +131,7 @@ class _Rewriter(ast.NodeTransformer):
             ast.Constant(kind),
             ast.Tuple(functions, ast.Load()),
             ast.Tuple([_thunk(stepped) for stepped in _stepped(node)], ast.Load()),
+            ast.Tuple([_thunk(kept) for kept in _added_to(node)], ast.Load()),
         ]
         made = ast.Assign([ast.Name(limiter, ast.Store())], _call(RUNTIME, "loop", arguments))
         if counters:
@@ -174,6 +202,22 @@ def _stepped(node: ast.For | ast.While) -> list[ast.expr]:
         and not (call.args or call.keywords)
         and _pure(call.func.value)
     ]
+
+
+def _added_to(node: ast.For | ast.While) -> list[ast.expr]:
+    """Lists to which the body adds, and of which it takes nothing away: ``outputs.append(...)``."""
+    added: dict[str, ast.expr] = {}
+    others: set[str] = set()
+    for inner in _inside(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.value, (ast.Name, ast.Attribute)):
+            if inner.attr in _ADDING:
+                added[ast.unparse(inner.value)] = inner.value
+            elif inner.attr in _TAKING:
+                others.add(ast.unparse(inner.value))
+        elif isinstance(inner, (ast.Assign, ast.Delete)):
+            targets = [inner_ for target in inner.targets for inner_ in ast.walk(target)]
+            others |= {ast.unparse(one) for one in targets if isinstance(one, ast.expr)}
+    return [one for name, one in added.items() if name not in others and _pure(one)]
 
 
 def _thunk(value: ast.expr) -> ast.expr:
@@ -279,6 +323,11 @@ def _enumerated(iterable: ast.expr) -> ast.expr:
             return node
 
     return Enumerate().visit(iterable)  # type: ignore[no-any-return]
+
+
+def _placed(*numbers: int | None) -> list[ast.expr]:
+    """The file, and numbers in it."""
+    return [ast.Name("__file__", ast.Load()), *(ast.Constant(number) for number in numbers)]
 
 
 def _call(name: str, method: str, arguments: list[ast.expr]) -> ast.expr:

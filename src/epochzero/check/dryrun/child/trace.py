@@ -11,7 +11,7 @@ import os
 import sys
 import sysconfig
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Optional
 
@@ -71,6 +71,8 @@ class Trace:
         ``communication`` (buckets, gathered parameters); what is not named is ``temporary``.
     computed
         Of a job that is compiled, storages that a compiler does not do without; None where nothing is.
+    taken
+        How many storages there were; the number of the next.
     """
 
     def __init__(self) -> None:
@@ -83,7 +85,8 @@ class Trace:
         self._numbers: dict[int, int] = {}
         self._living: dict[int, Any] = {}
         self._sizes: dict[int, int] = {}
-        self._next = self._steps = self._now = self._peak = 0
+        self.taken = self._steps = self._now = self._peak = 0
+        self._skips: list[dict[str, Any]] = []
         self._handles: set[str] = set()
         self._roots: ByIdentity[bool] = ByIdentity()
 
@@ -93,7 +96,7 @@ class Trace:
 
     def made(self, func: Any, result: Any, moved: bool) -> None:
         """Note the storages of an operation's result that are new; an input is moved from the CPU."""
-        first = self._next
+        first = self.taken
         if isinstance(result, FakeTensor):
             self._see(result, moved)
         elif isinstance(result, (list, tuple)):
@@ -101,7 +104,7 @@ class Trace:
                 if isinstance(item, FakeTensor):
                     self._see(item, moved)
         if self.computed is not None and func.overloadpacket in self._intensive:
-            self.computed.extend(range(first, self._next))
+            self.computed.extend(range(first, self.taken))
 
     def compiled(self) -> None:
         """Note that the program compiles a part of itself."""
@@ -127,7 +130,7 @@ class Trace:
         number = self._numbers.get(storage._cdata)
         if number is not None and self._sizes[number] != storage.nbytes():
             self._gone(storage._cdata, number)
-            self.kinds[self._taken(storage)] = "communication"
+            self.kinds[self._new(storage)] = "communication"
 
     def multiplied(self) -> None:
         """Note the first product of a thread: its cuBLAS handle takes a workspace then.
@@ -139,6 +142,32 @@ class Trace:
             self._handles.add(name)
             self.mark(name)
 
+    def lives(self, first: int, end: int) -> bool:
+        """Whether one of the storages with these numbers is still there."""
+        return any(number in self._living for number in range(first, end))
+
+    def left_out(self, count: int, begun: Iterable[int], *, sure: bool) -> dict[str, Any]:
+        """Note that as many iterations of a loop are left out here.
+
+        Parameters
+        ----------
+        count
+            How many.
+        begun
+            The storages at which each iteration before began.
+        sure
+            Whether what those keep, each surely keeps.
+
+        Returns
+        -------
+        dict
+            The note: ``until``, when it is known, is the number of events at the next iteration's end.
+        """
+        skip: dict[str, Any] = {"at": len(self.events), "count": count}
+        skip |= {"begun": [*begun, self.taken], "sure": sure, "until": None}
+        self._skips.append(skip)
+        return skip
+
     def lines(self) -> Iterator[dict[str, Any]]:
         """All of it: the events, then what the storages are for, then the places, a few a line."""
         yield from self.events
@@ -148,6 +177,8 @@ class Trace:
         if self.computed is not None:
             for start in range(0, max(len(self.computed), 1), _A_LINE):
                 yield {"computed": self.computed[start : start + _A_LINE]}
+        for skip in self._skips:
+            yield {"skip": skip}
         for start in range(0, len(self.where), _A_LINE):
             yield {"where": self.where[start : start + _A_LINE]}
 
@@ -187,13 +218,13 @@ class Trace:
         key = storage._cdata
         if key in self._numbers:
             return
-        number = self._taken(storage)
+        number = self._new(storage)
         if moved:
             self.kinds[number] = "input"
 
-    def _taken(self, storage: Any) -> int:
-        key, number, size = storage._cdata, self._next, storage.nbytes()
-        self._next += 1
+    def _new(self, storage: Any) -> int:
+        key, number, size = storage._cdata, self.taken, storage.nbytes()
+        self.taken += 1
         self._numbers[key] = number
         self._sizes[number] = size
         self._now += size

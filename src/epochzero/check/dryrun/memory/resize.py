@@ -74,4 +74,4 @@ def fused(trace: Trace) -> Trace:
         "torch.compile is left out: as much as the program takes as written, or as little as its products,"
         " convolutions and attention leave"
     )
-    return replace(trace, least=resized(trace, size), assumed=(*trace.assumed, told))
+    return replace(trace, least=resized(trace.least or trace, size), assumed=(*trace.assumed, told))

@@ -10,7 +10,7 @@ from typing import Any
 
 from epochzero.errors import InputError
 
-__all__ = ["KINDS", "Alloc", "Event", "Free", "Mark", "Site", "Trace", "read", "trace_of"]
+__all__ = ["KINDS", "Alloc", "Event", "Free", "Mark", "Site", "Skip", "Trace", "read", "trace_of"]
 
 KINDS = (
     "parameter",
@@ -61,6 +61,25 @@ class Mark:
 Event = Alloc | Free | Mark
 
 
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Iterations of a loop are left out.
+
+    Attributes:
+        at: number of the event before which they would have been.
+        count: how many.
+        begun: storages at which the iterations before began, two at least, and the last of them ended.
+        sure: what those keep, each surely keeps.
+        until: number of the event at which the next iteration ended; None where none did.
+    """
+
+    at: int
+    count: int
+    begun: tuple[int, ...]
+    sure: bool
+    until: int | None
+
+
 @dataclass(frozen=True)
 class Trace:
     """All that was allocated on a GPU, in order.
@@ -73,6 +92,7 @@ class Trace:
         computed: of such a job, storages that its compiler does not do without.
         least: the same job with as little as it may take, where that is not known exactly; else None.
         assumed: what makes the difference, for people.
+        skips: iterations that the dry run left out, in order.
     """
 
     events: tuple[Event, ...]
@@ -82,6 +102,7 @@ class Trace:
     computed: frozenset[int] = frozenset()
     least: Trace | None = None
     assumed: tuple[str, ...] = ()
+    skips: tuple[Skip, ...] = ()
 
     def kind(self, storage: int) -> str:
         """What a storage is for."""
@@ -124,20 +145,34 @@ def _trace(records: Iterable[Any]) -> Trace:
     sites: list[Site] = []
     compiled = False
     computed: set[int] = set()
+    skips: list[Skip] = []
     for record in records:
         if "kinds" in record:
             told = record["kinds"].items()
             kinds.update({int(key): kind for key, kind in told if kind in KINDS})
         elif "where" in record:
             sites += [Site(str(path), int(line), str(name)) for path, line, name in record["where"]]
+        elif "skip" in record:
+            skips.append(_skip(record["skip"]))
         elif "computed" in record:
             compiled = True
             computed.update(map(int, record["computed"]))
         else:
             events.append(_event(record))
-        if len(events) > MOST_EVENTS:
+        if len(events) + len(skips) > MOST_EVENTS:
             raise ValueError(f"more than {MOST_EVENTS} events")
-    return Trace(tuple(events), kinds, tuple(sites), compiled, frozenset(computed))
+    return Trace(
+        tuple(events), kinds, tuple(sites), compiled, frozenset(computed), skips=tuple(skips)
+    )
+
+
+def _skip(record: Any) -> Skip:
+    at, count, begun = int(record["at"]), int(record["count"]), tuple(map(int, record["begun"]))
+    in_order = at >= 0 and len(begun) > 2 and begun == tuple(sorted(begun))
+    if not (in_order and 0 <= count <= MOST_BYTES):
+        raise ValueError(f"{count} iterations that are left out")
+    until = None if record["until"] is None else int(record["until"])
+    return Skip(at, count, begun, record["sure"] is True, until)
 
 
 def _event(record: Any) -> Event:
