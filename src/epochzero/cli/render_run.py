@@ -38,6 +38,8 @@ def failed(told: Failed) -> Iterator[str]:
     if told.diagnosis is not None:
         yield ""
         yield from render.lines(told.diagnosis, top=2, advice=told.decision is None)
+    if told.there_now:
+        yield layout.wrapped("Now", told.there_now)
 
 
 def decided(decision: Decision, job: Job) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from epochzero.errors import EpochZeroError
 from epochzero.run.launchers import ELASTIC_FOLDER
-from epochzero.run.model import Ended, Event, Output, Record, Started
+from epochzero.run.model import Ended, Event, Output, Record, Sample, Started
 from epochzero.run.output import logs_in
 from epochzero.run.watcher import Clock
 
@@ -46,7 +46,7 @@ class After:
         started, ended: the attempt's first and last record.
         folder: where it is kept.
         clock: of the attempt.
-        events: what went wrong with the asking.
+        events: what was seen, and what went wrong with the asking.
     """
 
     def __init__(self, started: Started, ended: Ended, folder: Path, clock: Clock) -> None:
@@ -59,6 +59,20 @@ class After:
     def diagnosis(self, outputs: Sequence[Output]) -> Diagnosis | None:
         """The first cause, from what the attempt wrote."""
         return self._answer("diagnose", lambda: self._diagnosed(outputs))
+
+    def there_now(self, diagnosis: Diagnosis, samples: Sequence[Sample]) -> str:
+        """What the attempt missed and is there now, in a sentence; empty for nothing.
+
+        Args:
+            diagnosis: of the failure.
+            samples: what the attempt used, in order.
+        """
+        from epochzero.run.retry import there_now
+
+        found = self._answer("look", lambda: there_now(diagnosis, self.started, samples)) or ""
+        if found:
+            self.events.append(Event(*self.clock.now(), "there_now", found))
+        return found
 
     def ranking(self, diagnosis: Diagnosis, cache: Cache | None = None) -> Ranking | None:
         """Where the bug is in the repository in which the job ran, if it ran in one.
