@@ -28,7 +28,8 @@ def closing(told: Failed) -> str:
         if ended.signal is not None
         else f"failed with exit code {ended.exit_code}"
     )
-    return f"{started.name} {how} after {layout.duration(ended.elapsed)}"
+    since = ", since another rank had failed" if ended.why == "another_rank" else ""
+    return f"{started.name} {how} after {layout.duration(ended.elapsed)}{since}"
 
 
 def failed(told: Failed) -> Iterator[str]:

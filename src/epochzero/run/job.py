@@ -302,7 +302,7 @@ class _Attempts:
         )
         if ended.exit_code == 0:
             return ended, None
-        if folder is None or journal is None or ended.why == "not_started":
+        if folder is None or journal is None or ended.why in ("not_started", "another_rank"):
             self._listener.failed(Failed(started, ended, folder))
             return ended, None
         return ended, self._concluded(After(started, ended, folder, clock), journal)
