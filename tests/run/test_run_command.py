@@ -259,11 +259,15 @@ def test_a_store_that_is_locked_meanwhile_keeps_nothing_up(
     kept.home.mkdir()
     with sqlite3.connect(kept.home / "epochzero.db", isolation_level=None) as other:
         other.execute("BEGIN EXCLUSIVE")
-        process = start("sh", "-c", "echo begun; sleep 5; echo done")
+        began = time.monotonic()
+        process = start("sh", "-c", "echo begun; sleep 4; echo done")
         assert process.stdout is not None
-        assert process.stdout.read() == b"begun\ndone\n"
+        assert [process.stdout.readline(), process.stdout.readline()] == [b"begun\n", b"done\n"]
+        # It has waited for the store since the third second.
+        assert time.monotonic() - began < 15.0
         other.execute("ROLLBACK")
     assert process.wait(30) == 0
+    assert process.stdout.read() == b""
     assert "succeeded" in told("jobs")
 
 
