@@ -302,6 +302,8 @@ class _Screen:
         """
         if self._recording is None or journal is None:
             return
+        if journal.lost:
+            _say(f"{journal.path.parent}: not all of the job could be kept; is the disk full?")
         if not self._has_to_be_kept and time.monotonic() - self._began < _SHORT_S:
             return
         if not self._recording.finish():

@@ -5,6 +5,7 @@ None of it may change how the job ended: what a tool raises is told as an `Event
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -106,7 +107,9 @@ class After:
         from epochzero.logs.source import Log, find_logs
 
         # A rank's log repeats what stands in the whole one, whose parts have numbers that are no ranks.
-        names = next((output.paths for output in outputs if output.name == "output"), ())
+        names = next((output.paths for output in outputs if output.name == "output"), None)
+        if names is None:  # A full disk had no room for the record.
+            names = tuple(part.name for part in logs_in(self.folder).get("output", ()))
         logs = [Log(name, self.folder / name) for name in names]
         elastic = self.folder / ELASTIC_FOLDER
         if any(path.is_file() for path in elastic.rglob("*")):
@@ -116,9 +119,11 @@ class After:
                 for log in find_logs([elastic])
             )
         started, ended = self.started, self.ended
+        # Who does not end when asked is killed by us, and not for want of memory.
+        asked = ended.why in ("user", "scheduler") and ended.signal == signal.SIGKILL
         facts = Facts(
-            exit_code=ended.exit_code,
-            signal=ended.signal,
+            exit_code=128 + signal.SIGTERM if asked else ended.exit_code,
+            signal=signal.SIGTERM if asked else ended.signal,
             start=started.time,
             end=started.time + ended.elapsed,
             gpus=started.gpus or None,
