@@ -6,8 +6,9 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,14 +64,31 @@ def test_a_relative_path_counts_when_it_was_written_since(tmp_path: Path) -> Non
     assert looked(tmp_path, line, replace(NODE, time=BEGAN - 60)) == "train.bin is there now."
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is refused to root")
-def test_a_refused_path_may_be_used(tmp_path: Path) -> None:
-    data = tmp_path / "out.bin"
-    data.touch(mode=0o400)
+@pytest.fixture
+def user() -> Iterator[Path]:
+    """A folder of a user to whom something can be refused, as this process is meanwhile."""
+    root = os.geteuid() == 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        if root:
+            os.seteuid(65534)
+        try:
+            yield folder
+        finally:
+            if root:
+                os.seteuid(0)
+
+
+def test_a_refused_path_may_be_used(user: Path) -> None:
+    data = user / "out.bin"
     line = f"PermissionError: [Errno 13] Permission denied: '{data}'"
-    assert looked(tmp_path, line) == ""
+    data.touch(mode=0o400)
+    assert looked(user, line) == ""
     data.chmod(0o600)
-    assert looked(tmp_path, line) == f"{data} may be read and written now."
+    assert looked(user, line) == f"{data} may be read and written now."
+    data.unlink()
+    assert looked(user, line) == f"{data} may be read and written now."
 
 
 def test_a_port_is_free(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def _is_here(host: str | None, started: Started) -> bool:
 
 def _readable(named: str, attempt: _Attempt) -> bool:
     path = _path(named, attempt)
-    return path is not None and os.access(path, os.R_OK)
+    return path is not None and _may(path, os.R_OK)
 
 
 def _usable(named: str, attempt: _Attempt) -> bool:
@@ -102,7 +102,11 @@ def _usable(named: str, attempt: _Attempt) -> bool:
     path = _path(named, attempt)
     if path is None:
         return False
-    return os.access(path, os.R_OK | os.W_OK) if path.exists() else os.access(path.parent, os.W_OK)
+    return _may(path, os.R_OK | os.W_OK) if path.exists() else _may(path.parent, os.W_OK)
+
+
+def _may(path: Path, rights: int) -> bool:
+    return os.access(path, rights, effective_ids=True)
 
 
 def _path(named: str, attempt: _Attempt) -> Path | None:
