@@ -125,6 +125,10 @@ class Listener(Protocol):
         """Where in the code the bug may be, and what a check would have said before the start."""
         ...
 
+    def noted(self, event: Event) -> None:
+        """The diagnosis was noted in a tool, or could not be."""
+        ...
+
     def waits(self, seconds: float) -> bool:
         """A retry waits; returns after that time whether it shall be made."""
         ...
@@ -264,6 +268,9 @@ class _Silent:
     def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
         pass
 
+    def noted(self, event: Event) -> None:
+        pass
+
     def waits(self, seconds: float) -> bool:
         time.sleep(seconds)
         return True
@@ -352,6 +359,7 @@ class _Attempts:
         if diagnosis is not None:
             for event in self._noted(after, diagnosis, decision):
                 journal.write(event)
+                self._listener.noted(event)
         return decision
 
     def _noted(
