@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from store.jobs import START, Runs, started, whole
 
+from epochzero.cli import layout
+
 if TYPE_CHECKING:
     from conftest import Command
 
@@ -159,3 +161,10 @@ def test_prune_says_what_it_would_do_and_does_it(run: Command, kept: Runs) -> No
     assert run("show", "aa2", "--log").code == 2
     assert not (kept.folder / "aa2" / "1").exists()
     assert (kept.folder / "bb3" / "1").exists()
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(0, "0 B"), (86, "86 B"), (1190, "1.19 kB"), (3.2e8, "320 MB")]
+)
+def test_small_sizes_are_bytes(count: float, said: str) -> None:
+    assert layout.size(count) == said

@@ -136,6 +136,18 @@ def test_the_tags_that_a_user_gives_mlflow_are_kept() -> None:
     assert run_tags({"MLFLOW_RUN_CONTEXT": "3"}, job="j", attempt=2) == {}
 
 
+def test_a_note_that_could_not_be_left_is_said_at_the_end(
+    run: Run, kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tensorboard.py").write_text("raise ImportError('none here')\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    words = ("--note", "tensorboard", "--", sys.executable, "-c", "raise KeyError('lr')")
+    said = b"epochzero: the diagnosis was not noted in tensorboard"
+    assert said in run(*words).stderr
+    assert said not in run("--quiet", *words).stderr
+
+
 @pytest.mark.parametrize("tool", ["mlflow", "tensorboard"])
 def test_a_failed_job_is_noted_where_it_logged(
     run: Run, kept: Kept, tmp_path: Path, tool: str

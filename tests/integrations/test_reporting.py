@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -218,14 +220,32 @@ def test_a_torn_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        '{"step": true}', '{"step": -1}', '{"step": "3"}', '{"loss": NaN}', '{"epoch": 1e999}',
+        '{"step": true}', '{"step": -1}', '{"step": "3"}', '{"loss": "low"}', '{"epoch": 1e999}',
         '{"step": 99999999999999999999}', '{"other": 1}', "[1]", "null", "{", "[" * 100_000,
-        '{"checkpoint": 3}', '{"epoch": ' + "9" * 400 + "}",
+        '{"checkpoint": 3}', '{"epoch": ' + "9" * 400 + "}", '{"loss": ' + "9" * 400 + "}",
     ],
 )  # fmt: skip
 def test_what_is_no_progress_is_passed_over(tmp_path: Path, line: str) -> None:
     (tmp_path / PROGRESS_FILE).write_text(f"{line}\n")
     assert _read(tmp_path) == []
+
+
+def test_a_loss_that_is_no_number_is_told_in_strict_json(told: Path) -> None:
+    for loss in (0.5, math.nan, -math.inf):
+        Reporter().tell(step=1, loss=loss)
+    lines = [_strict(line)["loss"] for line in told.read_text().splitlines()]
+    assert lines == [0.5, "nan", "-inf"]
+    progress, event = sorted(_read(told.parent), key=lambda record: record.kind, reverse=True)
+    assert isinstance(progress, Progress)
+    assert isinstance(event, Event)
+    assert (progress.loss, event.text) == (-math.inf, "the loss is -inf")
+
+
+def _strict(text: str) -> dict[str, Any]:
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    return cast(dict[str, Any], json.loads(text, parse_constant=refuse))
 
 
 def test_of_a_flood_the_newest_counts(tmp_path: Path) -> None:

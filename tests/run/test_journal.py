@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,16 @@ from hypothesis import strategies as st
 
 from epochzero.errors import InputError
 from epochzero.run.journal import NAME, Journal, read_journal
-from epochzero.run.model import Ended, GpuSample, Note, Sample, Started, record_of, to_dict
+from epochzero.run.model import (
+    Ended,
+    GpuSample,
+    Note,
+    Progress,
+    Sample,
+    Started,
+    record_of,
+    to_dict,
+)
 
 STARTED = Started("j1", 1, "train", ("python", "train.py"), "/job", "node1", "ann", 42, 1e9, gpus=8)
 SAMPLE = Sample(1e9, 1.0, 3, 250.0, 1 << 30, 1 << 34, gpus=(GpuSample(0, 98.0, 1 << 33, 1 << 36),))
@@ -32,6 +44,22 @@ def test_records_come_back_as_they_were(tmp_path: Path) -> None:
         journal.write(record)
     journal.close()
     assert _kept(journal.path) == [STARTED, SAMPLE, ENDED]
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
+def test_what_json_does_not_have_is_null(tmp_path: Path, loss: float) -> None:
+    journal = Journal(tmp_path)
+    journal.write(Progress(1e9, 1.0, step=3, loss=loss))
+    journal.close()
+    _, _, text = journal.path.read_text().partition(" ")
+    assert json.loads(text)["loss"] is None
+    assert _kept(journal.path) == [Progress(1e9, 1.0, step=3)]
+
+
+def test_a_number_that_an_older_journal_holds_is_read_as_null(tmp_path: Path) -> None:
+    text = json.dumps(to_dict(Progress(1e9, 1.0, loss=math.nan))).encode()
+    (tmp_path / NAME).write_bytes(b"%08x %s\n" % (zlib.crc32(text), text))
+    assert _kept(tmp_path / NAME) == [Progress(1e9, 1.0)]
 
 
 @given(st.integers(min_value=0, max_value=2000))

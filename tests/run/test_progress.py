@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.run.model import Progress
+from epochzero.run.model import Event, Progress, Record
 from epochzero.run.progress import Format, ProgressWatcher, formats, progressed, told
 from epochzero.run.watcher import Clock
 
@@ -75,6 +75,17 @@ def test_what_the_job_reports_itself_counts_alone(tmp_path: Path) -> None:
     watcher.output("stdout", b"Epoch 3/10\n")
     (tmp_path / "progress.jsonl").write_text('{"step": 1}\n')
     assert list(watcher.tick()) == []
+
+
+def test_a_loss_that_is_no_number_any_more_is_told_once(tmp_path: Path) -> None:
+    watcher = ProgressWatcher()
+    watcher.started(1, tmp_path, Clock())
+    records: list[Record] = []
+    for line in (b"step 1 loss 2\n", b"step 2 loss nan\n", b"step 3 loss nan\n"):
+        watcher.output("stdout", line)
+        records += watcher.tick()
+    events = [record.text for record in records if isinstance(record, Event)]
+    assert events == ["the loss is nan"]
 
 
 def test_nothing_new_leaves_no_record() -> None:

@@ -259,12 +259,56 @@ def test_a_store_that_is_locked_meanwhile_keeps_nothing_up(
     kept.home.mkdir()
     with sqlite3.connect(kept.home / "epochzero.db", isolation_level=None) as other:
         other.execute("BEGIN EXCLUSIVE")
-        process = start("sh", "-c", "echo begun; sleep 5; echo done")
+        began = time.monotonic()
+        process = start("sh", "-c", "echo begun; sleep 4; echo done")
         assert process.stdout is not None
-        assert process.stdout.read() == b"begun\ndone\n"
+        assert [process.stdout.readline(), process.stdout.readline()] == [b"begun\n", b"done\n"]
+        # It has waited for the store since the third second.
+        assert time.monotonic() - began < 15.0
         other.execute("ROLLBACK")
     assert process.wait(30) == 0
+    assert process.stdout.read() == b""
     assert "succeeded" in told("jobs")
+
+
+@pytest.mark.parametrize(
+    ("text", "program", "code", "said"),
+    [
+        ("", "no-such-program", 127, "no-such-program: command not found"),
+        ("", "", 127, "'': command not found"),
+        ("#!/no/interpreter\n", "./program", 127, "./program: its interpreter was not found"),
+        ("", "/tmp", 126, "/tmp: cannot be executed"),
+    ],
+)
+def test_what_cannot_be_started_says_why(
+    run: Run, job: Path, text: str, program: str, code: int, said: str
+) -> None:
+    (job / "program").write_text(text)
+    (job / "program").chmod(0o755)
+    done = run("--", program)
+    assert (done.returncode, done.stderr.decode()) == (code, f"epochzero: {said}\n")
+
+
+def test_a_job_that_does_not_end_when_asked_was_not_out_of_memory(
+    start: Callable[..., subprocess.Popen[bytes]], kept: Kept
+) -> None:
+    process = start(
+        "--grace", "0.5", "--", "sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done"
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    process.terminate()
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGKILL
+    assert b"was asked to end, did not, and was killed" in error
+    assert b"Memory" not in error
+    assert kept.ended.why == "user"
+
+
+def test_output_that_is_no_text_has_no_diagnosis_and_that_is_said(run: Run, kept: Kept) -> None:
+    done = run("sh", "-c", "head -c 3000000 /dev/urandom; exit 4")
+    assert done.returncode == 4
+    assert b"cannot be read as a log" in done.stderr
 
 
 def test_a_disk_that_is_full_costs_the_job_nothing(run: Run, kept: Kept, job: Path) -> None:
@@ -279,3 +323,4 @@ def test_a_disk_that_is_full_costs_the_job_nothing(run: Run, kept: Kept, job: Pa
     assert done.returncode == 4
     assert len(done.stdout) == 1_000_000
     assert b"FAILED" in done.stderr
+    assert b"not all of the job could be kept; is the disk full?" in done.stderr

@@ -56,6 +56,31 @@ def test_a_supervisor_around_it_knows_which_rank_failed_first(kept: Kept, script
     assert diagnosis["root"]["text"] == "[rank1]: KeyError: 'lr'"
 
 
+def test_a_rank_that_is_ended_for_another_says_so(kept: Kept, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import os, time\n"
+        "if os.environ['RANK'] == '1':\n    raise KeyError('lr')\n"
+        "print('ready', flush=True)\ntime.sleep(60)\n"
+    )
+    words = (*TORCHRUN, "--no-python", *command("--", sys.executable, str(script)))
+    done = subprocess.run(words, capture_output=True, timeout=PATIENCE_S, cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"was ended by SIGTERM" in done.stderr
+    assert b"since another rank had failed" in done.stderr
+    assert done.stderr.count(b"FAILED  ") == 1
+    database = open_database(tmp_path / "jobs.db")
+    sweep(database, kept.home / "runs")
+    (attempt,) = job_details(database, find_job(database, "last")).attempts
+    assert attempt.state == "failed"
+    states = {
+        rank.rank: (rank.state, [event["what"] for event in rank.events]) for rank in attempt.ranks
+    }
+    assert states[0] == ("ended", ["signal", "ended_for_rank"])
+    assert states[1][0] == "failed"
+    database.close()
+
+
 def test_supervisors_of_all_ranks_make_one_job(kept: Kept, script: str, tmp_path: Path) -> None:
     assert _run(*TORCHRUN, "--no-python", *command("--", sys.executable, script)) == 1
     (job,) = {path.parent for path in kept.home.glob("runs/*/*")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,22 @@ def test_many_may_open_a_new_store_at_once(address: str) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_many_new_stores_may_be_opened_at_once(tmp_path: Path) -> None:
+    """Alembic has one context for a whole process."""
+    start = threading.Barrier(8)
+
+    def open_it(number: int) -> Database:
+        start.wait()
+        return open_database(tmp_path / f"{number}.db")
+
+    with ThreadPoolExecutor(8) as pool:
+        databases = list(pool.map(open_it, range(8)))
+    for database in databases:
+        with database.write() as session:
+            _written(session)
+        database.close()
 
 
 def test_a_store_of_a_newer_version_is_refused(address: str) -> None:
@@ -112,11 +129,10 @@ def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_a_store_that_another_program_holds_is_waited_for_and_then_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("epochzero.store.database._BUSY_S", 0.2)
     path = tmp_path / "epochzero.db"
-    database = open_database(path)
+    database = open_database(path, busy=0.2)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     with pytest.raises(StoreError, match="locked"), database.write() as session:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 from epochzero.check import Checked
 from epochzero.cli import layout
@@ -21,14 +22,24 @@ def closing(told: Failed) -> str:
     """One line about how an attempt ended."""
     started, ended = told.started, told.ended
     if ended.why == "not_started":
-        reason = "command not found" if ended.exit_code == 127 else "cannot be executed"
-        return f"{started.command[0]}: {reason}"
-    how = (
-        f"was ended by {signal.Signals(ended.signal).name}"
-        if ended.signal is not None
-        else f"failed with exit code {ended.exit_code}"
-    )
-    return f"{started.name} {how} after {layout.duration(ended.elapsed)}"
+        return (
+            f"{started.command[0] or repr('')}: {_not_started(started.command[0], ended.exit_code)}"
+        )
+    if ended.signal is None:
+        how = f"failed with exit code {ended.exit_code}"
+    elif ended.signal == signal.SIGKILL and ended.why in ("user", "scheduler"):
+        how = "was asked to end, did not, and was killed"
+    else:
+        how = f"was ended by {signal.Signals(ended.signal).name}"
+    since = ", since another rank had failed" if ended.why == "another_rank" else ""
+    return f"{started.name} {how} after {layout.duration(ended.elapsed)}{since}"
+
+
+def _not_started(program: str, code: int) -> str:
+    if code != 127:
+        return "cannot be executed"
+    # Of a script that is there, the program that its first line names is not.
+    return "its interpreter was not found" if Path(program).is_file() else "command not found"
 
 
 def failed(told: Failed) -> Iterator[str]:
@@ -38,6 +49,10 @@ def failed(told: Failed) -> Iterator[str]:
     if told.diagnosis is not None:
         yield ""
         yield from render.lines(told.diagnosis, top=2, advice=told.decision is None)
+    elif told.folder is not None and not told.ended.why:
+        yield layout.wrapped("Diagnosis", "None: its output cannot be read as a log.")
+    if told.there_now:
+        yield layout.wrapped("Now", told.there_now)
 
 
 def decided(decision: Decision, job: Job) -> Iterator[str]:

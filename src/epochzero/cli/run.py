@@ -22,7 +22,7 @@ from epochzero.run.init import stand_behind_init
 from epochzero.run.job import Failed, Job, Kept, first_record, run_job
 from epochzero.run.journal import Journal
 from epochzero.run.launchers import ELASTIC_FOLDER, Launch, gpus_of, launch_of
-from epochzero.run.model import Decision, Ended, Started
+from epochzero.run.model import Decision, Ended, Event, Started
 from epochzero.run.notes import TOOLS
 from epochzero.run.notify import Webhook
 from epochzero.run.supervise import Options
@@ -284,6 +284,11 @@ class _Screen:
 
             _tell(render_run.explained(ranking, checked))
 
+    def noted(self, event: Event) -> None:
+        """Who asked for a note is told when there is none."""
+        if event.what == "note_failed" and not self._quiet:
+            _say(event.text)
+
     def waits(self, seconds: float) -> bool:
         """Waits for a retry; Ctrl-C ends the waiting and the job."""
         if not self._quiet:
@@ -302,6 +307,8 @@ class _Screen:
         """
         if self._recording is None or journal is None:
             return
+        if journal.lost:
+            _say(f"{journal.path.parent}: not all of the job could be kept; is the disk full?")
         if not self._has_to_be_kept and time.monotonic() - self._began < _SHORT_S:
             return
         if not self._recording.finish():

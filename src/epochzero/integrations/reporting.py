@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import logging
+import math
 import os
 import sys
 import threading
@@ -176,9 +177,12 @@ def _recording(made: Reporter, before: _Hook) -> _Hook:
 
 
 def _plain(value: object) -> int | float | str | None:
-    """A value that JSON can hold; None for a tensor."""
+    """A value that JSON can hold: ``nan``, ``inf`` and ``-inf`` as texts; None for a tensor."""
     if isinstance(value, str):
         return value
     if isinstance(value, Integral):
         return int(value)
-    return float(value) if isinstance(value, Real) else None
+    if not isinstance(value, Real):
+        return None
+    number = float(value)
+    return number if math.isfinite(number) else str(number)

@@ -5,6 +5,7 @@ None of it may change how the job ended: what a tool raises is told as an `Event
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from epochzero.errors import EpochZeroError
 from epochzero.run.launchers import ELASTIC_FOLDER
-from epochzero.run.model import Ended, Event, Output, Record, Started
+from epochzero.run.model import Ended, Event, Output, Record, Sample, Started
 from epochzero.run.output import logs_in
 from epochzero.run.watcher import Clock
 
@@ -46,7 +47,7 @@ class After:
         started, ended: the attempt's first and last record.
         folder: where it is kept.
         clock: of the attempt.
-        events: what went wrong with the asking.
+        events: what was seen, and what went wrong with the asking.
     """
 
     def __init__(self, started: Started, ended: Ended, folder: Path, clock: Clock) -> None:
@@ -59,6 +60,20 @@ class After:
     def diagnosis(self, outputs: Sequence[Output]) -> Diagnosis | None:
         """The first cause, from what the attempt wrote."""
         return self._answer("diagnose", lambda: self._diagnosed(outputs))
+
+    def there_now(self, diagnosis: Diagnosis, samples: Sequence[Sample]) -> str:
+        """What the attempt missed and is there now, in a sentence; empty for nothing.
+
+        Args:
+            diagnosis: of the failure.
+            samples: what the attempt used, in order.
+        """
+        from epochzero.run.retry import there_now
+
+        found = self._answer("look", lambda: there_now(diagnosis, self.started, samples)) or ""
+        if found:
+            self.events.append(Event(*self.clock.now(), "there_now", found))
+        return found
 
     def ranking(self, diagnosis: Diagnosis, cache: Cache | None = None) -> Ranking | None:
         """Where the bug is in the repository in which the job ran, if it ran in one.
@@ -92,7 +107,9 @@ class After:
         from epochzero.logs.source import Log, find_logs
 
         # A rank's log repeats what stands in the whole one, whose parts have numbers that are no ranks.
-        names = next((output.paths for output in outputs if output.name == "output"), ())
+        names = next((output.paths for output in outputs if output.name == "output"), None)
+        if names is None:  # A full disk had no room for the record.
+            names = tuple(part.name for part in logs_in(self.folder).get("output", ()))
         logs = [Log(name, self.folder / name) for name in names]
         elastic = self.folder / ELASTIC_FOLDER
         if any(path.is_file() for path in elastic.rglob("*")):
@@ -102,9 +119,11 @@ class After:
                 for log in find_logs([elastic])
             )
         started, ended = self.started, self.ended
+        # Who does not end when asked is killed by us, and not for want of memory.
+        asked = ended.why in ("user", "scheduler") and ended.signal == signal.SIGKILL
         facts = Facts(
-            exit_code=ended.exit_code,
-            signal=ended.signal,
+            exit_code=128 + signal.SIGTERM if asked else ended.exit_code,
+            signal=signal.SIGTERM if asked else ended.signal,
             start=started.time,
             end=started.time + ended.elapsed,
             gpus=started.gpus or None,

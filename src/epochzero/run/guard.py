@@ -208,6 +208,8 @@ def _become(job: dict[str, Any], failing: int) -> NoReturn:
 
 def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
     """As a shell does: a script that names no interpreter is one for ``sh``."""
+    if not command[0]:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     try:
         os.execvpe(command[0], command, environment)
     except OSError as error:

@@ -21,6 +21,7 @@ __all__ = [
     "is_job",
     "name_of",
     "new_job",
+    "rank_of",
 ]
 
 JOB_VARIABLE = "EPOCHZERO_JOB"
@@ -56,3 +57,9 @@ def name_of(command: Sequence[str]) -> str:
 def attempt_folder(home: Path, job: str, attempt: int, rank: int | None = None) -> Path:
     """Where an attempt keeps what it leaves."""
     return home / "runs" / job / (f"{attempt}" if rank is None else f"{attempt}-r{rank}")
+
+
+def rank_of(folder: Path) -> int | None:
+    """The rank whose attempt is kept in a folder; None where it is that of the whole job."""
+    _, _, rank = folder.name.partition("-r")
+    return int(rank) if rank.isascii() and rank.isdigit() else None

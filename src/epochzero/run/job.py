@@ -22,7 +22,16 @@ from epochzero.run.hang import RankWatcher, StallWatcher
 from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.journal import Journal, read_journal
 from epochzero.run.launchers import Launch, job_environment, launch_of
-from epochzero.run.model import Concluded, Decision, Ended, Event, Output, Progress, Started
+from epochzero.run.model import (
+    Concluded,
+    Decision,
+    Ended,
+    Event,
+    Output,
+    Progress,
+    Sample,
+    Started,
+)
 from epochzero.run.notes import leave_note, run_tags
 from epochzero.run.progress import ProgressWatcher, progressed
 from epochzero.run.reported import Reported
@@ -90,6 +99,7 @@ class Failed:
         folder: where it is kept.
         diagnosis: None when its output is nothing that can be read.
         decision: what the policy says; None when a person ended the job, or nothing is kept.
+        there_now: what the attempt missed and is there now, in a sentence; empty for nothing.
     """
 
     started: Started
@@ -97,6 +107,7 @@ class Failed:
     folder: Path | None
     diagnosis: Diagnosis | None = None
     decision: Decision | None = None
+    there_now: str = ""
 
 
 class Listener(Protocol):
@@ -112,6 +123,10 @@ class Listener(Protocol):
 
     def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
         """Where in the code the bug may be, and what a check would have said before the start."""
+        ...
+
+    def noted(self, event: Event) -> None:
+        """The diagnosis was noted in a tool, or could not be."""
         ...
 
     def waits(self, seconds: float) -> bool:
@@ -253,6 +268,9 @@ class _Silent:
     def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
         pass
 
+    def noted(self, event: Event) -> None:
+        pass
+
     def waits(self, seconds: float) -> bool:
         time.sleep(seconds)
         return True
@@ -291,7 +309,7 @@ class _Attempts:
         )
         if ended.exit_code == 0:
             return ended, None
-        if folder is None or journal is None or ended.why == "not_started":
+        if folder is None or journal is None or ended.why in ("not_started", "another_rank"):
             self._listener.failed(Failed(started, ended, folder))
             return ended, None
         return ended, self._concluded(After(started, ended, folder, clock), journal)
@@ -311,12 +329,13 @@ class _Attempts:
     def _concluded(self, after: After, journal: Journal) -> Decision | None:
         """Asks the tools, the quick and needed ones first, and writes what they say."""
         started, ended, job = after.started, after.ended, self._job
-        outputs, progress = _left(journal)
-        diagnosis = after.diagnosis(outputs)
-        decision = None
+        left = _left(journal)
+        diagnosis = after.diagnosis(left.outputs)
+        decision, there_now = None, ""
         if diagnosis is not None and ended.why != "user":
-            decision = self._decided(after, diagnosis, progress)
-        self._listener.failed(Failed(started, ended, after.folder, diagnosis, decision))
+            there_now = after.there_now(diagnosis, left.samples)
+            decision = self._decided(after, diagnosis, left.progress, there_now=bool(there_now))
+        self._listener.failed(Failed(started, ended, after.folder, diagnosis, decision, there_now))
         ranking = checked = None
         if ended.why != "user" and (
             decision is None or decision.action == "stop" or job.only_advises
@@ -340,6 +359,7 @@ class _Attempts:
         if diagnosis is not None:
             for event in self._noted(after, diagnosis, decision):
                 journal.write(event)
+                self._listener.noted(event)
         return decision
 
     def _noted(
@@ -356,7 +376,9 @@ class _Attempts:
                 clock=after.clock,
             )
 
-    def _decided(self, after: After, diagnosis: Diagnosis, progress: Progress | None) -> Decision:
+    def _decided(
+        self, after: After, diagnosis: Diagnosis, progress: Progress | None, *, there_now: bool
+    ) -> Decision:
         from epochzero.run.retry import Attempt, decide
 
         farther = progressed(self._farthest, progress)
@@ -366,6 +388,7 @@ class _Attempts:
                 ended_by=after.ended.why,
                 progressed=farther and bool(self._history),
                 checkpoint=progress is not None and bool(progress.checkpoint),
+                there_now=there_now,
                 seconds=after.ended.elapsed,
                 gpus=after.started.gpus,
                 host=after.started.host,
@@ -377,14 +400,25 @@ class _Attempts:
         return decide(self._job.policy(), self._history, time=time, elapsed=elapsed)
 
 
-def _left(journal: Journal) -> tuple[list[Output], Progress | None]:
-    """The logs of an attempt, and how far it came; nothing where the job has removed its journal."""
-    outputs: list[Output] = []
-    progress = None
+@dataclass(slots=True)
+class _Left:
+    """What an attempt has left: its logs, how far it came, and what it used."""
+
+    outputs: list[Output] = field(default_factory=list)
+    progress: Progress | None = None
+    samples: list[Sample] = field(default_factory=list)
+
+
+def _left(journal: Journal) -> _Left:
+    """What the journal tells of an attempt; nothing where the job has removed it."""
+    left = _Left()
     with suppress(InputError):
         for _, record in read_journal(journal.path):
-            if isinstance(record, Output):
-                outputs.append(record)
-            elif isinstance(record, Progress):
-                progress = record
-    return outputs, progress
+            match record:
+                case Output():
+                    left.outputs.append(record)
+                case Progress():
+                    left.progress = record
+                case Sample():
+                    left.samples.append(record)
+    return left

@@ -1,18 +1,20 @@
 """The journal of an attempt: its records, one a line, safe on disk within a second.
 
-Each line is the checksum of what follows, a space, and the record's JSON form. A line that was cut
-off, because the machine or the supervisor died, does not match its checksum and is left out.
+Each line is the checksum of what follows, a space, and the record's JSON form, in which null stands
+for a number that JSON does not have, such as a loss that is NaN. A line that was cut off, because the machine or the supervisor died, does not match its checksum and is left out.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from epochzero.errors import InputError
 from epochzero.run.model import Record, record_of, to_dict
@@ -128,8 +130,25 @@ def read_journal(path: Path, start: int = 0) -> Iterator[tuple[int, Record]]:
 
 
 def _line(record: Record) -> bytes:
-    text = json.dumps(to_dict(record), separators=(",", ":")).encode()
+    values = to_dict(record)
+    try:
+        text = _json(values)
+    except ValueError:
+        text = _json(_finite(values))
     return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _json(values: Mapping[str, Any]) -> bytes:
+    return json.dumps(values, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for each number that JSON does not have."""
+    if isinstance(value, Mapping):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _record(line: bytes) -> Record | None:
@@ -137,5 +156,5 @@ def _record(line: bytes) -> Record | None:
     if checksum != b"%08x" % zlib.crc32(text):
         return None
     with suppress(ValueError, InputError):
-        return record_of(json.loads(text))
+        return record_of(json.loads(text, parse_constant=lambda _: None))
     return None

@@ -151,7 +151,8 @@ class Progress:
     Attributes:
         step, steps, epoch, epochs: where it is, and of how many.
         checkpoint: path of the checkpoint that was written last.
-        loss: the last that was printed.
+        loss: the last that was printed; of one that is NaN or infinite the journal and the store have
+            None, and an event ``loss_not_finite`` says so.
     """
 
     kind: ClassVar[str] = "progress"
@@ -170,7 +171,7 @@ class Event:
     """Something that happened to the job or to its supervision.
 
     Attributes:
-        what: stall, rank_lost, ended_hung_ranks, signal, killed_leftovers, output_dropped,
+        what: stall, rank_lost, ended_hung_ranks, ended_for_rank, loss_not_finite, signal, killed_leftovers, output_dropped,
             journal_lost, ...
         text: in a sentence.
         rank: whose; None for the whole job.
@@ -213,7 +214,8 @@ class Ended:
     Attributes:
         exit_code: as a shell has it, 128 + n for signal n.
         signal: number of the signal that ended it; None when none did.
-        why: who ended it, where that was not the job itself: user, scheduler, stall, ...
+        why: who ended it, where that was not the job itself: user, scheduler, stall, another_rank (its
+            launcher, since that one had failed), ...
     """
 
     kind: ClassVar[str] = "ended"

@@ -29,7 +29,8 @@ class Notice:
 
     Attributes:
         job, name, attempt, host: which one.
-        state: succeeded, failed, or cancelled by its user.
+        state: succeeded, failed, cancelled by its user, or ended by its launcher since another rank had
+            failed.
         exit_code, signal: as in `epochzero.run.model.Ended`.
         seconds: from its start to its end.
         gpus, gpu_hours: what it held, and what that came to.
@@ -101,7 +102,7 @@ def notice_of(
     diagnosis = diagnosis or {}
     root = diagnosis.get("root") or {}
     frame = diagnosis.get("user_frame") or {}
-    failed = "cancelled" if ended.why == "user" else "failed"
+    failed = {"user": "cancelled", "another_rank": "ended"}.get(ended.why, "failed")
     return Notice(
         job=started.job,
         name=_line(started.name),

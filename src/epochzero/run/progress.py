@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from epochzero.run.losses import LossWatch
 from epochzero.run.model import Progress, Record
 from epochzero.run.reported import PROGRESS_FILE
 from epochzero.run.watcher import Clock
@@ -122,6 +123,7 @@ class ProgressWatcher:
         self._lines: list[bytes] = []
         self._now: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}
+        self._loss = LossWatch()
 
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """A job that prints nothing costs nothing."""
@@ -149,7 +151,8 @@ class ProgressWatcher:
         if self._now == self._kept or self._reported.exists():
             return ()
         self._kept = dict(self._now)
-        return (Progress(*self._clock.now(), **self._kept),)
+        told = Progress(*self._clock.now(), **self._kept)
+        return (*self._loss.look(told.loss, self._clock), told)
 
     def ended(self) -> Iterable[Record]:
         """The last words, which no line end need follow."""

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from epochzero.run.losses import LossWatch
 from epochzero.run.model import Event, Progress, Record
 from epochzero.run.watcher import Clock
 
@@ -22,7 +23,8 @@ PROGRESS_VARIABLE = "EPOCHZERO_PROGRESS"
 PROGRESS_FILE = "progress.jsonl"
 
 _COUNTS = ("step", "steps")
-_NUMBERS = ("epoch", "epochs", "loss")
+_NUMBERS = ("epoch", "epochs")
+_NOT_FINITE = ("nan", "inf", "-inf")
 _TEXTS = ("checkpoint", "phase")
 _MOST_TEXT = 4096
 _MOST_BYTES = 1 << 20
@@ -34,6 +36,7 @@ class Reported:
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
         self._phase = ""
+        self._loss = LossWatch()
         self._read = 0
         self._begun = b""
 
@@ -59,6 +62,7 @@ class Reported:
                 yield Event(*self._clock.now(), "phase", text, details={"phase": phase})
         if self._known != before:
             known = {name: value for name, value in self._known.items() if name != "phase"}
+            yield from self._loss.look(known.get("loss"), self._clock)
             yield Progress(*self._clock.now(), **known)
 
     def ended(self) -> Iterator[Record]:
@@ -82,10 +86,13 @@ class Reported:
 
 def _values(line: bytes) -> dict[str, Any]:
     """The fields of a line that are what they should be; none of a torn line."""
-    with suppress(ValueError, RecursionError):
+    with suppress(ValueError, RecursionError, OverflowError):
         found = json.loads(line)
         if isinstance(found, Mapping):
-            return {name: value for name, value in found.items() if _fits(name, value)}
+            fitting = {name: value for name, value in found.items() if _fits(name, value)}
+            if "loss" in fitting:
+                fitting["loss"] = float(fitting["loss"])
+            return fitting
     return {}
 
 
@@ -94,6 +101,8 @@ def _fits(name: str, value: object) -> bool:
         return False
     if name in _COUNTS:
         return isinstance(value, int) and 0 <= value < 1 << 63
+    if name == "loss":
+        return isinstance(value, int | float) or value in _NOT_FINITE
     if name in _NUMBERS:
         with suppress(OverflowError):
             return isinstance(value, int | float) and math.isfinite(value)

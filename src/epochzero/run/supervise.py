@@ -30,6 +30,7 @@ from epochzero.run.guarding import Guarding
 from epochzero.run.journal import Journal
 from epochzero.run.model import Ended, Event, Record, Started
 from epochzero.run.output import Logs
+from epochzero.run.siblings import failed_sibling
 from epochzero.run.signals import Signals
 from epochzero.run.streams import Streams
 from epochzero.run.terminal import Keys
@@ -113,6 +114,7 @@ class _Attempt:
     Attributes:
         exited: when and how the job itself ended: exit code, signal.
         asked: when it was last asked to end, and by whom.
+        terminated: whether SIGTERM came.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class _Attempt:
         self.keys: Keys | None = None
         self.exited: tuple[tuple[float, float], int, int | None] | None = None
         self.asked: tuple[float, str] | None = None
+        self.terminated = False
         self.interrupts = 0
         self.told_to_stop = False
         self.tree_is_gone = False
@@ -214,9 +217,18 @@ class _Attempt:
             watching.hear(stream, data)
 
     def _why(self, elapsed: float) -> str:
-        """Who ended the job: the last that asked for it, unless the job went on for long."""
+        """Who ended the job: the last that asked for it, unless the job went on for long.
+
+        A launcher asks all ranks to end when one has failed, as a person does who has had enough.
+        """
         if self.asked is None or elapsed > self.asked[0] + self.options.grace + _DRAIN_S:
             return ""
+        if self.terminated and self.folder is not None:
+            failed = failed_sibling(self.folder)
+            if failed is not None:
+                text = f"rank {failed} had failed, and so this one was ended"
+                self.event("ended_for_rank", text)
+                return "another_rank"
         return self.asked[1]
 
     def _guard_spoke(self) -> None:
@@ -298,6 +310,7 @@ class _Attempt:
                 self._note(number)
             if number in _ENDS:
                 self.interrupts += number == signal.SIGINT
+                self.terminated |= number == signal.SIGTERM
                 self.guarding.end(self.options.grace if self.interrupts < 2 else 0.0)
 
     def _note(self, number: int) -> None:

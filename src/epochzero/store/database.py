@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,9 +27,13 @@ __all__ = ["Database", "StoreError", "open_database", "open_to_read"]
 
 _BUSY_S = 30
 _CONNECT_S = 5
+_UNANSWERED_MS = 15_000
+"""A host that is gone answers nothing, and says nothing either."""
 # Any number that no other program of the database takes for its own lock.
 _MIGRATION_LOCK = 0x45706F63685A
 _WRITES = "epochzero_writes"
+_migrating = threading.Lock()
+"""Alembic has one context for all threads of a process, whichever database each of them opens."""
 
 
 class StoreError(InputError):
@@ -87,17 +92,18 @@ class Database:
             raise StoreError(f"{self.name}: {_first_line(error)}") from error
 
 
-def open_database(address: str | Path) -> Database:
+def open_database(address: str | Path, *, busy: float = _BUSY_S) -> Database:
     """Opens a store and brings its tables up to date.
 
     Args:
         address: ``postgresql://user@host/name``, ``sqlite:///path``, or the path of an SQLite file.
+        busy: seconds that an SQLite file may be locked by others.
 
     Raises:
         StoreError: no such database, no driver for it, no permission, or one that a newer version
             of EpochZero has written.
     """
-    database = _opened(_url(address))
+    database = _opened(_url(address), busy)
     try:
         with database._errors(), database._engine.connect() as connection:
             _bring_up_to_date(connection, database.name)
@@ -144,11 +150,11 @@ def _url(address: str | Path) -> URL:
     return url
 
 
-def _opened(url: URL) -> Database:
+def _opened(url: URL, busy: float = _BUSY_S) -> Database:
     """The database, whatever tables it has."""
     name = url.render_as_string(hide_password=True)
     try:
-        return Database(_engine(url), name)
+        return Database(_engine(url, busy), name)
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         raise StoreError(
             f"{name}: no driver for this database ({error}). "
@@ -156,11 +162,12 @@ def _opened(url: URL) -> Database:
         ) from error
 
 
-def _engine(url: URL) -> Engine:
+def _engine(url: URL, busy: float) -> Engine:
     if url.get_backend_name() == "postgresql":
-        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_S})
+        patience = {"connect_timeout": _CONNECT_S, "tcp_user_timeout": _UNANSWERED_MS}
+        return create_engine(url, pool_pre_ping=True, connect_args=patience)
     # Each session has a file handle of its own: nothing is shared between threads or forks.
-    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": _BUSY_S})
+    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": busy})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -170,7 +177,6 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     """Write-ahead log: readers and a writer do not wait for each other, and a kill loses nothing."""
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {_BUSY_S * 1000}")
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")
@@ -215,7 +221,8 @@ def _migrate(connection: Connection) -> None:
     configuration = Config()
     configuration.set_main_option("script_location", "epochzero.store:migrations")
     configuration.attributes["connection"] = connection
-    command.upgrade(configuration, REVISION)
+    with _migrating:
+        command.upgrade(configuration, REVISION)
 
 
 def _first_line(error: BaseException | None) -> str:

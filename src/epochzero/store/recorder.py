@@ -253,7 +253,7 @@ def _apply(session: Session, rank: Rank, record: Record) -> None:
 def _state(ended: Ended) -> str:
     if ended.exit_code == 0:
         return "succeeded"
-    return "cancelled" if ended.why == "user" else "failed"
+    return {"user": "cancelled", "another_rank": "ended"}.get(ended.why, "failed")
 
 
 def _sum_up(session: Session, rank: Rank) -> None:
@@ -281,7 +281,7 @@ def _sum_up(session: Session, rank: Rank) -> None:
 
 def _state_of_all(states: list[str]) -> str:
     """A rank that failed or was ended decides, then one that still runs."""
-    order = ("failed", "cancelled", "lost", "running", "succeeded")
+    order = ("failed", "cancelled", "lost", "running", "ended", "succeeded")
     return min(states, key=order.index)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +22,10 @@ __all__ = ["Recording"]
 _AFTER_S = 3.0
 _EVERY_S = 2.0
 _LONGEST_PAUSE_S = 60.0
+_BUSY_S = 5.0
+"""A store that others have locked is not waited for any longer: the journal has all."""
+_FINISH_S = 60.0
+"""What a database needs for the longest logs; one that hangs is left behind."""
 
 
 class Recording:
@@ -39,6 +44,7 @@ class Recording:
         self._database: Database | None = None
         self._next = time.monotonic() + _AFTER_S
         self._pause = _EVERY_S
+        self._finished = False
         self.trouble = ""
 
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
@@ -62,17 +68,25 @@ class Recording:
 
     def finish(self) -> bool:
         """Takes in the rest; whether the store has all. `trouble` says why it does not."""
-        done = self._took_in()
+        # What hangs in a database must not hold the process.
+        finishing = threading.Thread(target=self._finish, daemon=True)
+        finishing.start()
+        finishing.join(_FINISH_S)
+        if finishing.is_alive():
+            self.trouble = f"the database did not answer for {_FINISH_S:.0f} s"
+        return self._finished
+
+    def _finish(self) -> None:
+        self._finished = self._took_in()
         if self._database is not None:
             self._database.close()
-        return done
 
     def _took_in(self) -> bool:
         from epochzero.store.database import open_database
         from epochzero.store.recorder import take_in
 
         try:
-            self._database = self._database or open_database(self._address)
+            self._database = self._database or open_database(self._address, busy=_BUSY_S)
             take_in(self._database, self._journal)
         except InputError as error:
             self.trouble = str(error)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 __all__ = ["FINAL", "STATES"]
 
-STATES = ("running", "succeeded", "failed", "cancelled", "lost")
-"""``cancelled``: a person ended it; ``lost``: its supervisor died without a word."""
+STATES = ("running", "succeeded", "failed", "cancelled", "ended", "lost")
+"""``cancelled``: a person ended it; ``ended``: a rank that its launcher ended since another had failed;
+``lost``: its supervisor died without a word."""
 
 FINAL = frozenset(STATES) - {"running"}
 """In which nothing more happens."""

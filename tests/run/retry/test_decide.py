@@ -32,6 +32,7 @@ attempts = st.lists(
         ended_by=st.sampled_from(("", "user", "scheduler", "stall")),
         progressed=st.booleans(),
         checkpoint=st.booleans(),
+        there_now=st.booleans(),
         seconds=st.floats(0, 1e6),
         gpus=st.integers(0, 512),
         host=st.sampled_from(("", "node1", "node2")),
@@ -45,6 +46,13 @@ def test_a_deterministic_failure_stops_at_once_and_its_saved_hours_are_counted()
     decision = decide(AUTO, [DETERMINISTIC])
     assert (decision.action, decision.saved_gpu_hours) == ("stop", 3 * 8 * 0.5)
     assert "deterministic" in decision.reason
+
+
+def test_what_was_missed_and_is_there_now_is_tried_once_more() -> None:
+    back = replace(DETERMINISTIC, category="path_not_found", there_now=True)
+    assert decide(AUTO, [back]).action == "retry"
+    assert "did not help" in decide(AUTO, [back, back]).reason
+    assert decide(AUTO, [replace(back, ended_by="user")]).action == "stop"
 
 
 def test_a_transient_failure_has_a_budget_and_each_retry_waits_longer() -> None:

@@ -2,5 +2,6 @@
 
 from epochzero.run.retry.decide import Attempt, decide
 from epochzero.run.retry.policy import Policy, load_policy
+from epochzero.run.retry.there_now import there_now
 
-__all__ = ["Attempt", "Policy", "decide", "load_policy"]
+__all__ = ["Attempt", "Policy", "decide", "load_policy", "there_now"]

@@ -28,6 +28,7 @@ class Attempt:
         ended_by: who ended it, where not the job itself: user, scheduler, stall, ...
         progressed: whether it got further than all attempts before it.
         checkpoint: whether it left a checkpoint.
+        there_now: whether what it missed is there now (`there_now`).
         seconds: how long it ran.
         gpus: how many GPUs it held.
         host: where it ran, or where its first failure was.
@@ -43,6 +44,7 @@ class Attempt:
     ended_by: str = ""
     progressed: bool = False
     checkpoint: bool = False
+    there_now: bool = False
     seconds: float = 0.0
     gpus: int = 0
     host: str = ""
@@ -55,6 +57,7 @@ class Attempt:
         ended_by: str = "",
         progressed: bool = False,
         checkpoint: bool = False,
+        there_now: bool = False,
         seconds: float = 0.0,
         gpus: int = 0,
         host: str = "",
@@ -71,6 +74,7 @@ class Attempt:
             ended_by=ended_by,
             progressed=progressed,
             checkpoint=checkpoint,
+            there_now=there_now,
             seconds=seconds,
             gpus=gpus,
             host=(diagnosis.root and diagnosis.root.host) or host,

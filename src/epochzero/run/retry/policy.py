@@ -30,6 +30,7 @@ class When:
         ended_by: who ended the attempt: user, scheduler, stall, ...
         progressed: whether the attempt got further than all before it.
         checkpoint: whether the attempt left a checkpoint.
+        there_now: whether what the attempt missed is there now (`there_now`).
         confidence_at_least: of the diagnosis, 0 to 1.
         same_in_a_row_at_least: attempts in a row that ended with this failure, this one included.
     """
@@ -42,6 +43,7 @@ class When:
     ended_by: tuple[str, ...] = ()
     progressed: bool | None = None
     checkpoint: bool | None = None
+    there_now: bool | None = None
     confidence_at_least: float = 0.0
     same_in_a_row_at_least: int = 1
 

@@ -1,0 +1,167 @@
+"""Whether what an attempt missed is there now: a mount that came back, a file that was written late.
+
+The line of the first cause names a path, a port, a disk or a host; ``there_now.toml`` holds how. It is
+looked at where this process runs, once, right after the attempt: no more than a name look-up uses the
+network. Where the line came from another node or out of a container, or is about no such thing,
+nothing is said.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import threading
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path, PurePath
+
+from epochzero.diagnose import Diagnosis
+from epochzero.run.model import Sample, Started
+
+__all__ = ["there_now"]
+
+_LOOK_UP_S = 2.0
+_FULL = 0.1
+"""A disk was full when less than this part of today's room was left at one time."""
+_ELSEWHERE = frozenset(
+    ("docker", "podman", "nerdctl", "singularity", "apptainer", "enroot", "kubectl", "ssh",
+     "srun", "mpirun", "mpiexec")
+)  # fmt: skip
+"""Programs whose own run in another file system or on another node."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Miss:
+    """One way in which a line names what was missed; see the head of ``there_now.toml``."""
+
+    category: tuple[str, ...]
+    look: str
+    pattern: re.Pattern[str]
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What a look needs to know of the attempt."""
+
+    started: Started
+    samples: Sequence[Sample]
+
+
+def there_now(diagnosis: Diagnosis, started: Started, samples: Sequence[Sample] = ()) -> str:
+    """What the attempt missed and is there now, in a sentence; empty where nothing is known of it.
+
+    Args:
+        diagnosis: of the attempt.
+        started: its first record.
+        samples: what it used, in order; of a full disk nothing is said without them.
+    """
+    if diagnosis.root is None or not _is_here(diagnosis.root.host, started):
+        return ""
+    for miss in _misses():
+        if diagnosis.category in miss.category and (
+            found := miss.pattern.search(diagnosis.root.text.strip())
+        ):
+            named = found["named"] or ""
+            # What a line names need be no path and no port at all.
+            with suppress(OSError, ValueError, OverflowError):
+                if _LOOKS[miss.look](named, _Attempt(started, samples)):
+                    return miss.says.format(named=named)
+            return ""
+    return ""
+
+
+@cache
+def _misses() -> tuple[_Miss, ...]:
+    text = files("epochzero.run.retry").joinpath("there_now.toml").read_text("utf-8")
+    return tuple(
+        _Miss(tuple(said["category"]), said["look"], re.compile(said["pattern"]), said["says"])
+        for said in tomllib.loads(text)["misses"]
+    )
+
+
+def _is_here(host: str | None, started: Started) -> bool:
+    """Whether the job saw the files and the network that are seen here."""
+    if any(PurePath(word).name in _ELSEWHERE for word in started.command):
+        return False
+    return host is None or host.partition(".")[0] == started.host.partition(".")[0]
+
+
+def _readable(named: str, attempt: _Attempt) -> bool:
+    path = _path(named, attempt)
+    return path is not None and _may(path, os.R_OK)
+
+
+def _usable(named: str, attempt: _Attempt) -> bool:
+    """The line does not tell what was refused; a path that is not there is made in its folder."""
+    path = _path(named, attempt)
+    if path is None:
+        return False
+    return _may(path, os.R_OK | os.W_OK) if path.exists() else _may(path.parent, os.W_OK)
+
+
+def _may(path: Path, rights: int) -> bool:
+    return os.access(path, rights, effective_ids=True)
+
+
+def _path(named: str, attempt: _Attempt) -> Path | None:
+    """The path that was named.
+
+    A relative one is the job's only if the job had not gone to another folder: it counts when it was
+    written after the attempt began, so that it was not there in vain.
+    """
+    path = Path(attempt.started.folder, named)
+    if PurePath(named).is_absolute():
+        return path
+    return path if path.stat().st_ctime > attempt.started.time else None
+
+
+def _free(named: str, _: _Attempt) -> bool:
+    with socket.socket() as listener:
+        listener.bind(("", int(named)))
+    return True
+
+
+def _has_room(named: str, attempt: _Attempt) -> bool:
+    """Others had filled the disk: a job that fills it alone has no room for twice what it wrote."""
+    folder = attempt.started.folder
+    place = Path(folder, named)
+    if (
+        named
+        and (place if place.exists() else place.parent).stat().st_dev != os.stat(folder).st_dev
+    ):
+        return False
+    room = os.statvfs(folder)
+    free = room.f_bavail * room.f_frsize
+    written = max((sample.written_bytes for sample in attempt.samples), default=0)
+    least = min((sample.disk_free_bytes for sample in attempt.samples), default=free)
+    # What is written to memory, as a tmpfs is, is not counted.
+    return written > 0 and least < _FULL * free and free > 2 * written
+
+
+def _resolves(named: str, _: _Attempt) -> bool:
+    """A look-up cannot be ended from outside: one that takes longer is left behind."""
+    found: list[object] = []
+
+    def look_up() -> None:
+        with suppress(OSError, UnicodeError):
+            found.extend(socket.getaddrinfo(named, None))
+
+    thread = threading.Thread(target=look_up, daemon=True)
+    thread.start()
+    thread.join(_LOOK_UP_S)
+    return bool(found)
+
+
+_LOOKS: Mapping[str, Callable[[str, _Attempt], bool]] = {
+    "readable": _readable,
+    "usable": _usable,
+    "free": _free,
+    "room": _has_room,
+    "resolves": _resolves,
+}
