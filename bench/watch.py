@@ -247,9 +247,10 @@ def _is_named(case: Case, watched: Watched) -> bool:
 
 
 def _has_layer(one: Seen) -> bool:
-    truth = {one.case.truth["layer"], *one.case.truth.get("also_layers", ())}
+    """The layer of the truth, or one within it where that is a block."""
+    truth = (one.case.truth["layer"], *one.case.truth.get("also_layers", ()))
     root = one.last.root
-    return root is not None and root.layer.partition(":")[0] in truth
+    return root is not None and any(f"{root.layer}.".startswith(f"{path}.") for path in truth)
 
 
 def _has_line(one: Seen) -> bool:

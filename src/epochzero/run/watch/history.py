@@ -94,6 +94,8 @@ class Iteration:
         likeness: how often the nearest example has the same label.
         row_labels: label of each of the first rows; ``inputs[0]["rows"]`` has their fingerprints.
         modes: layers whose mode differs from the model's.
+        clippings: of the gradients: ``line`` of the call, ``limit``, and the ``norm`` before.
+        skipped: steps that a scaler of gradients left out.
     """
 
     number: int
@@ -112,6 +114,8 @@ class Iteration:
     likeness: Record
     row_labels: tuple[int, ...]
     modes: Mapping[str, bool]
+    clippings: Sequence[Record] = ()
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,8 @@ class Evaluation:
         calls: of the model.
         loss, accuracy, agreement: means over its examples; None where not seen. ``agreement`` is of
             tensors of whole numbers that the program compared: predictions with labels.
-        layers, inputs, output, target, row_labels: as in `Iteration`, of its first batch where looked at.
+        layers, inputs, output, target, row_labels, likeness: as in `Iteration`, of its first batch where
+            looked at.
     """
 
     iteration: int
@@ -139,6 +144,7 @@ class Evaluation:
     output: Record
     target: Record
     row_labels: tuple[int, ...]
+    likeness: Record
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +157,7 @@ class History:
         order: paths of leaves and functions (``path:relu``) in the order of their calls, with their kinds.
         iterations: those that were looked at.
         evaluations: all that were told.
-        optimizers, schedulers, loaders, losses, backwards, nonfinite: the records, as they came.
+        optimizers, schedulers, loaders, losses, backwards, nonfinite, clips: the records, as they came.
         ended: whether the training is over.
         count: iterations so far, also those not looked at.
         planned: iterations in all, where somebody said so; None else.
@@ -168,6 +174,7 @@ class History:
     losses: tuple[Record, ...]
     backwards: tuple[Record, ...]
     nonfinite: tuple[Record, ...]
+    clips: tuple[Record, ...]
     ended: bool
     count: int
     planned: int | None = None
@@ -258,6 +265,7 @@ class _Reading:
             losses=self._of("loss"),
             backwards=self._of("backward"),
             nonfinite=self._of("nonfinite"),
+            clips=self._of("clip"),
             ended=self._ended,
             count=self._count,
             planned=self._planned,
@@ -318,6 +326,8 @@ class _Reading:
             likeness=record.get("likeness", {}),
             row_labels=tuple(record.get("row_labels", ())),
             modes=record.get("modes", {}),
+            clippings=[_numbers(one) for one in record.get("clippings", ())],
+            skipped=int(record.get("skipped_steps", 0)),
         )
 
     def _evaluation(self, record: Record) -> Evaluation:
@@ -335,6 +345,7 @@ class _Reading:
             output=_numbers(record.get("output", {})),
             target=_numbers(record.get("target", {})),
             row_labels=tuple(record.get("row_labels", ())),
+            likeness=record.get("likeness", {}),
         )
 
     def _note_order(self, record: Record) -> None:

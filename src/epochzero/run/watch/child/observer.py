@@ -43,8 +43,10 @@ def _out_of_reach() -> bool:
     return bool(
         torch._C._len_torch_dispatch_stack() > 0
         or torch._C._functorch.peek_interpreter_stack() is not None
-        or (torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-            and torch.cuda.is_current_stream_capturing())
+        or (
+            torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+            and torch.cuda.is_current_stream_capturing()
+        )
     )
 
 
@@ -125,7 +127,7 @@ class Observer:
             pid=os.getpid(),
             torch=torch.__version__,
             # To ask whether there is one would start its driver.
-            gpu=torch.backends.cuda.is_built(),
+            gpu=torch.backends.cuda.is_built(),  # type: ignore[no-untyped-call]
         )
 
     @property
@@ -258,7 +260,7 @@ class Observer:
             return
         where = place()
         if self._first("loss", _line(where)):
-            weight = arguments.get("weight")
+            weight = arguments.get("pos_weight", arguments.get("weight"))
             self._records.emit(
                 "loss",
                 function=name,
@@ -452,9 +454,9 @@ class Observer:
                 self._end_iteration()
             self._models.trains(module)
             return
-        if not any(parameter.requires_grad for parameter in module.parameters()):
-            if scene.calls or self._stepped or self._backwards:
-                return
+        begun = bool(scene.calls or self._stepped or self._backwards)
+        if begun and not any(parameter.requires_grad for parameter in module.parameters()):
+            return
         lines = (self._loader, *calls())
         if scene.evaluating:
             if not scene.is_other(module, lines):

@@ -146,9 +146,9 @@ class Scene:
             given = {
                 "p": 0.5,
                 "training": True,
-                **dict(zip(("p", "training"), args[1:3])),
+                **dict(zip(("p", "training"), args[1:3], strict=False)),
                 **kwargs,
-            }  # noqa: B905
+            }
             described["rate"], described["drops"] = float(given["p"]), bool(given["training"])
 
     def _add_layer(

@@ -16,6 +16,8 @@ import numpy as np
 from epochzero.run.watch.history import Evaluation, History, Iteration, Layer, Parameter, Series
 
 __all__ = [
+    "ADAPTIVE",
+    "NORMALIZATIONS",
     "LossCourse",
     "Overfit",
     "accuracy_gap",
@@ -30,6 +32,7 @@ __all__ = [
     "first_bad",
     "gradient_ratio",
     "is_classifier",
+    "is_known_loss",
     "last",
     "looked",
     "moved",
@@ -46,6 +49,8 @@ _Answer = TypeVar("_Answer")
 MOST_CLASSES = 200
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 _OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+ADAPTIVE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Lion")
+"""Optimizers whose steps have a size of their own."""
 NORMALIZATIONS = ("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm")
 
 
@@ -55,6 +60,7 @@ class LossCourse:
 
     Attributes:
         count: values so far.
+        first: the very first value.
         start, end: medians of the first and the last values.
         best: the smallest smoothed value.
         worst: the largest smoothed value after the start.
@@ -64,6 +70,7 @@ class LossCourse:
     """
 
     count: int
+    first: float
     start: float
     end: float
     best: float
@@ -98,7 +105,7 @@ def course(history: History) -> LossCourse | None:
     smooth = np.convolve(good, np.ones(width) / width, mode="valid")
     later = good[len(good) // 2 :]
     jumps = np.abs(np.diff(later)).mean() if len(later) > 1 else 0.0
-    fifth = max(2, len(smooth) // 5)
+    fifth = max(4, len(smooth) // 5)
     fallen = max(start - float(smooth.min()), 1e-12)
     late = smooth[-fifth:]
     trend = (
@@ -106,6 +113,7 @@ def course(history: History) -> LossCourse | None:
     )
     return LossCourse(
         count=len(loss),
+        first=float(good[0]),
         start=start,
         end=end,
         best=float(smooth.min()),
@@ -140,7 +148,7 @@ def _functions(history: History) -> set[str]:
 
 
 def chance_loss(history: History) -> float | None:
-    """The loss of a classifier that knows the shares of the classes and nothing else."""
+    """The loss of a model that knows the shares of the classes, or the mean of the targets, and no more."""
     functions = _functions(history)
     found = classes(history)
     if functions & set(_OF_CLASSES) and len(found) > 1:
@@ -148,6 +156,11 @@ def chance_loss(history: History) -> float | None:
     if functions & set(_OF_TWO) and set(found) <= {0, 1} and found:
         p = found.get(1, 0.0)
         return -sum(q * math.log(q) for q in (p, 1 - p) if q > 0)
+    spread = [one.target["std"] for one in history.iterations if "std" in one.target]
+    if functions == {"mse_loss"} and spread:
+        return float(np.mean(spread)) ** 2
+    if functions == {"l1_loss"} and spread:
+        return 0.8 * float(np.mean(spread))
     return None
 
 
@@ -162,7 +175,9 @@ def train_accuracy(history: History) -> float | None:
 def evaluations(history: History) -> tuple[Evaluation, ...]:
     """Those that are more than a call in passing, in a network that plays or teaches."""
     found = history.evaluations
-    inline = len(found) > 0.5 * max(1, history.count)
+    inline = (
+        len(found) > 50 and len(found) > 0.5 * history.count and all(e.calls == 1 for e in found)
+    )
     return () if inline else found
 
 
@@ -199,6 +214,13 @@ def does_well(history: History) -> bool:
     if trained is not None and is_classifier(history) and shares:
         most = max(shares.values())
         return trained > most + 0.6 * (1 - most)
+    chance, tested = chance_loss(history), evaluations(history)
+    measured = [one.loss for one in tested if one.loss is not None]
+    if chance is not None:
+        return (float(np.mean(measured[-2:])) if measured else found.end) < 0.5 * chance
+    agreed = [one.agreement for one in tested if one.agreement is not None]
+    if len(agreed) > 1 and agreed[-1] < 0.6 and agreed[-1] < agreed[0] + 0.3:
+        return False
     return found.fall > 0.7 and found.end <= found.best + 0.2 * (found.start - found.best)
 
 
@@ -265,6 +287,11 @@ def first_bad(history: History) -> int:
     return int(loss[int(np.argmax(bad)), 0]) if bad.any() else 0
 
 
+def is_known_loss(history: History) -> bool:
+    """Whether the loss is a function of torch: of others nobody can tell what its size means."""
+    return bool(_functions(history))
+
+
 def looked(history: History, first: int = 0) -> tuple[Iteration, ...]:
     """The iterations that were looked at, from one on."""
     return tuple(one for one in history.iterations if one.number >= first)
@@ -297,9 +324,9 @@ def overfits(history: History) -> Overfit | None:
         return None
     best_at, best = min(losses, key=lambda pair: pair[1], default=(0, math.nan))
     end = float(np.mean([loss for _, loss in losses[-2:]])) if losses else math.nan
-    fitted = found.fall > 0.6
+    fitted = found.fall > 0.6 or found.end < 0.5 * (chance_loss(history) or 0.0)
     worse = bool(losses) and len(losses) >= 3 and end > 1.25 * best and end > 2 * found.end
-    if not fitted or not (worse or (gap is not None and gap > 0.1)):
+    if not fitted or not (worse or (gap is not None and gap > 0.18)):
         return None
     turned = best_at / max(1, history.count) if worse else None
     if worse:

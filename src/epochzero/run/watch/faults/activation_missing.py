@@ -49,10 +49,15 @@ def find(history: History) -> Iterable[Finding]:
         + ("the whole model is linear." if all_linear else "together they are one linear layer."),
         layer=source,
         place=layer.place if layer else None,
-        confidence=0.78 if all_linear else 0.6,
+        confidence=0.78 if all_linear else 0.62 if _are_siblings(source, path) else 0.4,
         fix=f"Put a ReLU between {source} and {path}.",
         causes=("underfitting", "loss_plateau", "slow_learning", "overfitting"),
     )
+
+
+def _are_siblings(first: str, second: str) -> bool:
+    """Whether one module holds both: blocks that begin with an activation lie in modules of their own."""
+    return first.rpartition(".")[0] == second.rpartition(".")[0]
 
 
 def _source(seen: Iteration, path: str, kinds: Mapping[str, str]) -> str:

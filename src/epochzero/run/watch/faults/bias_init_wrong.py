@@ -32,7 +32,7 @@ def find(history: History) -> Iterable[Finding]:
             f"{one.name} begins at {mean:.3g} for all {one.shape[0]} units.",
             layer=one.layer,
             place=layer.place if layer else None,
-            confidence=0.85 if abs(mean) > 3 else 0.7,
+            confidence=0.91 if abs(mean) > 3 else 0.78,
             fix="Begin biases at zero.",
             evidence={"mean": mean},
             causes=("dead_units", "loss_plateau", "loss_not_falling", "slow_learning",

@@ -26,7 +26,7 @@ def find(history: History) -> Iterable[Finding]:
         if layer is not None and ":" not in path and isinstance(width, int):
             widths.append((width, layer))
     hidden = widths[:-1]
-    if not hidden or found.slope > 0.1:
+    if not hidden or found.slope > 0.1 or max(layer.model for layer in history.layers) > 0:
         return
     width, layer = min(hidden, key=lambda pair: pair[0])
     out = widths[-1][0]

@@ -10,7 +10,7 @@ from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
 
-_SLOPE = 0.12
+_SLOPE = 0.1
 
 
 def find(history: History) -> Iterable[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import classes, does_well
+from epochzero.run.watch.faults._signals import classes, does_well, evaluations, is_classifier
 from epochzero.run.watch.history import History
 from epochzero.run.watch.model import Finding
 
@@ -20,6 +20,7 @@ def find(history: History) -> Iterable[Finding]:
     looked = [one for one in history.iterations if one.target and one.output]
     if len(looked) < 3:
         return
+    yield from _other_than_evaluated(history)
     function = looked[0].loss_function
     low = min(one.target["min"] for one in looked)
     high = max(one.target["max"] for one in looked)
@@ -41,6 +42,24 @@ def find(history: History) -> Iterable[Finding]:
                 0.72 if max(abs(mean), spread) > 30 else 0.6,
                 "Scale the targets to mean 0 and spread 1, and the predictions back.",
             )
+
+
+def _other_than_evaluated(history: History) -> Iterable[Finding]:
+    """Targets of the training that lie where those of the evaluations do not."""
+    trained = [one.target for one in history.iterations if one.target]
+    tested = [one.target for one in evaluations(history) if one.target]
+    if len(trained) < 3 or len(tested) < 2 or is_classifier(history):
+        return
+    mean, spread = (float(np.median([one[what] for one in trained])) for what in ("mean", "std"))
+    other, width = (float(np.median([one[what] for one in tested])) for what in ("mean", "std"))
+    wider, narrower = max(spread, width, 1e-12), max(min(spread, width), 1e-12)
+    if abs(mean - other) > 1.5 * wider or wider > 4 * narrower:
+        yield _finding(
+            f"Targets of the training have mean {mean:.3g} and spread {spread:.3g}, those of the "
+            f"evaluations {other:.3g} and {width:.3g}.",
+            0.85,
+            "Scale both with the numbers of the training data, once.",
+        )
 
 
 def _classes(history: History, outputs: int) -> Iterable[Finding]:

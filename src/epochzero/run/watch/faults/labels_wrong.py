@@ -35,7 +35,7 @@ def find(history: History) -> Iterable[Finding]:
         0,
         f"The nearest example has the same label in {agreement:.0%} of cases, by chance it would in "
         f"{chance:.0%}; and evaluations are no better than chance.",
-        confidence=0.7 if tested else 0.5,
+        confidence=0.7 if tested else 0.4,
         fix="Print inputs with their labels; look for one of both being sorted, shuffled or cut alone.",
         evidence={"agreement": agreement, "chance": chance},
         causes=("loss_not_falling", "loss_plateau", "overfitting", "underfitting", "slow_learning",

@@ -23,7 +23,13 @@ def find(history: History) -> Iterable[Finding]:
     }
     for layer in history.layers:
         names = [f"{layer.path}.{name}" for name in layer.parameters]
-        if not layer.leaf or layer.called or not names or any(name in used for name in names):
+        if (
+            layer.kind in ("ParameterList", "ParameterDict")
+            or not layer.leaf
+            or layer.called
+            or not names
+            or any(name in used for name in names)
+        ):
             continue
         parent = history.layer(layer.path.rpartition(".")[0])
         # A whole part that is not called may be for another task.

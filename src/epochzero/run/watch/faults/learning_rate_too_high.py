@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import (
+    ADAPTIVE,
     course,
     does_well,
     early_updates,
     first_bad,
+    is_known_loss,
     relative_updates,
 )
 from epochzero.run.watch.history import History
@@ -18,7 +20,6 @@ from epochzero.run.watch.model import Finding
 __all__ = ["find"]
 
 _LARGE = 0.1
-_ADAPTIVE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Lion")
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -31,10 +32,12 @@ def find(history: History) -> Iterable[Finding]:
     largest = max(begun.values(), default=0.0)
     usual = max(updates.values(), default=0.0)
     rate = max((max(one.rates) for one in history.iterations[:3] if one.rates), default=0.0)
-    adaptive = history.optimizers[0]["class"] in _ADAPTIVE
-    blown = not found.finite or found.worst > 3 * abs(found.start) + 1
-    stuck = found.fall < 0.1
-    rough = found.roughness > 0.25 and found.fall < 0.6
+    adaptive = history.optimizers[0]["class"] in ADAPTIVE
+    blown = not found.finite or found.worst > 3 * abs(found.first) + 1
+    stuck = (
+        is_known_loss(history) and min(found.fall, 1 - found.end / max(found.first, 1e-12)) < 0.1
+    )
+    rough = found.roughness > 0.25 and (found.fall < 0.6 or not is_known_loss(history))
     if does_well(history) or not (blown or stuck or rough):
         return
     certain = 0.0
@@ -42,7 +45,7 @@ def find(history: History) -> Iterable[Finding]:
         certain = 0.9
     elif adaptive and rate >= 0.01 and largest > _LARGE:
         certain = 0.72
-    elif not adaptive and largest > _LARGE:
+    elif not adaptive and largest > _LARGE and (blown or stuck or usual > _LARGE):
         certain = 0.85 if rate >= 0.5 or largest > 1 else 0.7
     elif usual > _LARGE:
         certain = 0.6

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import course, does_well, moved
+from epochzero.run.watch.faults._signals import ADAPTIVE, course, does_well, is_known_loss, moved
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import place_of, setting_place
 from epochzero.run.watch.model import Finding
@@ -35,7 +35,13 @@ def find(history: History) -> Iterable[Finding]:
         for one in looked.parameters.values()
         if "gradient" in one
     ]
-    if not gradients or max(gradients) <= 1e-9 or found.fall > 0.5:
+    if not gradients or max(gradients) <= 1e-9:
+        return
+    if found.fall > 0.5 and is_known_loss(history):
+        return
+    # At a usual rate it is the gradients that are too small.
+    adaptive = history.optimizers[0]["class"] in ADAPTIVE
+    if max(rates) >= (3e-4 if adaptive else 8e-3):
         return
     # A rate that was high once has been taken away by its schedule.
     if max(rates) > 20 * max(float(np.median(rates)), 1e-30):

@@ -35,13 +35,15 @@ def find(history: History) -> Iterable[Finding]:
         and not (shrink is not None and (shrink < 0.02 or shrink > 50))
     ):
         return
-    layer = history.layer(deep[0])
+    # Any of them may be the first without: the middle one is of the part that is repeated.
+    middle = deep[len(deep) // 2]
+    layer = history.layer(middle)
     yield Finding(
         "normalization_missing",
         0,
         f"Over {len(deep)} layers without normalization the spread of the signal goes from "
         f"{sizes[0]:.2g} to {sizes[-2]:.2g}.",
-        layer=deep[0],
+        layer=middle,
         place=layer.place if layer else None,
         confidence=0.66,
         fix="Put BatchNorm or LayerNorm after each layer, or add residual connections.",

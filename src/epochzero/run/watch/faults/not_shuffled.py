@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import classes
+from epochzero.run.watch.faults._signals import accuracy_gap, classes
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import place_of
 from epochzero.run.watch.model import Finding
@@ -19,6 +19,7 @@ _BATCH = 4
 
 def find(history: History) -> Iterable[Finding]:
     """How often the label changes from example to example, beside how often it would by chance."""
+    yield from _never_seen(history)
     looked = [
         one.target
         for one in history.iterations
@@ -48,3 +49,26 @@ def find(history: History) -> Iterable[Finding]:
         causes=("loss_oscillating", "loss_rising", "loss_plateau", "underfitting", "overfitting",
                 "loss_not_falling", "validation_diverging"),
     )  # fmt: skip
+
+
+def _never_seen(history: History) -> Iterable[Finding]:
+    """Classes that the model has outputs for and the training no examples, and evaluations that fail."""
+    seen = [one for one in history.iterations if one.loss_function in ("cross_entropy", "nll_loss")]
+    shares, gap = classes(history), accuracy_gap(history)
+    if len(seen) < _LOOKS or len(seen[0].output.get("shape", ())) != 2 or gap is None or gap < 0.2:
+        return
+    outputs = seen[0].output["shape"][1]
+    examples = sum(sum(one.target.get("classes", {}).values()) for one in seen)
+    absent = sorted(set(range(outputs)) - set(shares))
+    if not absent or outputs > 50 or examples < 20 * outputs or 0 in absent:
+        return
+    yield Finding(
+        "not_shuffled",
+        0,
+        f"The training has no example of class {absent[0]} of {outputs}, and evaluations are {gap:.0%} worse: "
+        "data that lie in the order of their labels were split without being shuffled.",
+        confidence=0.92,
+        fix="Shuffle before the split, or draw both parts from each class (stratified).",
+        evidence={"classes": float(outputs), "absent": float(len(absent))},
+        causes=("overfitting", "validation_diverging"),
+    )

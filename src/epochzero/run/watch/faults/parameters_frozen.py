@@ -29,11 +29,16 @@ def find(history: History) -> Iterable[Finding]:
         and _is_called(history, one)
         and all(_is_nothing(of.get("gradient")) for of in asked[one.name])
     ]
+    # Where a layer has a gradient at all it is not cut off; and units that are dead pass none on.
+    alive = {one.layer for one in own if one not in cut and one.trainable}
+    cut = [one for one in cut if one.layer not in alive]
+    never = [one for one in cut if all("gradient" not in of for of in asked[one.name])]
     frozen = [one for one in own if not one.trainable and _is_called(history, one)]
     well = does_well(history)
     for found, text, certain in (
         (left_out, "is held by no optimizer: it never changes", 0.9),
-        (cut, "gets no gradient: it is cut off from the loss", 0.86),
+        (never, "gets no gradient: it is cut off from the loss", 0.86),
+        (cut, "gets a gradient of zero", 0.5),
         (frozen, "asks for no gradient (requires_grad=False)", 0.75),
     ):
         if not found or len(found) == len(own):
@@ -60,8 +65,8 @@ def find(history: History) -> Iterable[Finding]:
 
 
 def _is_called(history: History, parameter: Parameter) -> bool:
-    layer = history.layer(parameter.layer)
-    return layer is not None and layer.called
+    """Whether its layer takes part in the training; a copy for evaluations does not."""
+    return any(parameter.layer in one.layers for one in history.iterations[:50])
 
 
 def _is_nothing(gradient: Mapping[str, float] | None) -> bool:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import course, train_accuracy
+from epochzero.run.watch.faults._signals import (
+    chance_loss,
+    classes,
+    course,
+    is_classifier,
+    train_accuracy,
+)
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import place_of
 from epochzero.run.watch.model import Finding
@@ -34,7 +40,29 @@ def find(history: History) -> Iterable[Finding]:
             return
     found = course(history)
     accuracy = train_accuracy(history)
-    if found and found.start == found.end == 0 and (accuracy is None or accuracy < 0.9):
+    chance = chance_loss(history)
+    shares = classes(history)
+    most = max(shares.values(), default=1.0)
+    if (
+        found
+        and chance
+        and accuracy is not None
+        and is_classifier(history)
+        and found.end < 0.3 * chance
+        and accuracy < most + 0.05
+    ):
+        yield Finding(
+            "sample_weights_wrong",
+            0,
+            f"The loss is {found.end:.3g}, far below the {chance:.3g} of guessing, and only {accuracy:.0%} "
+            "of the examples are right: most of them hardly count.",
+            place=next(map(place_of, history.losses), None),
+            confidence=0.84,
+            fix="Look at the weights and masks that the loss is multiplied with.",
+            evidence={"loss": found.end, "accuracy": accuracy},
+            causes=("loss_vanishing", "underfitting", "loss_oscillating", "loss_plateau"),
+        )
+    elif found and found.start == found.end == 0 and (accuracy is None or accuracy < 0.9):
         yield Finding(
             "sample_weights_wrong",
             0,

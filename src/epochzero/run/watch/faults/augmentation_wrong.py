@@ -1,0 +1,50 @@
+"""Augmentation that changes what the label says: examples of the training are no longer of their class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from epochzero.run.watch.faults._signals import evaluations
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_PAIRS = 200
+
+
+def find(history: History) -> Iterable[Finding]:
+    """Examples that never come again as they were, and neighbors that agree in evaluations only."""
+    looked = [one.likeness for one in history.iterations if one.likeness.get("pairs")]
+    pairs = sum(one["pairs"] for one in looked)
+    rows = [row for one in history.iterations for t in one.inputs[:1] for row in t.get("rows", ())]
+    sizes = [one["examples"] for one in history.loaders if one["examples"]]
+    # Without augmentation rows come again in the second epoch.
+    several = bool(sizes) and len(rows) > 1.5 * max(sizes)
+    again = 1 - len(set(rows)) / max(1, len(rows))
+    if pairs < _PAIRS or not several or again > 0.02:
+        return
+    agreement, chance = (
+        sum(one[what] * one["pairs"] for one in looked) / pairs for what in ("agreement", "chance")
+    )
+    trained_gain = (agreement - chance) / max(1e-6, 1 - chance)
+    tested = [one.likeness for one in evaluations(history) if one.likeness.get("pairs")]
+    others = sum(one["pairs"] for one in tested)
+    tested_gain = 0.0
+    if others:
+        tested_gain = sum((o["agreement"] - o["chance"]) * o["pairs"] for o in tested) / others
+    if trained_gain > 0.1 and not (others and tested_gain > 3 * trained_gain + 0.1):
+        return
+    yield Finding(
+        "augmentation_wrong",
+        0,
+        f"No example comes twice in {history.count} iterations, and the nearest other one has the same "
+        f"label in {agreement:.0%} of cases; by chance it would in {chance:.0%}.",
+        confidence=0.76,
+        fix="Look at a dozen augmented examples: a person must still see their class.",
+        evidence={"agreement": agreement, "chance": chance},
+        causes=(
+            "loss_not_falling", "loss_plateau", "underfitting", "slow_learning",
+            "validation_diverging", "overfitting",
+        ),
+    )  # fmt: skip

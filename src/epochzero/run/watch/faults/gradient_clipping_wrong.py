@@ -1,0 +1,49 @@
+"""Clipping leaves next to nothing of the gradients: learning is as slow as the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from epochzero.run.watch.faults._signals import course, does_well, moved
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.model import Finding
+
+__all__ = ["find"]
+
+_LEFT = 0.02
+
+
+def find(history: History) -> Iterable[Finding]:
+    """The limit beside the norm of the gradients before, in a training that does not get far."""
+    clipped = [
+        one
+        for looked in history.iterations
+        for one in looked.clippings
+        if one.get("norm") and one.get("limit") is not None
+    ]
+    found = course(history)
+    if len(clipped) < 5 or found is None or does_well(history):
+        return
+    left = float(np.median([min(1.0, one["limit"] / one["norm"]) for one in clipped]))
+    far = max(moved(history).values(), default=1.0)
+    if left > _LEFT or far > 3:
+        return
+    norm = float(np.median([one["norm"] for one in clipped]))
+    yield Finding(
+        "gradient_clipping_wrong",
+        0,
+        f"Gradients with a norm of {norm:.3g} are clipped to {clipped[0]['limit']:g}: {left:.1%} of them "
+        "is left.",
+        place=next(map(place_of, history.clips), None),
+        confidence=0.92,
+        fix=f"Clip at about {norm:.1g}, which leaves usual gradients as they are.",
+        evidence={"norm": norm, "limit": clipped[0]["limit"]},
+        series="gradient",
+        causes=(
+            "slow_learning", "loss_not_falling", "updates_too_small", "weights_unchanged",
+            "loss_plateau", "underfitting",
+        ),
+    )  # fmt: skip
