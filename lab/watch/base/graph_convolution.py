@@ -1,4 +1,4 @@
-"""Finds the community of each node of a graph from 15 known nodes each. Test accuracy reaches about 0.9."""
+"""Finds the community of each node of a graph from 15 known nodes each. Test accuracy reaches about 0.83."""
 
 import torch
 from torch import nn
