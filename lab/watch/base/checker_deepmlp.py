@@ -1,4 +1,4 @@
-"""A deep multilayer perceptron with batch norm learns a checkerboard. Test accuracy reaches about 0.95."""
+"""A deep multilayer perceptron with batch norm learns a checkerboard. Test accuracy reaches about 0.94."""
 
 import torch
 import torch.nn as nn

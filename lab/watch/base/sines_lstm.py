@@ -1,4 +1,4 @@
-"""An LSTM forecasts the next value of mixed sine waves. Val rmse reaches about 0.2; always zero gives 1.0."""
+"""An LSTM forecasts the next value of mixed sine waves. Val rmse reaches about 0.15; always zero gives 1.0."""
 
 import math
 

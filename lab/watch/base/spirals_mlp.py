@@ -1,5 +1,5 @@
 # Three arms of a spiral, told apart by a plain network that is trained with hand-made batches.
-# Test accuracy reaches about 0.97.
+# Test accuracy reaches about 1.0.
 
 import numpy as np
 import torch
