@@ -191,10 +191,14 @@ class History:
         return next(iter(self.loss_by_line.values()))
 
     def parameter_series(self, name: str, what: str, number: str) -> Series:
-        """A number of a parameter over the iterations looked at, such as ("0.weight", "update", "rms")."""
+        """A number of a parameter over the iterations looked at, such as ("0.weight", "update", "rms").
+
+        Without those where not all of its elements were finite: the others say nothing then.
+        """
         return _series(
-            (one.number, one.parameters.get(name, {}).get(what, {}).get(number))
+            (one.number, of.get(number))
             for one in self.iterations
+            if not (of := one.parameters.get(name, {}).get(what, {})).get("nonfinite")
         )
 
     def layer_series(self, path: str, number: str) -> Series:

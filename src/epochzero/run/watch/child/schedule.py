@@ -1,14 +1,18 @@
 """When to look closer: as often as the time that it takes allows.
 
-A short job is looked at in every iteration, until the free seconds are spent; a long one at even
-distances, so that looking takes no more than a share of its time.
+Looking may take a share of the job's time, at even distances. At milestones, close together in the
+beginning and ever farther apart, some free seconds may be spent in addition: a short job is seen too.
 """
 
 from __future__ import annotations
 
+import math
 import time
 
 __all__ = ["Schedule"]
+
+DENSE = 12
+APART = math.log(1.06)
 
 
 class Schedule:
@@ -16,7 +20,7 @@ class Schedule:
 
     Args:
         share: of the job's time that may be spent.
-        free_s: seconds that may be spent in addition, at any time.
+        free_s: seconds that may be spent in addition, at milestones.
         every: look in each iteration that is a multiple of this, whatever it takes; 0 for by time.
     """
 
@@ -28,15 +32,23 @@ class Schedule:
         self._since = 0.0
         self.spent = 0.0
 
-    def due(self, iteration: int) -> bool:
-        """Whether to look at this iteration."""
+    def due(self, number: int) -> bool:
+        """Whether to look at the iteration, or evaluation, of this number."""
         if self._every:
-            return iteration % self._every == 0
-        elapsed = time.perf_counter() - self._began
-        return self.spent <= self._free + self._share * elapsed
+            return number % self._every == 0
+        left = self._share * (time.perf_counter() - self._began) - self.spent
+        return left >= 0 or (_is_milestone(number) and left >= -self._free)
 
     def __enter__(self) -> None:
-        self._since = time.perf_counter()
+        # Of this thread: on a machine that others use as well, waiting is not ours.
+        self._since = time.thread_time()
 
     def __exit__(self, *_: object) -> None:
-        self.spent += time.perf_counter() - self._since
+        self.spent += time.thread_time() - self._since
+
+
+def _is_milestone(number: int) -> bool:
+    """The first dozen, then each that is six per cent farther than the last."""
+    if number < DENSE:
+        return True
+    return math.floor(math.log(number) / APART) != math.floor(math.log(number + 1) / APART)

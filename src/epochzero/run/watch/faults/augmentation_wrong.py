@@ -19,10 +19,11 @@ def find(history: History) -> Iterable[Finding]:
     pairs = sum(one["pairs"] for one in looked)
     rows = [row for one in history.iterations for t in one.inputs[:1] for row in t.get("rows", ())]
     sizes = [one["examples"] for one in history.loaders if one["examples"]]
-    # Without augmentation rows come again in the second epoch.
-    several = bool(sizes) and len(rows) > 1.5 * max(sizes)
-    again = 1 - len(set(rows)) / max(1, len(rows))
-    if pairs < _PAIRS or not several or again > 0.02:
+    # Without augmentation rows come again in later epochs: of so many, this many pairs would be the same.
+    expected = len(rows) ** 2 / 2 / max(sizes) if sizes else 0.0
+    if pairs < _PAIRS or expected < 20 or len(rows) - len(set(rows)) > 0.05 * expected:
+        return
+    if history.count * len(history.iterations[0].inputs[0]["rows"]) < 1.5 * max(sizes):
         return
     agreement, chance = (
         sum(one[what] * one["pairs"] for one in looked) / pairs for what in ("agreement", "chance")

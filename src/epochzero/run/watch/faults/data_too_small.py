@@ -12,7 +12,7 @@ from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
 
-_FEW = 160
+_FEW = 100
 
 
 def find(history: History) -> Iterable[Finding]:

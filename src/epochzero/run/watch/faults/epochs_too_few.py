@@ -28,7 +28,7 @@ def find(history: History) -> Iterable[Finding]:
         history.count,
         f"The last fifth of the {history.count} iterations made {found.slope:.0%} of all the progress: "
         "the training ends in the middle of learning.",
-        confidence=0.62,
+        confidence=0.53,
         fix="Train at least three times as long, until the evaluation loss stops falling.",
         evidence={"progress of the last fifth": found.slope, "loss": found.end},
         series="loss",

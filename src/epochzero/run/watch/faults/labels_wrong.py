@@ -23,6 +23,7 @@ def find(history: History) -> Iterable[Finding]:
         return
     agreement = sum(one["agreement"] * one["pairs"] for one in looked) / pairs
     chance = sum(one["chance"] * one["pairs"] for one in looked) / pairs
+    yield from _other_than_evaluated(history, agreement - chance)
     if agreement > chance + _MORE * (1 - chance) or does_well(history):
         return
     tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
@@ -67,3 +68,24 @@ def _contradictions(history: History) -> Iterable[Finding]:
             evidence={"again": float(again), "different": float(different)},
             causes=("loss_not_falling", "loss_plateau", "underfitting", "constant_output"),
         )
+
+
+def _other_than_evaluated(history: History, gain: float) -> Iterable[Finding]:
+    """Neighbors that agree in the evaluations far more than in the training: a part is labeled wrongly."""
+    tested = [one.likeness for one in evaluations(history) if one.likeness.get("pairs")]
+    pairs = sum(one["pairs"] for one in tested)
+    if pairs < _PAIRS:
+        return
+    other = sum((one["agreement"] - one["chance"]) * one["pairs"] for one in tested) / pairs
+    if other > 0.25 and gain < 0.5 * other:
+        yield Finding(
+            "labels_wrong",
+            0,
+            f"In the training the nearest example agrees by {gain:.0%} more than by chance, in the "
+            f"evaluations by {other:.0%}: many labels of the training are wrong.",
+            confidence=0.78,
+            fix="Print inputs with their labels; compare how both parts are labeled.",
+            evidence={"training": gain, "evaluations": other},
+            causes=("loss_not_falling", "loss_plateau", "overfitting", "underfitting", "slow_learning",
+                    "validation_diverging"),
+        )  # fmt: skip

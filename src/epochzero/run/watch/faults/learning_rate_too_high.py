@@ -43,7 +43,7 @@ def find(history: History) -> Iterable[Finding]:
     certain = 0.0
     if adaptive and rate >= 0.05:
         certain = 0.9
-    elif adaptive and rate >= 0.01 and largest > _LARGE:
+    elif adaptive and rate >= 0.01 and largest > _LARGE and is_known_loss(history):
         certain = 0.72
     elif not adaptive and largest > _LARGE and (blown or stuck or usual > _LARGE):
         certain = 0.85 if rate >= 0.5 or largest > 1 else 0.7

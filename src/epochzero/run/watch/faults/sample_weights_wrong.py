@@ -49,7 +49,7 @@ def find(history: History) -> Iterable[Finding]:
         and accuracy is not None
         and is_classifier(history)
         and found.end < 0.3 * chance
-        and accuracy < most + 0.05
+        and accuracy < min(0.8, most + 0.05)
     ):
         yield Finding(
             "sample_weights_wrong",
