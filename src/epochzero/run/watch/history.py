@@ -130,6 +130,7 @@ class Evaluation:
             tensors of whole numbers that the program compared: predictions with labels.
         layers, inputs, output, target, row_labels, likeness: as in `Iteration`, of its first batch where
             looked at.
+        place: the line that called the model first.
     """
 
     iteration: int
@@ -145,6 +146,7 @@ class Evaluation:
     target: Record
     row_labels: tuple[int, ...]
     likeness: Record
+    place: Place | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +159,7 @@ class History:
         order: paths of leaves and functions (``path:relu``) in the order of their calls, with their kinds.
         iterations: those that were looked at.
         evaluations: all that were told.
-        optimizers, schedulers, loaders, losses, backwards, nonfinite, clips: the records, as they came.
+        optimizers, schedulers, loaders, losses, backwards, nonfinite, clips, steps: the records, as they came.
         ended: whether the training is over.
         count: iterations so far, also those not looked at.
         planned: iterations in all, where somebody said so; None else.
@@ -179,6 +181,7 @@ class History:
     count: int
     planned: int | None = None
     loss_by_line: Mapping[str, Series] = field(default_factory=dict)
+    steps: tuple[Record, ...] = ()
 
     @cached_property
     def loss(self) -> Series:
@@ -270,6 +273,7 @@ class _Reading:
             backwards=self._of("backward"),
             nonfinite=self._of("nonfinite"),
             clips=self._of("clip"),
+            steps=self._of("step"),
             ended=self._ended,
             count=self._count,
             planned=self._planned,
@@ -350,6 +354,7 @@ class _Reading:
             target=_numbers(record.get("target", {})),
             row_labels=tuple(record.get("row_labels", ())),
             likeness=record.get("likeness", {}),
+            place=Place(*record["place"]) if record.get("place") else None,
         )
 
     def _note_order(self, record: Record) -> None:

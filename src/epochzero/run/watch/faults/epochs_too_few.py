@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, moved
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import epochs_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -28,6 +29,7 @@ def find(history: History) -> Iterable[Finding]:
         history.count,
         f"The last fifth of the {history.count} iterations made {found.slope:.0%} of all the progress: "
         "the training ends in the middle of learning.",
+        place=epochs_place(history),
         confidence=0.53,
         fix="Train at least three times as long, until the evaluation loss stops falling.",
         evidence={"progress of the last fifth": found.slope, "loss": found.end},

@@ -8,7 +8,7 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import course, does_well, moved
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.lines import clipping_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -37,7 +37,7 @@ def find(history: History) -> Iterable[Finding]:
         0,
         f"Gradients with a norm of {norm:.3g} are clipped to {clipped[0]['limit']:g}: {left:.1%} of them "
         "is left.",
-        place=next(map(place_of, history.clips), None),
+        place=clipping_place(history),
         confidence=0.92,
         fix=f"Clip at about {norm:.1g}, which leaves usual gradients as they are.",
         evidence={"norm": norm, "limit": clipped[0]["limit"]},

@@ -8,6 +8,7 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import evaluations
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import preprocessing_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -37,6 +38,7 @@ def find(history: History) -> Iterable[Finding]:
         evaluations(history)[0].iteration,
         f"Inputs of the training have mean {mean:.3g} and spread {spread:.3g}, those of the "
         f"evaluations {other:.3g} and {width:.3g}.",
+        place=preprocessing_place(history),
         confidence=0.9,
         fix="Prepare both with one function, and with the numbers of the training data.",
         evidence={"training mean": mean, "evaluation mean": other, "training spread": spread,
