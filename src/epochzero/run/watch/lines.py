@@ -417,20 +417,31 @@ def frozen_place(history: History, parameter: Parameter) -> Place | None:
     if parameter.trainable and not parameter.held:
         return next(map(place_of, history.optimizers), None) or made
     for program in map(parsed, _files(history)):
-        if program is None:
-            continue
-        found = [
-            one
-            for one in program.nodes
-            if (_detaches(one) if parameter.trainable else _freezes(one))
-        ]
-        if found:
-            return program.place(found[0])
+        for one in program.nodes if program else ():
+            cuts = _detaches(program, one) if program and parameter.trainable else _freezes(one)
+            if program and cuts:
+                return program.place(one)
     return made
 
 
-def _detaches(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) in ("detach", "detach_", "no_grad")
+def _detaches(program: Program, node: ast.AST) -> bool:
+    """Whether a node cuts off gradients within a model, or of what is no mere number to print."""
+    if not isinstance(node, ast.Call) or last_name(node.func) not in (
+        "detach",
+        "detach_",
+        "no_grad",
+    ):
+        return False
+    owner, outside = program.owner(node), next(program.around(node))
+    if owner is not None and program.method(owner, "forward"):
+        return True
+    is_printed = isinstance(outside, ast.Attribute) and outside.attr in (
+        "cpu",
+        "numpy",
+        "item",
+        "tolist",
+    )
+    return "detach" in last_name(node.func) and not is_printed
 
 
 def _freezes(node: ast.AST) -> bool:
@@ -631,7 +642,7 @@ def label_place(history: History, *, order: bool = False) -> Place | None:
     """The line that last changed the numbers of the labels; of their order, that last drew or chose them."""
     uses = _targets(history)
     if order:
-        return _changed(uses, _is_drawn, _is_in_place, _is_scaled) or _changed(
+        return _changed(uses, _is_drawn, _is_in_place, _is_scaled, rest=False) or _changed(
             uses[::-1], _is_chosen
         )
     return _changed(uses, _is_scaled, _is_in_place, _is_tensor)
@@ -640,14 +651,13 @@ def label_place(history: History, *, order: bool = False) -> Place | None:
 def classes_place(history: History) -> Place | None:
     """The line that chose which examples there are of each class."""
     uses = _targets(history)
-    chosen = [
-        one for one in uses if _is_chosen(*one) and not isinstance(_index(one[1].node), ast.Slice)
-    ]
-    if not _changed(uses, _is_in_place, rest=False) and chosen:
-        program, use = chosen[-1]
-        index = _index(use.node)
-        return program.place(_origin(program, index) if index is not None else use.node)
-    return _changed(uses, _is_in_place, _is_chosen)
+    place = _changed(uses, _is_in_place, rest=False)
+    chosen = [one for one in uses if _is_chosen(*one) and isinstance(_index(one[1].node), ast.Name)]
+    if place is not None or not chosen:
+        return place or _changed(uses, _is_chosen)
+    program, use = chosen[-1]
+    index = _index(use.node)
+    return program.place(_origin(program, index) if index is not None else use.node)
 
 
 def size_place(history: History) -> Place | None:
