@@ -368,34 +368,41 @@ def _fit(program: Program, node: ast.AST, target: ast.expr, layer: Layer, name: 
     ):
         target = target.value
     if isinstance(target, ast.Name):
-        guards = " ".join(
-            ast.unparse(one.test) for one in program.around(node) if isinstance(one, ast.If)
-        )
-        other = "bias" if name.endswith("weight") else "weight"
-        is_any = any("parameters" in ast.dump(one.node) for one in program.lineage(Use(target)))
-        return 1 if is_any and other not in guards else 0
+        of_any = any("parameters" in ast.dump(one.node) for one in program.lineage(Use(target)))
+        return int(of_any and _is_let_through(program, node, name))
     if not isinstance(target, ast.Attribute) or target.attr != name.rpartition(".")[2]:
         return 0
-    owner = target.value
-    last = layer.path.rpartition(".")[2]
+    owner, parts = target.value, layer.path.split(".")
     step = last_name(owner) if not isinstance(owner, ast.Name) else ""
     if step:
-        return 3 if step == last else 0 if step not in layer.path.split(".") else 1
+        return 3 if step == parts[-1] else int(step in parts)
+    own_calls = program.calls(layer.place.line) if layer.place else []
     for one in program.lineage(Use(owner)):
-        if (
-            isinstance(one.node, ast.Call)
-            and layer.place
-            and one.node in program.calls(layer.place.line)
-        ):
+        if isinstance(one.node, ast.Call) and one.node in own_calls:
             return 3 if last_name(one.node.func) == layer.kind else 2
         if isinstance(one.node, ast.Call) and last_name(one.node.func)[:1].isupper():
             return 0
-    kinds = [
-        ast.unparse(one.test)
-        for one in program.around(node)
-        if isinstance(one, ast.If) and "isinstance" in ast.unparse(one.test)
-    ]
-    return 0 if kinds and not any(layer.kind in one for one in kinds) else 2 if kinds else 1
+    guards = [ast.unparse(test) for test, _ in _guards(program, node)]
+    kinds = [test for test in guards if "isinstance" in test]
+    return int(not kinds) or 2 * any(layer.kind in test for test in kinds)
+
+
+def _is_let_through(program: Program, node: ast.AST, name: str) -> bool:
+    """Whether a parameter of this name passes the conditions about names around a statement."""
+    own, other = ("weight", "bias") if name.endswith("weight") else ("bias", "weight")
+    return all(
+        (own if otherwise else other) not in ast.unparse(test)
+        for test, otherwise in _guards(program, node)
+    )
+
+
+def _guards(program: Program, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """The conditions around a statement, and whether it is what is done otherwise."""
+    inner = node
+    for one in program.around(node):
+        if isinstance(one, ast.If):
+            yield one.test, inner in one.orelse
+        inner = one
 
 
 def _chosen(program: Program, node: ast.AST) -> ast.AST:
@@ -587,22 +594,23 @@ def _maker(program: Program | None, call: ast.Call) -> ast.Call | None:
 
 
 def _own_loss(history: History) -> Place | None:
+    """The line that computed the loss, before what is done to it in the line of its backward pass."""
     place = backward_place(history)
     found = _backward_loss(history)
-    if found is None:
+    if place is None or found is None:
         return place
     program, loss = found
-    for use in program.lineage(Use(loss)):
-        if isinstance(use.node, ast.Name):
-            continue
-        made = _maker(program, use.node) if isinstance(use.node, ast.Call) else None
-        owner = program.class_of(made) if made is not None else None
-        forward = program.method(owner, "forward") if owner is not None else None
-        returns = (
-            [one for one in ast.walk(forward) if isinstance(one, ast.Return)] if forward else []
-        )
-        return program.place(returns[-1] if returns else use.node)
-    return place
+    uses = [use for use in program.lineage(Use(loss)) if not isinstance(use.node, ast.Name)]
+    earlier = [use for use in uses if program.place(use.node).line < place.line]
+    direct = any(isinstance(one, ast.Call) and len(one.args) > 1 for one in ast.walk(loss))
+    if direct or not earlier:
+        return place
+    made = _maker(program, earlier[0].node) if isinstance(earlier[0].node, ast.Call) else None
+    owner = program.class_of(made) if made is not None else None
+    forward = program.method(owner, "forward") if owner is not None else None
+    inside = ast.walk(forward) if forward is not None else ()
+    returns = [one for one in inside if isinstance(one, ast.Return)]
+    return program.place(returns[-1] if returns else earlier[0].node)
 
 
 def _backward_loss(history: History) -> tuple[Program, ast.expr] | None:

@@ -12,7 +12,6 @@ import builtins
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import islice
 from pathlib import Path
 
 from epochzero.run.watch.model import Place
@@ -430,11 +429,11 @@ class Program:
 
     def _is_tool(self, node: ast.expr) -> bool:
         """Whether a value works on others, as a scaler or a random generator does."""
-        makers = [one.node for one in islice(self.lineage(Use(node)), 6)]
-        names = [last_name(one) for one in makers if isinstance(one, ast.Call)]
-        return any(
-            name[:1].isupper() or "rng" in name for name in names
-        ) or "generator" in last_name(node)
+        names = ast.Name | ast.Attribute
+        made = next((u for u in self.lineage(Use(node)) if not isinstance(u.node, names)), None)
+        is_made = made is not None and isinstance(made.node, ast.Call) and not made.path
+        maker = last_name(made.node) if made is not None and is_made else ""
+        return maker[:1].isupper() or "rng" in maker or "generator" in last_name(node)
 
 
 def argument(call: ast.Call, keyword: str, position: int | None = None) -> ast.expr | None:
