@@ -125,11 +125,7 @@ class Program:
 
     def calls(self, line: int) -> list[ast.Call]:
         """The calls that a line belongs to, the innermost last."""
-        return [
-            node
-            for node in self.nodes
-            if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or 0)
-        ]
+        return [one for one in self.all_calls if one.lineno <= line <= (one.end_lineno or 0)]
 
     def class_at(self, line: int) -> ast.ClassDef | None:
         """The class that a line lies in."""
