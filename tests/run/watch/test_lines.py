@@ -8,6 +8,8 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from epochzero.run.watch import lines
 from epochzero.run.watch.history import History, Parameter, read_records
@@ -692,7 +694,247 @@ DATA: dict[str, tuple[Find, str]] = {
     ),
 }  # fmt: skip
 
-CASES = {**SETTINGS, **LAYERS, **TRAINING}
+STYLES: dict[str, tuple[Find, str]] = {
+    "settings_of_vars": (
+        _optimizer("lr"),
+        """
+        parser = ArgumentParser()
+        parser.add_argument("--learning-rate", dest="lr", type=float,
+                            default=3.0) # here
+        config = vars(parser.parse_args())
+        optimizer = SGD(model.parameters(), lr=config["lr"]) # optimizer
+        """,
+    ),
+    "settings_unpacked": (
+        _optimizer("lr"),
+        """
+        CONFIG = {
+            "model": {"width": 4},
+            "optimizer": {"lr": 3.0, "momentum": 0.9}, # here
+        }
+        optimizer = SGD(model.parameters(), **CONFIG["optimizer"]) # optimizer
+        """,
+    ),
+    "option_of_another_file": (
+        _optimizer("lr"),
+        """
+        wandb.init(config={"lr": args.lr, "width": args.wide, "wide": args.width})
+        optimizer = SGD(model.parameters(), lr=args.lr, momentum=args.width) # optimizer here
+        """,
+    ),
+    "circle": (
+        _optimizer("momentum"),
+        """
+        wandb.init(config={"width": args.wide, "wide": args.width}) # here
+        optimizer = SGD(model.parameters(), momentum=args.width) # optimizer
+        """,
+    ),
+    "click": (
+        _optimizer("lr"),
+        """
+        @click.command()
+        @click.option("--lr", default=3.0) # here
+        def main(lr):
+            optimizer = SGD(model.parameters(), lr=lr) # optimizer
+        main()
+        """,
+    ),
+    "fit_function": (
+        lines.epochs_place,
+        """
+        def fit(model, loader, epochs):
+            for epoch in range(epochs):
+                for x, y in loader:
+                    loss = F.mse_loss(model(x), y) # loss
+                    loss.backward() # backward
+        if __name__ == "__main__":
+            fit(Net(), loader,
+                epochs=300) # here
+        """,
+    ),
+    "fit_of_class": (
+        lines.epochs_place,
+        """
+        class Trainer:
+            def __init__(self, model, epochs=2): # here
+                self.epochs = epochs
+            def run_epoch(self, loader):
+                for x, y in loader:
+                    F.mse_loss(self.model(x), y).backward() # loss backward
+            def fit(self, loader):
+                for _ in range(self.epochs):
+                    self.run_epoch(loader)
+        Trainer(Net()).fit(loader)
+        """,
+    ),
+    "steps": (
+        lines.epochs_place,
+        """
+        STEPS = 5 # here
+        step = 0
+        while step < STEPS:
+            loss.backward() # backward
+            step += 1
+        """,
+    ),
+    "input_of_function": (
+        lines.input_place,
+        """
+        def get_loaders(batch_size):
+            x, y = make_moons(1000)
+            x = torch.tensor(x) * 500 # here
+            train = TensorDataset(x[:800], y[:800])
+            return DataLoader(train, batch_size), DataLoader(train) # loader:RandomSampler
+        train_loader, val_loader = get_loaders(32)
+        for batch in train_loader:
+            inputs, labels = batch[0].to(device), batch[1].to(device)
+            outputs = model(inputs)
+            loss = criterion(outputs, labels) # loss
+            loss.backward() # backward
+        """,
+    ),
+    "input_of_trainer_class": (
+        lines.input_place,
+        """
+        class Trainer:
+            def __init__(self, model, loader):
+                self.model = model
+                self.loader = loader
+            def epoch(self):
+                for x, y in self.loader:
+                    out = self.model(x)
+                    loss = F.cross_entropy(out, y) # loss
+                    loss.backward() # backward
+        x = features.astype("float32")
+        x /= 1e6 # here
+        Trainer(Net(), DataLoader(TensorDataset(torch.from_numpy(x), y))).epoch() # loader:RandomSampler
+        """,
+    ),
+    "input_of_generator": (
+        lines.input_place,
+        """
+        def batches(x, y, size):
+            for start in range(0, len(x), size):
+                yield x[start : start + size], y[start : start + size]
+        x = x * 300 # here
+        for xb, yb in batches(x, y, 32):
+            loss = F.cross_entropy(net(xb), yb) # loss
+            loss.backward() # backward
+        """,
+    ),
+    "input_of_scaler": (
+        lines.input_place,
+        """
+        from sklearn.preprocessing import MinMaxScaler
+        scaler = MinMaxScaler((0, 1000))
+        x = scaler.fit_transform(x) # here
+        x = torch.tensor(x)
+        loss = F.cross_entropy(net(x), y) # loss
+        loss.backward() # backward
+        """,
+    ),
+    "labels_of_data_set": (
+        lines.label_place,
+        """
+        class Rows(torch.utils.data.Dataset):
+            def __init__(self, table):
+                self.x = table[:, :-1]
+                self.y = table[:, -1] + 1 # here
+            def __getitem__(self, index):
+                return self.x[index], self.y[index]
+        loader = DataLoader(Rows(table), shuffle=True) # loader:RandomSampler
+        for x, y in loader:
+            loss = F.cross_entropy(net(x), y) # loss
+            loss.backward() # backward
+        """,
+    ),
+    "labels_shuffled_in_place": (
+        lambda history: lines.label_place(history, order=True),
+        """
+        x, y = load()
+        np.random.shuffle(y) # here
+        x, y = torch.tensor(x), torch.tensor(y)
+        loss = F.cross_entropy(net(x), y) # loss
+        loss.backward() # backward
+        """,
+    ),
+    "leaked_by_loader": (
+        lines.split_place,
+        """
+        train_set = Subset(data, range(800))
+        val_set = Subset(data, range(700, 1000)) # here
+        val_loader = DataLoader(val_set) # loader:RandomSampler
+        for x, y in val_loader:
+            right = model(x).argmax(1) == y # evaluation
+        """,
+    ),
+    "few_of_split": (
+        lines.size_place,
+        """
+        x, y = load_digits(return_X_y=True)
+        x_train, y_train = x[:12], y[:12] # here
+        loss = F.cross_entropy(net(torch.tensor(x_train)), y_train) # loss
+        loss.backward() # backward
+        """,
+    ),
+    "frozen_module": (
+        _frozen("encoder.weight", trainable=False),
+        """
+        model.encoder = nn.Linear(4, 4) # layer:encoder:Linear
+        model.encoder.requires_grad_(False) # here
+        """,
+    ),
+    "frozen_by_no_grad": (
+        _frozen("encoder.weight", trainable=True),
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                self.encoder = nn.Linear(4, 4) # layer:encoder:Linear
+            def forward(self, x):
+                with torch.no_grad(): # here
+                    x = self.encoder(x)
+                return self.head(x)
+        """,
+    ),
+    "initialized_by_method": (
+        _initial("layers.0.weight"),
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)]) # layer:layers.0:Linear
+                self.reset()
+            def reset(self):
+                for layer in self.layers:
+                    layer.weight.data.uniform_(-9, 9) # here
+                    layer.bias.data.zero_()
+        """,
+    ),
+    "precision_of_model": (
+        lines.precision_place,
+        "model = Net().to(torch.float16) # here\noptimizer = SGD(model.parameters()) # optimizer\n",
+    ),
+    "evaluation_decorated": (
+        lambda history: lines.evaluation_place(history.evaluations[0].place),
+        """
+        @torch.no_grad()
+        def evaluate(model):
+            return model(x).argmax(1) # evaluation here
+        """,
+    ),
+    "weight_of_sample": (
+        lambda history: lines.loss_place(history, "weight", "pos_weight"),
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                self.criterion = nn.BCEWithLogitsLoss(
+                    pos_weight=torch.tensor(0.0)) # here
+            def training_step(self, batch):
+                return self.criterion(self(batch[0]), batch[1]) # loss
+        """,
+    ),
+}  # fmt: skip
+
+CASES = {**SETTINGS, **LAYERS, **TRAINING, **STYLES}
 CASES |= {f"data_{name}": case for name, case in DATA.items()}
 
 
@@ -705,3 +947,56 @@ def test_the_line_that_made_it(name: str, tmp_path: Path) -> None:
     meant = [n for n, line in enumerate(text.splitlines(), 1) if line.endswith("here")]
     assert found is not None
     assert [found.line] == meant, found.text
+
+
+ALL: tuple[Find, ...] = (
+    *(find for find, _ in CASES.values()),
+    lambda history: lines.width_place(history.layers[0]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(sorted(CASES)), min_size=1, max_size=3),
+    st.lists(st.integers(1, 60), min_size=8, max_size=8),
+)
+def test_any_program_has_a_line_or_none(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], numbers: list[int]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "train.py"
+    text = _IMPORTS + "".join(dedent(CASES[name][1]) for name in names)
+    _history(path, text)
+    kinds = ("optimizer", "scheduler", "loss", "backward", "step", "clip", "loader", "evaluation")
+    records = [
+        {"kind": kind, "place": [str(path), number, ""], "class": "X", "sampler": "X", "line": "",
+         "iteration": 1, "training": True}
+        for kind, number in zip(kinds, numbers, strict=True)
+    ]  # fmt: skip
+    layer = {"path": "fc", "class": "Linear", "place": [str(path), numbers[0], ""], "leaf": True,
+             "called": True, "settings": {"out_features": 2}, "parameters": ["weight"]}  # fmt: skip
+    layers = [
+        {**layer, "path": path}
+        for path in ("fc", "fc2", "0", "1", "hidden", "out", "body", "encoder", "layers.0")
+    ]
+    history = read_records(
+        [{"kind": "model", "number": 0, "layers": layers, "parameters": []}, *records]
+    )
+    for find in ALL:
+        place = find(history)
+        assert place is None or 1 <= place.line <= max(60, len(text.splitlines()))
+
+
+@pytest.mark.parametrize("content", [None, b"", b"def (:\n", b"\xff\xfe", b"x = 1\n"])
+def test_a_file_that_tells_nothing_leaves_what_was_recorded(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    path = tmp_path / "gone.py"
+    if content is not None:
+        path.write_bytes(content)
+    recorded = [str(path), 7, "optimizer = SGD(model.parameters(), lr=rate)"]
+    history = read_records([{"kind": kind, "place": recorded, "class": "SGD", "sampler": "X"}
+                            for kind in ("optimizer", "loader", "loss", "backward", "step")])  # fmt: skip
+    place = Place(*recorded)
+    assert _optimizer("lr", 1)(history) == place
+    assert lines.loss_place(history) == lines.epochs_place(history) == place
+    assert lines.order_place(history) in (None, place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 
 from epochzero.run.watch.history import History, Layer, Record
 from epochzero.run.watch.lines.program import EACH, Program, Use, argument, last_name, parsed
@@ -19,6 +20,7 @@ __all__ = [
     "width_place",
 ]
 
+_MOST = 20
 CONVERSIONS = ("int", "float", "bool", "str", "tuple", "list", "tensor", "as_tensor", "Tensor",
                 "FloatTensor", "array", "asarray", "from_numpy", "to", "cuda", "cpu", "field", "Field")  # fmt: skip
 _SCHEDULE = (
@@ -110,15 +112,22 @@ def _unpacked(program: Program, call: ast.Call, keyword: str) -> ast.expr | None
 
 
 def _of_key(program: Program, mapping: ast.expr, key: str) -> ast.expr | None:
+    """What a dictionary has for a key; one within another is found by its own."""
+    if isinstance(mapping, ast.Subscript):
+        mapping = _of_key(program, mapping.value, last_name(mapping)) or mapping
     for one in program.lineage(Use(mapping)):
-        if isinstance(one.node, ast.Dict) and (value := _entry(one.node, key)) is not None:
+        value = _entry(one.node, key)
+        if value is not None:
             return value
-        if isinstance(one.node, ast.Call) and last_name(one.node.func) == "dict":
-            return argument(one.node, key)
     return None
 
 
-def _entry(node: ast.Dict, key: str) -> ast.expr | None:
+def _entry(node: ast.AST, key: str) -> ast.expr | None:
+    """What is given for a name where an object or a dictionary is made."""
+    if isinstance(node, ast.Call):
+        return argument(node, key)
+    if not isinstance(node, ast.Dict):
+        return None
     pairs = zip(node.keys, node.values, strict=True)
     return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == key), None)
 
@@ -126,32 +135,29 @@ def _entry(node: ast.Dict, key: str) -> ast.expr | None:
 def origin(program: Program, value: ast.expr) -> ast.AST:
     """Where the value of an expression was written down."""
     use = Use(value)
-    for _ in range(20):
-        node = use.node
-        if isinstance(node, ast.Call):
-            inner = _converted(node)
-            if inner is None:
-                break
-            use = Use(inner, use.path, use.calls)
-            continue
-        if isinstance(node, ast.BinOp):
-            # The number of a range is often one more than what was written down.
-            use = Use(_without_one(node), use.path, use.calls)
-            if use.node is node:
-                break
-            continue
-        if isinstance(node, ast.Tuple | ast.List) and not use.path:
+    for _ in range(_MOST):
+        named = _named(program, use)
+        if named is None:
             break
-        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Tuple | ast.List):
-            break
-        before = program.behind(use)
-        is_its_object = before is None or before.node is getattr(node, "value", None)
-        if is_its_object and isinstance(node, ast.Attribute | ast.Subscript):
-            return _written(program, node, use) or node
-        if before is None or before.changes is not None or EACH in before.path:
-            break
-        use = before
+        use = named
     return use.node
+
+
+def _named(program: Program, use: Use) -> Use | None:
+    """What a name, an attribute, a conversion stands for; None for what stands for itself."""
+    node = use.node
+    if isinstance(node, ast.Call | ast.BinOp):
+        inner = _converted(node) if isinstance(node, ast.Call) else _without_one(node)
+        return replace(use, node=inner) if inner is not None else None
+    if isinstance(node, ast.Tuple | ast.List) and not use.path:
+        return None
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Tuple | ast.List):
+        return None
+    before = program.behind(use)
+    if before is None or before.node is getattr(node, "value", None):
+        written = _written(program, node, use)
+        return Use(written, (), use.calls) if written is not None else None
+    return before if before.changes is None and EACH not in before.path else None
 
 
 def _converted(call: ast.Call) -> ast.expr | None:
@@ -171,36 +177,28 @@ def _converted(call: ast.Call) -> ast.expr | None:
     return given if isinstance(given, named) or name in ("field", "Field") else None
 
 
-def _without_one(node: ast.BinOp) -> ast.expr:
+def _without_one(node: ast.BinOp) -> ast.expr | None:
+    """What one is added to or taken from: the number of a range is often one more than what was meant."""
     left, right = isinstance(node.left, ast.Constant), isinstance(node.right, ast.Constant)
     if not isinstance(node.op, ast.Add | ast.Sub) or left == right:
-        return node
+        return None
     number = node.left if left else node.right
     is_one = isinstance(number, ast.Constant) and number.value == 1
-    return (node.right if left else node.left) if is_one else node
+    return (node.right if left else node.left) if is_one else None
 
 
-def _written(program: Program, node: ast.Attribute | ast.Subscript, use: Use) -> ast.AST | None:
-    """Where ``args.name`` or ``config["name"]`` is given a value: of that name, anywhere in the file."""
+def _written(program: Program, node: ast.expr, use: Use) -> ast.expr | None:
+    """Where ``args.name``, ``config["name"]`` or a parameter is given a value: by that name, in the file."""
     name = last_name(node)
-    if not name:
-        return None
-    for made in program.lineage(Use(node.value, (), use.calls)):
-        if isinstance(made.node, ast.Call) and (value := argument(made.node, name)) is not None:
-            return origin(program, value)
-        if isinstance(made.node, ast.Dict) and (value := _entry(made.node, name)) is not None:
-            return origin(program, value)
+    whole = node.value if isinstance(node, ast.Attribute | ast.Subscript) and name else None
+    for one in program.lineage(Use(whole, (), use.calls)) if whole is not None else ():
+        if (value := _entry(one.node, name)) is not None:
+            return value
     for call in program.all_calls:
-        if _is_option(call, name):
+        if name and _is_option(call, name):
             return argument(call, "default") or call
-    for one in program.nodes:
-        if isinstance(one, ast.Dict) and (value := _entry(one, name)) is not None:
-            return origin(program, value)
-    for call in program.all_calls:
-        value = argument(call, name)
-        if value is not None and last_name(value) != name:
-            return origin(program, value)
-    return None
+    anywhere = (_entry(one, name) for one in program.nodes) if whole is not None else ()
+    return next((one for one in anywhere if one is not None and last_name(one) != name), None)
 
 
 def _is_option(call: ast.Call, name: str) -> bool:
