@@ -62,7 +62,7 @@ def parsed(path: str) -> Program | None:
     """The file; None where it cannot be read or is no Python."""
     try:
         file = Path(path)
-        if file.stat().st_size > _LARGEST:
+        if not file.is_file() or file.stat().st_size > _LARGEST:
             return None
         text = file.read_text(encoding="utf-8")
         return Program(path, ast.parse(text), tuple(text.splitlines()))
