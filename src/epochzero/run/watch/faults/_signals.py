@@ -324,7 +324,7 @@ def overfits(history: History) -> Overfit | None:
         return None
     best_at, best = min(losses, key=lambda pair: pair[1], default=(0, math.nan))
     end = float(np.mean([loss for _, loss in losses[-2:]])) if losses else math.nan
-    fitted = found.fall > 0.6 or found.end < 0.5 * (chance_loss(history) or 0.0)
+    fitted = found.fall > 0.4 or found.end < 0.5 * (chance_loss(history) or 0.0)
     worse = bool(losses) and len(losses) >= 3 and end > 1.25 * best and end > 2 * found.end
     if not fitted or not (worse or (gap is not None and gap > 0.18)):
         return None

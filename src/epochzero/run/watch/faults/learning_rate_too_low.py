@@ -15,6 +15,7 @@ __all__ = ["find"]
 
 _SHORT = 0.35
 _LEAST = 20
+_USUAL = 1000
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -24,8 +25,9 @@ def find(history: History) -> Iterable[Finding]:
     if found is None or not ways or history.count < _LEAST or not history.optimizers:
         return
     far = max(ways.values())
-    planned = history.planned or history.count
-    far *= max(1.0, planned / max(history.count, 1))
+    # How far they would go: few trainings have fewer steps than that.
+    steps = history.count if history.ended else max(history.planned or _USUAL, history.count)
+    far *= steps / history.count
     rates = [max(one.rates) for one in history.iterations if one.rates]
     if far > _SHORT or does_well(history) or not rates or not found.finite:
         return

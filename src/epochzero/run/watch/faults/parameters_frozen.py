@@ -41,7 +41,7 @@ def find(history: History) -> Iterable[Finding]:
         (cut, "gets a gradient of zero", 0.5),
         (frozen, "asks for no gradient (requires_grad=False)", 0.75),
     ):
-        if not found or len(found) == len(own):
+        if not found or (len(found) == len(own) and found is not left_out):
             continue
         if found is frozen and (well or _was_trained(history, frozen)):
             continue
