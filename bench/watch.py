@@ -185,7 +185,7 @@ def _records(case: Case, folder: Path, python: str) -> list[Record] | None:
 def _verdicts(records: Sequence[Record], method: Any) -> dict[float, Watched]:
     total = max((int(r["iteration"]) + 1 for r in records if "iteration" in r), default=1)
     return {
-        cut: method(read_records(_until(records, cut * total) if cut < 1 else records, total))
+        cut: method(read_records(_until(records, cut * total) if cut < 1 else records))
         for cut in CUTS
     }
 

@@ -13,6 +13,8 @@ __all__ = ["conclude"]
 
 SURE = 0.5
 """A fault of less confidence is no root."""
+SURE_ON_THE_WAY = 0.7
+"""While a training goes on, what it has not reached yet is no fault."""
 
 
 def conclude(history: History) -> Watched:
@@ -20,7 +22,7 @@ def conclude(history: History) -> Watched:
     findings = [finding for find in catalogue().values() for finding in find(history)]
     faults = [one for one in findings if one.word in taxonomy.faults()]
     root = min(faults, key=_order, default=None)
-    if root is not None and root.confidence < SURE:
+    if root is not None and root.confidence < (SURE if history.ended else SURE_ON_THE_WAY):
         root = None
     others = [one for one in findings if one is not root]
     symptoms = [one for one in others if root is not None and one.word in root.causes]
