@@ -191,7 +191,7 @@ def read_activity(paths: Sequence[Path], by: str = "input") -> Activity:
         if not found:
             raise InputError(f"{path}: there are no records of neurons, nor of a watched training")
         if by == "run":
-            found = {name: active.any(axis=0, keepdims=True) for name, active in found.items()}
+            found = {name: np.array([active.any(axis=0)]) for name, active in found.items()}
         parts.append(found)
     shared = [name for name in parts[0] if all(name in part for part in parts)] if parts else []
     return {name: _stacked(name, (part[name] for part in parts)) for name in shared}
