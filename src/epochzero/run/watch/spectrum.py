@@ -234,7 +234,9 @@ def _of_training(path: Path) -> Activity:
         return {}
     answers = {
         name: any(
-            one.layers[name]["constant"] < 1 for one in history.iterations if name in one.layers
+            one.layers[name].get("constant", 0) < 1
+            for one in history.iterations
+            if name in one.layers
         )
         for name, _ in history.order
     }

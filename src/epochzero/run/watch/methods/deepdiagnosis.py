@@ -151,16 +151,18 @@ def _of_outputs(
     epoch: Epoch, known: tuple[Layer, ...], recent: Recent, is_last: bool
 ) -> Iterator[_Symptom]:
     look = epoch.looks[-1]
-    shown = [(layer, look.layers[layer.path]) for layer in known if layer.path in look.layers]
+    shown = [
+        (layer, told) for layer in known if "mean" in (told := look.layers.get(layer.path, {}))
+    ]
     for layer, output in shown:
         if layer is known[-1] and epoch.number == 0 and _is_out_of_range(look, layer):
             yield _Symptom("out of range", epoch, layer)
-        if output["nonfinite"] or output["mean"] == 0:
+        if output.get("nonfinite") or output["mean"] == 0:
             yield _Symptom("numerical error in forward", epoch, layer)
-        if layer.activation == "relu" and is_last and output["zeros"] >= DEAD:
+        if layer.activation == "relu" and is_last and output.get("zeros", 0) >= DEAD:
             yield _Symptom("dead node", epoch, layer)
         saturates = layer.activation in ("sigmoid", "tanh") and (epoch.number + 1) % EPOCHS == 0
-        if saturates and output["low"] + output["high"] > SATURATED:
+        if saturates and output.get("low", 0) + output.get("high", 0) > SATURATED:
             yield _Symptom("saturated activation", epoch, layer)
     for layer, output in shown:
         recent.add(("forward", layer.path), output["mean"])

@@ -87,9 +87,9 @@ def _phases(
     yield (
         "forward",
         [
-            (layer, math.nan if seen["nonfinite"] else seen["mean"])
+            (layer, math.nan if seen.get("nonfinite") else seen["mean"])
             for layer in known
-            if (seen := look.layers.get(layer.path))
+            if "mean" in (seen := look.layers.get(layer.path, {}))
         ],
     )
     last_first = [layer for layer in reversed(known) if layer.trained]
@@ -108,7 +108,7 @@ def _phases(
 
 def _of_parameters(look: Iteration, what: str, named: Iterable[tuple[Layer, str]]) -> list[_Value]:
     return [
-        (layer, math.nan if seen["nonfinite"] else seen["rms"])
+        (layer, math.nan if seen.get("nonfinite") else seen["rms"])
         for layer, name in named
         if (seen := look.parameters.get(name, {}).get(what))
     ]
