@@ -1,6 +1,6 @@
 """Trains the classifiers of DeepFD and writes ``src/epochzero/run/watch/methods/deepfd.json``.
 
-As Cao et al., ICSE 2022, Section 3.3: faults of five kinds are put into programs, each program is trained and
+As Cao et al., ICSE 2022: faults of five kinds are put into programs, each program is trained and
 watched, a program into which a fault was put is faulty when it does worse than all runs of the one it was made
 from, and k nearest neighbors, a decision tree and a random forest learn to tell the faults by the features. The
 programs are made here, of data that are drawn; nothing of ``lab/watch`` is seen.
@@ -301,7 +301,7 @@ DATA: Mapping[str, Callable[[int], Data]] = {
 
 
 def learn(found: Array, labels: Array, programs: Array) -> None:
-    """Fits the classifiers with the paper's settings; says how they do on every third program, left out."""
+    """Fits the classifiers with the authors' settings; says how they do on every third program, left out."""
     part = programs % 3 == 0
     model = _fitted(found[~part], labels[~part])
     named = _named(model, found[part])

@@ -5,7 +5,7 @@
 
 A neuron is a unit of a layer without layers of its own: a column of its output, of an image a channel, whose
 places are averaged. Its values are scaled for each input and layer to 0 for the least active unit and 1 for the
-most active one, as for neuron coverage (Pei et al., "DeepXplore", SOSP 2017, Section 4.1). Layers of one unit, and
+most active one, as for neuron coverage (Pei et al., "DeepXplore", SOSP 2017). Layers of one unit, and
 those whose output has not one row an input, are passed over.
 """
 

@@ -1,20 +1,22 @@
 """DeepFD: which of five kinds of faults a training has, by classifiers of its run-time features.
 
-Cao, Li, Chen, Wu, Jiang, Li, Wu: "DeepFD: Automated Fault Diagnosis and Localization for Deep Learning Programs",
-ICSE 2022. Section 3.2: twenty features of the training (Table 2), each summed up over the training by eight
-statistics. Section 3.3: k nearest neighbors, a decision tree and a random forest, trained on programs into which
-faults were put, each say which faults there are; what any of them says is told. Section 3.4: each fault is told
-with the line that sets the value.
+Cao, Li, Chen, Wen, Tian, Wu, Cheung: "DeepFD: Automated Fault Diagnosis and Localization for Deep Learning Programs",
+ICSE 2022 (arXiv 2205.01938); thresholds and settings are those of the program that the authors published. Twenty
+features of the training are each summed up over it by eight statistics. K nearest neighbors, a decision tree and a
+random forest, trained on programs into which faults were put, each say which faults there are; what any of them says
+is told, with the line that sets the value.
 
-Departures from the paper:
+Departures from it:
 
 - Features are taken once an epoch, from the last iteration in it that was looked at.
 - Of weights no mean and no standard deviation is recorded: their root mean square and their largest value are
   taken to see whether they stay the same.
-- A training without classes has no accuracy: both are 0, as in a Keras program without that metric.
-- The classifiers are trained on our own programs (``bench/train_deepfd.py``), with the paper's settings.
-- Values are scaled by the range of nine tenths of the programs trained on, and cut off there; the paper scales
-  by the range of the programs under diagnosis, and a single one has none.
+- Where batches tell no accuracy, that of the evaluation stands for it. A training without classes has none: it is 0,
+  as in a Keras program without that metric.
+- The classifiers are trained on our own programs (``bench/train_deepfd.py``), with one fault at a time. A program is
+  faulty where it does worse than each of four runs without the fault; the authors ask a statistical test over twenty.
+- Values are scaled by the range of nine tenths of the programs trained on, and cut off there; the authors' by the
+  range of the programs under diagnosis, and a single one has none.
 - "Learning rate" has two words in our taxonomy: it is too high where a usual step is more than a thousandth of the
   weight.
 """
@@ -106,7 +108,7 @@ def _statistics(values: Array) -> Array:
 
 
 class _Monitor:
-    """Counts what is seen in each epoch (Table 2); counts go on through the training."""
+    """Counts what is seen in each epoch; counts go on through the training."""
 
     def __init__(self, history: History) -> None:
         self._total = len(epochs(history))
@@ -247,7 +249,7 @@ def _finding(history: History, fault: str, votes: int) -> Finding:
 
 
 def _localized(history: History, fault: str) -> tuple[str, str, Place | None]:
-    """The word, the layer and the line of a fault (Section 3.4)."""
+    """The word, the layer and the line of a fault."""
     made = place_of(history.optimizers[0]) if history.optimizers else None
     if fault == "optimizer":
         return "optimizer_wrong", "", made
