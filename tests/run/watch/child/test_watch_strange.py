@@ -48,7 +48,7 @@ def test_hooks_of_a_module_are_called_as_often() -> None:
         model = _small()
         model[0].register_forward_pre_hook(lambda *_: told.append("before"))
         model[0].register_forward_hook(lambda *_: told.append("after"))
-        model[0].register_full_backward_hook(lambda *_: told.append("backward"))
+        model[2].register_full_backward_hook(lambda *_: told.append("backward"))
         model[2].weight.register_hook(lambda g: told.append("gradient") or g * 2)
         _steps(model)
         return told

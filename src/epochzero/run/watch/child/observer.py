@@ -128,6 +128,11 @@ class Observer:
         )
 
     @property
+    def spent(self) -> float:
+        """Seconds spent on watching so far."""
+        return self._schedule.spent
+
+    @property
     def looking(self) -> bool:
         """Whether what happens now is looked at closely."""
         return self._scene.looking and not self.ended
