@@ -14,7 +14,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any
+from math import isfinite
+from typing import Any, Union
 
 import torch
 
@@ -36,6 +37,7 @@ MOST_EVALUATIONS = 2000
 MOST_EPOCHS = 5000
 MOST_FAILURES = 8
 _WEIGHTS = 4096
+Loss = Union[float, torch.Tensor]
 
 
 def _out_of_reach() -> bool:
@@ -107,9 +109,8 @@ class Observer:
         self._backwards: dict[str, int] = {}
         self._backward_line = ""
         self._without_step = 0
-        self._losses: list[tuple[int, str, torch.Tensor]] = []
-        self._unscaled: ByIdentity[torch.Tensor] = ByIdentity()
-        self._nonfinite = False
+        self._losses: list[tuple[int, str, Loss]] = []
+        self._unscaled: ByIdentity[Loss] = ByIdentity()
         self._before: dict[str, Any] = {}
         self._moved: dict[str, dict[str, Any]] = {}
         self._weights: list[tuple[str, weakref.ref[Any], Any]] = []
@@ -217,12 +218,13 @@ class Observer:
             self._stack.append(module)
             return "inner"
         # A loss or an augmentation may be a module as well.
-        if next(module.parameters(), None) is None:
+        if not self._models.knows(module) and next(module.parameters(), None) is None:
             return ""
         self._be(module, evaluating=not (self._gradients and module.training))
         self._stack.append(module)
         scene = self._scene
-        scene.model_called(self._models.path(module, module), module, args, kwargs)
+        path = self._models.path(module, module) if scene.looking or not scene.calls else ""
+        scene.model_called(path, module, args, kwargs)
         # What the compiler has made of a model calls no modules, or traces them.
         self.deaf = not scene.looking or type(module).__name__ == "OptimizedModule"
         return "outer"
@@ -309,11 +311,14 @@ class Observer:
             self._look_at_own_loss()
         self._backwards[line] = self._backwards.get(line, 0) + 1
         unscaled = self._unscaled.get(tensor)
-        loss = tensor.detach().float().mean().reshape(1) if unscaled is None else unscaled
-        self._losses.append((self._iteration, line, loss))
+        loss = _mean(tensor) if unscaled is None else unscaled
         # Reading it makes a GPU wait: only what is looked at is read at once.
-        if self._scene.looking or loss.device.type == "cpu":
-            self._look_for_nonfinite(tensor, loss, where)
+        if self._scene.looking and isinstance(loss, torch.Tensor):
+            loss = float(loss.tolist())
+        self._losses.append((self._iteration, line, loss))
+        if isinstance(loss, float) and not isfinite(loss) and self._first("nonfinite", ""):
+            told = {"iteration": self._iteration, "loss": str(loss)}
+            self._records.emit("nonfinite", **told, place=where, operators=origin(tensor))
         self._without_step += 1
         return True
 
@@ -323,13 +328,6 @@ class Observer:
         self._in_backward = self.deaf = False
         if self._without_step >= WITHOUT_STEP and not self._stepped and not self._in_step:
             self._end_iteration()
-
-    def _look_for_nonfinite(self, tensor: torch.Tensor, loss: torch.Tensor, where: Any) -> None:
-        if self._nonfinite or bool(torch.isfinite(loss)):
-            return
-        self._nonfinite = True
-        told = {"iteration": self._iteration, "loss": str(loss.item())}
-        self._records.emit("nonfinite", **told, place=where, operators=origin(tensor))
 
     def _look_before(self) -> None:
         """Gradients that are left from the iteration before."""
@@ -354,13 +352,13 @@ class Observer:
         if id(optimizer) in self._stepped:
             self._end_iteration()
         self._in_step = True
+        if not self._scene.looking:
+            return
         where = place()
         if self._first("step", (number, _line(where), self._backward_line)):
             self._records.emit(
                 "step", optimizer=number, place=where, backward=self._backward_line
             )
-        if not self._scene.looking:
-            return
         mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
         look = Look()
         for name, parameter in self._models.parameters():
@@ -413,7 +411,7 @@ class Observer:
     def scaled(self, result: Any, scaler: Any, outputs: Any, *_: Any) -> None:
         """A loss is scaled before its backward pass; what counts is the loss."""
         if isinstance(result, torch.Tensor) and isinstance(outputs, torch.Tensor):
-            self._unscaled.set(result, outputs.detach().float().mean().reshape(1))
+            self._unscaled.set(result, _mean(outputs))
 
     @_safe
     def scale_updated(self, _: Any, scaler: Any, *__: Any, **___: Any) -> None:
@@ -517,12 +515,15 @@ class Observer:
     def _tell_losses(self) -> None:
         """Tells the losses that are held."""
         losses, self._losses = self._losses, []
-        by_device: dict[Any, list[tuple[int, str, torch.Tensor]]] = {}
-        for loss in losses:
-            by_device.setdefault(loss[2].device, []).append(loss)
-        for held in by_device.values():
-            numbers = torch.cat([loss for _, _, loss in held]).tolist()
-            told = [[n, line, v] for (n, line, _), v in zip(held, numbers, strict=True)]
+        if losses:
+            look, told = Look(), [[number, line, loss] for number, line, loss in losses]
+            for one in told:
+                if isinstance(one[2], torch.Tensor):
+                    one[2], vector = {}, one[2].reshape(1)
+                    look.add(one[2], ("",), vector)
+            look.read()
+            for one in told:
+                one[2] = one[2][""] if isinstance(one[2], dict) else one[2]
             self._records.emit("losses", losses=told)
 
     def _rates(self) -> list[float]:
@@ -610,6 +611,15 @@ def _length(dataset: Any) -> int | None:
         return len(dataset)
     except Exception:
         return None
+
+
+def _mean(loss: torch.Tensor) -> Loss:
+    """The number of a loss; of a GPU a tensor of its own, not to be read yet."""
+    loss = loss.detach()
+    if loss.device.type == "cpu" and loss.dim() == 0:
+        return float(loss.tolist())
+    mean = loss.float().mean()
+    return float(mean.tolist()) if loss.device.type == "cpu" else mean
 
 
 def _heads(tensor: torch.Tensor) -> list[str]:
