@@ -54,7 +54,7 @@ def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def guarded(self: Observer, *args: Any, **kwargs: Any) -> Any:
-        if self.ended or self._busy or _out_of_reach():
+        if self.ended or self._busy or self.muted or _out_of_reach():
             return None
         if threading.get_ident() != self._thread:
             # Some train in a thread of their own.
@@ -84,12 +84,15 @@ class Observer:
         deaf: whether calls of modules need not be told.
         ended: whether nothing is watched any more.
         steps: of all optimizers so far.
+        foreign: kinds of modules that are watched in another way.
+        muted: above 0 while another library's training is watched in its own way.
     """
 
     def __init__(self, records: Records, schedule: Schedule) -> None:
         self.ended = False
         self.deaf = False
-        self.steps = 0
+        self.steps = self.muted = 0
+        self.foreign: tuple[type, ...] = ()
         self._records = records
         self._schedule = schedule
         self._thread = threading.get_ident()
@@ -212,7 +215,7 @@ class Observer:
     @_safe
     def enters(self, module: Any, args: Any, kwargs: Any) -> str:
         """A module is called; says what `leaves` must know."""
-        if self._in_backward or type(module).__module__ == "torch.nn.modules.loss":
+        if self._in_backward or isinstance(module, self.foreign) or _is_loss(module):
             return ""
         if self._stack:
             self._stack.append(module)
@@ -589,6 +592,10 @@ def _forget(ref: weakref.ref[Observer]) -> None:
 
 def _line(where: list[Any] | None) -> str:
     return f"{where[0]}:{where[1]}" if where else ""
+
+
+def _is_loss(module: Any) -> bool:
+    return type(module).__module__ == "torch.nn.modules.loss"
 
 
 def _plain_settings(values: dict[str, Any]) -> dict[str, Any]:

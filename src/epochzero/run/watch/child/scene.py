@@ -109,6 +109,15 @@ class Scene:
                 if part.training is not module.training
             }
 
+    def model_given(self, path: str, training: bool, inputs: Any) -> None:
+        """A model of another library was called with these inputs."""
+        self.calls += 1
+        if self.training is None:
+            self.training = training
+            self._told["model"] = path
+            self._batch = [weakref.ref(tensor) for _, tensor in batches.tensors_in([inputs])]
+            self._told["inputs"] = batches.inputs(self._look, [inputs])
+
     def model_left(self, output: Any) -> None:
         """The outermost call has ended."""
         tensor = next((tensor for _, tensor in batches.tensors_in([output])), None)
