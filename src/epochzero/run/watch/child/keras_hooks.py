@@ -12,13 +12,15 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import os
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from epochzero.injected.identity import ByIdentity
 from epochzero.run.watch.child.places import place
-from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.records import SCHEMA, Records
 from epochzero.run.watch.child.schedule import Schedule
 
 __all__ = ["KerasWatch"]
@@ -92,6 +94,10 @@ class KerasWatch:
         model, layer = self._keras.Model, self._keras.layers.Layer
         if self._observer is not None:
             self._observer.foreign = (layer,)
+        else:
+            self.records.emit(
+                "begun", schema=SCHEMA, time=time.time(), pid=os.getpid(), torch=None, gpu=False
+            )
         layer.__init__ = _after(layer.__init__, lambda _, made, *a, **k: self.layer_made(made))
         model.compile = _after(model.compile, lambda _, made, *a, **k: self.compiled(made))
         callback = _callback_class(self._keras, self)

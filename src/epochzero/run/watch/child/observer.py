@@ -351,24 +351,24 @@ class Observer:
     @_safe
     def step_begins(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
-        number = self._number(optimizer)
+        self._number(optimizer)
         if id(optimizer) in self._stepped:
             self._end_iteration()
+        elif self._scene.evaluating:
+            # Its closure is going to call the model, and train.
+            self._end_evaluation()
+            self._scene = Scene(evaluating=False, looking=self._schedule.due(self._iteration))
         self._in_step = True
         if not self._scene.looking:
             return
-        where = place()
-        if self._first("step", (number, _line(where), self._backward_line)):
-            self._records.emit(
-                "step", optimizer=number, place=where, backward=self._backward_line
-            )
         mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
         look = Look()
         for name, parameter in self._models.parameters():
             if id(parameter) not in mine or name in self._moved:
                 continue
             told = self._moved[name] = {}
-            if parameter.grad is not None:
+            # Without a backward pass before, what is there is of the step before.
+            if parameter.grad is not None and self._backwards:
                 told["gradient"] = {}
                 look.add(told["gradient"], GRADIENT, gradient(parameter.grad))
             before = few(parameter, _WEIGHTS).clone()
@@ -381,19 +381,26 @@ class Observer:
         self.steps += 1
         self._in_step = False
         self._without_step = 0
+        if self._scene.looking:
+            where = place()
+            step = (self._number(optimizer), _line(where), self._backward_line)
+            if self._first("step", step):
+                number, _, backward = step
+                self._records.emit("step", optimizer=number, place=where, backward=backward)
         weights, self._weights = self._weights, []
         look = Look()
         for name, ref, before in weights:
             parameter = ref()
-            if parameter is not None:
-                if parameter.grad is not None and "gradient" not in self._moved[name]:
-                    # Of an optimizer that calls for its gradients itself.
-                    self._moved[name]["gradient"] = {}
-                    look.add(self._moved[name]["gradient"], GRADIENT, gradient(parameter.grad))
-                after = few(parameter, _WEIGHTS)
-                for what, values in (("weight", after), ("update", after - before)):
-                    self._moved[name][what] = {}
-                    look.add(self._moved[name][what], GRADIENT, of_weights(values))
+            if parameter is None:
+                continue
+            told = self._moved[name]
+            if parameter.grad is not None and "gradient" not in told:
+                told["gradient"] = {}
+                look.add(told["gradient"], GRADIENT, gradient(parameter.grad))
+            after = few(parameter, _WEIGHTS)
+            for what, values in (("weight", after), ("update", after - before)):
+                told[what] = {}
+                look.add(told[what], GRADIENT, of_weights(values))
         look.read()
         self._has_stepped(optimizer)
 
