@@ -98,9 +98,7 @@ def residual_network() -> nn.Module:
         for width, to in zip(widths[:-1], widths[1:], strict=True)
     ]
     start = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
-    return nn.Sequential(
-        *start, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10)
-    )
+    return nn.Sequential(*start, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
 
 
 def perceptron() -> nn.Module:

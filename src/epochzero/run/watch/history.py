@@ -93,6 +93,10 @@ class Iteration:
         likeness: how often the nearest example has the same label.
         row_labels: label of each of the first rows; ``inputs[0]["rows"]`` has their fingerprints.
         modes: layers whose mode differs from the model's.
+        scalars: numbers that the program has read: ``name``, ``line``, ``text``, ``count``, ``mean``, ``last``.
+        clippings: of gradients: ``line``, ``limit``, ``norm``.
+        skipped_steps: how many steps the scaler of gradients left out.
+        loader: number of the loader that was begun last; None where there is none.
     """
 
     number: int
@@ -111,6 +115,10 @@ class Iteration:
     likeness: Record
     row_labels: tuple[int, ...]
     modes: Mapping[str, bool]
+    scalars: Sequence[Record] = ()
+    clippings: Sequence[Record] = ()
+    skipped_steps: int = 0
+    loader: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +132,9 @@ class Evaluation:
         loss, accuracy, agreement: means over its examples; None where not seen. ``agreement`` is of
             tensors of whole numbers that the program compared: predictions with labels.
         layers, inputs, output, target, row_labels: as in `Iteration`, of its first batch where looked at.
+        scalars, loader: as in `Iteration`.
+        place: the line that called the model.
+        model: the path of what was called: the number of its model before the slash.
     """
 
     iteration: int
@@ -138,6 +149,10 @@ class Evaluation:
     output: Record
     target: Record
     row_labels: tuple[int, ...]
+    scalars: Sequence[Record] = ()
+    loader: int | None = None
+    place: Place | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -151,6 +166,7 @@ class History:
         iterations: those that were looked at.
         evaluations: all that were told.
         optimizers, schedulers, loaders, losses, backwards, nonfinite: the records, as they came.
+        epochs, steps, clips, scalers: as well.
         ended: whether the training is over.
         count: iterations so far, also those not looked at.
         planned: iterations in all, where somebody said so; None else.
@@ -171,6 +187,10 @@ class History:
     count: int
     planned: int | None = None
     loss_by_line: Mapping[str, Series] = field(default_factory=dict)
+    epochs: tuple[Record, ...] = ()
+    steps: tuple[Record, ...] = ()
+    clips: tuple[Record, ...] = ()
+    scalers: tuple[Record, ...] = ()
 
     @cached_property
     def loss(self) -> Series:
@@ -257,6 +277,10 @@ class _Reading:
             losses=self._of("loss"),
             backwards=self._of("backward"),
             nonfinite=self._of("nonfinite"),
+            epochs=self._of("epoch"),
+            steps=self._of("step"),
+            clips=self._of("clip"),
+            scalers=self._of("scaler"),
             ended=self._ended,
             count=self._count,
             planned=self._planned,
@@ -314,6 +338,10 @@ class _Reading:
             likeness=record.get("likeness", {}),
             row_labels=tuple(record.get("row_labels", ())),
             modes=record.get("modes", {}),
+            scalars=[_numbers(one) for one in record.get("scalars", ())],
+            clippings=[_numbers(one) for one in record.get("clippings", ())],
+            skipped_steps=int(record.get("skipped_steps", 0)),
+            loader=record.get("loader"),
         )
 
     def _evaluation(self, record: Record) -> Evaluation:
@@ -331,6 +359,10 @@ class _Reading:
             output=_numbers(record.get("output", {})),
             target=_numbers(record.get("target", {})),
             row_labels=tuple(record.get("row_labels", ())),
+            scalars=[_numbers(one) for one in record.get("scalars", ())],
+            loader=record.get("loader"),
+            place=Place(*record["place"]) if record.get("place") else None,
+            model=str(record.get("model", "")),
         )
 
     def _note_order(self, record: Record) -> None:

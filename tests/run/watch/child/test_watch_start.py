@@ -72,7 +72,9 @@ def test_who_only_launches_does_not_write(watch: Watch) -> None:
         "if sys.argv[1:]: train()\n"
         "else: subprocess.run([sys.executable, __file__, 'again'], check=True)\n"
     )
-    program = program.replace("optimizer = torch", "if __import__('sys').argv[1:]: optimizer = torch")
+    program = program.replace(
+        "optimizer = torch", "if __import__('sys').argv[1:]: optimizer = torch"
+    )
     heard, _ = watch(program)
     assert len(heard.of("begun")) == len(heard.of("ended")) == 1
     assert len(heard.of("iteration")) == 3
@@ -200,7 +202,9 @@ def test_a_training_of_lightning(watch: Watch) -> None:
     heard, _ = watch(LIGHTNING)
     assert len(heard.of("root")) == 1
     assert len(heard.of("iteration")) == 8
-    first, second = (one["parameters"]["0/head.bias"]["gradient"] for one in heard.of("iteration")[:2])
+    first, second = (
+        one["parameters"]["0/head.bias"]["gradient"] for one in heard.of("iteration")[:2]
+    )
     assert first != second
     # The first is what Lightning calls its sanity check.
     assert [one["iteration"] for one in heard.of("evaluation")] == [0, 4, 8]

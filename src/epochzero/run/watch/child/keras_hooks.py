@@ -189,9 +189,7 @@ class KerasWatch:
             return
         if self._iteration == 0 or not self._paths:
             self._tell_model(model())
-        self._before = {
-            name: few(values).copy() for name, values, _ in self._weights(model())
-        }
+        self._before = {name: few(values).copy() for name, values, _ in self._weights(model())}
         self._scene = self._new_scene(evaluating=False)
 
     @_safe
@@ -215,7 +213,10 @@ class KerasWatch:
             after, before = few(values), self._before.get(name)
             if before is None or not of.trainable:
                 continue
-            told = parameters[name] = {"weight": _numbers(after), "update": _numbers(after - before)}
+            told = parameters[name] = {
+                "weight": _numbers(after),
+                "update": _numbers(after - before),
+            }
             gradient = getattr(getattr(of, "value", None), "grad", None)
             if gradient is not None:
                 told["gradient"] = _numbers(few(gradient.numpy()))

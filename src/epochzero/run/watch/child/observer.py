@@ -254,7 +254,9 @@ class Observer:
     @_safe
     def activation(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
         """A function was called between the layers, not as a module of its own."""
-        if self._stack and any(self._stack[-1]._modules.values()):
+        if not self._stack:
+            self._scene.activated(name, args, kwargs, output, "")
+        elif any(self._stack[-1]._modules.values()):
             within = self._models.path(self._stack[-1], self._stack[0])
             self._scene.activated(name, args, kwargs, output, within)
 

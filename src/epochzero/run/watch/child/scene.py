@@ -75,7 +75,9 @@ class Scene:
 
     # Which evaluation -----------------------------------------------------------------------------
 
-    def begins_at(self, module: Any, lines: Any, loader: int | None, place: Any, split: Any) -> None:
+    def begins_at(
+        self, module: Any, lines: Any, loader: int | None, place: Any, split: Any
+    ) -> None:
         """An evaluation begins with the call of a module at these lines."""
         self.split = split | {lines}
         self._began[id(module)] = lines
@@ -123,8 +125,8 @@ class Scene:
         tensor = next((tensor for _, tensor in batches.tensors_in([output])), None)
         if tensor is None:
             return
-        self._output = weakref.ref(tensor)
-        if self.evaluating and "output" not in self._told:
+        if "output" not in self._told:
+            self._output = weakref.ref(tensor)
             self._describe_output(tensor)
 
     def layer_called(self, path: str, kind: str, output: Any) -> None:
@@ -136,15 +138,28 @@ class Scene:
         self._add_layer(path, kind, tensor)
 
     def activated(self, name: str, args: Any, kwargs: Any, output: Any, within: str) -> None:
-        """A function of torch was called in a forward pass; it belongs to the layer before it."""
+        """A function of torch was called in a forward pass; it belongs to the layer before it.
+
+        Between calls of models, as of the parts of one that has no ``forward``, only what is done with
+        the output of a layer counts, and only before the loss: what follows is a metric.
+        """
         if not isinstance(output, torch.Tensor) or not output.numel():
             return
         source = args[0] if args else kwargs.get("input")
         before = self._makers.get(source) or within
+        if not before or (not within and self.has_loss):
+            return
         self._makers.set(output, before)
         described = self._add_layer(f"{before}:{name}", name, output)
+        if described is not None and not within:
+            described["outside"] = True
         if name == "dropout" and described is not None:
-            given = {"p": 0.5, "training": True, **dict(zip(("p", "training"), args[1:3])), **kwargs}  # noqa: B905
+            given = {
+                "p": 0.5,
+                "training": True,
+                **dict(zip(("p", "training"), args[1:3])),
+                **kwargs,
+            }  # noqa: B905
             described["rate"], described["drops"] = float(given["p"]), bool(given["training"])
 
     def _add_layer(self, path: str, kind: str, tensor: torch.Tensor) -> dict[str, Any] | None:
@@ -172,25 +187,25 @@ class Scene:
         if not self.looking or "target" in self._told:
             return
         self._told["function"] = name
-        self._describe_output(output)
+        if self._output is None or self._output() is not output:
+            self._describe_output(output)
         if isinstance(target, torch.Tensor) and target.numel():
             self._told["target"] = batches.labels(self._look, target)
             self._compare_with_inputs(target)
 
     def own_loss(self, names: dict[str, Any]) -> None:
-        """A loss that the program computes itself: the model's output, and what among its variables has the
-        same first size and is neither output nor input, where that is one tensor only."""
-        output = self._output() if self._output is not None else None
-        if output is None or not output.dim():
+        """A loss that the program computes itself: its target is what among its variables has the first
+        size of the model's output, and is no input, where that is one tensor only."""
+        shape = self._told.get("output", {}).get("shape")
+        if not shape or self.has_loss:
             return
-        self._describe_output(output)
         inputs = [ref() for ref in self._batch]
         others = {
             id(value): value
             for value in names.values()
             if isinstance(value, torch.Tensor)
-            and value.shape[:1] == output.shape[:1]
-            and 0 < value.dim() <= output.dim()
+            and list(value.shape[:1]) == shape[:1]
+            and 0 < value.dim() <= len(shape)
             and not value.requires_grad
             and not any(value is one for one in inputs)
         }

@@ -11,8 +11,18 @@ from typing import Any, Union
 
 import torch
 
-__all__ = ["ACTIVATION", "GRADIENT", "VALUES", "Look", "activation", "few", "gradient", "is_readable",
-           "of_weights", "values"]
+__all__ = [
+    "ACTIVATION",
+    "GRADIENT",
+    "VALUES",
+    "Look",
+    "activation",
+    "few",
+    "gradient",
+    "is_readable",
+    "of_weights",
+    "values",
+]
 
 Numbers = Union[torch.Tensor, list[float]]
 """A vector on a GPU, not to be read yet; else what it holds."""
@@ -156,7 +166,9 @@ def _units(output: torch.Tensor) -> torch.Tensor:
         found = found[:MOST_ROWS].flatten(2)
         found = found[..., :: max(1, found.shape[-1] // 64)].transpose(1, 2)
     found = found.reshape(-1, found.shape[-1])
-    rows, columns = (-(-size // most) for size, most in zip(found.shape, (2 * MOST_ROWS, MOST_UNITS)))  # noqa: B905
+    rows, columns = (
+        -(-size // most) for size, most in zip(found.shape, (2 * MOST_ROWS, MOST_UNITS))
+    )  # noqa: B905
     return found[::rows, ::columns].float()
 
 
