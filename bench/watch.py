@@ -202,6 +202,13 @@ def _until(records: Iterable[Record], iteration: float) -> Iterator[Record]:
 
 def _scored(seen: Sequence[Seen]) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
+    failed = [
+        (one.case.name, watched.failed)
+        for one in seen
+        for watched in one.verdicts.values()
+        if watched.failed
+    ]
+    assert not failed, failed[0]
     for part in ("bugs", "keras", "mutants"):
         of_part = [one for one in seen if one.case.part == part]
         numbers[part] = _faulty(of_part)

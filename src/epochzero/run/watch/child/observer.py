@@ -522,8 +522,7 @@ class Observer:
                 stepped=len(self._stepped),
                 before=self._before,
                 parameters=self._moved,
-                loader=self._loader,
-                **scene.ended(),
+                **{**scene.ended(), "loader": self._loader},
             )
         elif len(self._losses) >= EVERY_LOSSES:
             self._tell_losses()

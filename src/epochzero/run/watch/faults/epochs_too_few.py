@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import course, does_well, moved
+from epochzero.run.watch.faults._signals import course, does_well, relative_updates
 from epochzero.run.watch.history import History
 from epochzero.run.watch.model import Finding
 
@@ -12,6 +12,7 @@ __all__ = ["find"]
 
 _SLOPE = 0.1
 _FEW = 40
+_STEP = 1e-3
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -19,12 +20,12 @@ def find(history: History) -> Iterable[Finding]:
     found = course(history)
     if found is None or not history.ended or does_well(history) or not found.finite:
         return
-    few = history.count <= _FEW and found.fall > 0.05
+    few = history.count <= _FEW and found.fall > 0.03
     falls = found.fall > 0.02 and found.slope > _SLOPE and found.roughness < 0.6
     if not few and not falls:
         return
-    ways = moved(history)
-    if not ways or max(ways.values()) < 0.3:
+    # Where steps are tiny it is not their number that is too small.
+    if max(relative_updates(history).values(), default=0.0) < _STEP:
         return
     yield Finding(
         "epochs_too_few",

@@ -56,7 +56,7 @@ def find(history: History) -> Iterable[Finding]:
         f"than {far:.1%} of its size; the loss fell by {max(0.0, found.fall):.1%}.",
         place=setting_place(place_of(history.optimizers[0]), "lr", 1),
         confidence=0.88 if far < 0.1 else 0.7,
-        fix=f"Try {rate * min(1000.0, 3 / max(far, 1e-9)):.1g}.",
+        fix=f"Try {rate * min(1000.0, 3 / max(far, 1e-9)) or 1e-3:.1g}.",
         evidence={"learning rate": rate, "way beside weight": far},
         series="loss",
         causes=("slow_learning", "loss_not_falling", "updates_too_small", "weights_unchanged",

@@ -54,7 +54,7 @@ def find(history: History) -> Iterable[Finding]:
         yield _finding(f"{function} over {shape[-1]} classes of which exactly one is right.", 0.62, place,
                        "Use cross_entropy with the numbers of the classes.")  # fmt: skip
     elif _sums(history) and not well:
-        yield _finding("The loss is a sum over the batch: gradients grow with its size.", 0.74, place,
+        yield _finding("The loss is a sum over the batch: gradients grow with its size.", 0.87, place,
                        'Leave reduction="mean".')  # fmt: skip
     elif _is_negated(history, looked, found):
         yield _finding("The loss that is differentiated falls without end below zero.", 0.85, place,

@@ -43,7 +43,7 @@ def find(history: History) -> Iterable[Finding]:
     ):
         if not found or (len(found) == len(own) and found is not left_out):
             continue
-        if found is frozen and (well or _was_trained(history, frozen)):
+        if (found is frozen and well) or _was_trained(history, found):
             continue
         one = found[0]
         layer = history.layer(one.layer)
