@@ -116,6 +116,7 @@ class DryRun:
             "numpy": self._phases.numpy,
             "torch": self._torch,
             "click.core": self._phases.click,
+            "hydra.core.utils": self._phases.hydra,
             "accelerate.accelerator": self._phases.accelerate,
             "torch.distributed.checkpoint.default_planner": self._planner,
         }
@@ -284,7 +285,7 @@ def _of_code(error: BaseException) -> bool:
 
 _OF_CODE = re.compile(
     r"^module '.*' has no attribute|unexpected keyword argument|required positional argument|positional arguments? but"
-    r"|object has no attribute|loading state_dict for|objects could not be loaded"
+    r"|object has no attribute|^This '\w+' has no attribute|loading state_dict for|objects could not be loaded"
     r"|could not find the monitored key|is not found in the evaluation metrics"
     r"|at least two devices|scalar type|same dtype|can't convert cuda|not implemented for '"
 )

@@ -76,12 +76,6 @@ class _Frameworks:
         self._roots = roots
         self._batches, self._steps = BATCHES * runtime.often, STEPS * runtime.often
 
-    def _shortened(self, what: str) -> None:
-        """A trainer is about to leave iterations out, which may be the cause of what comes."""
-        self._runtime.skipped = True
-        self._runtime.taken += self._batches
-        self._phases.assume(what)
-
     def lightning(self, module: Any) -> None:
         """``Trainer(...)``: a few batches of each loader, few epochs, checkpoints in each, on the CPU."""
         make, keep = module.Trainer.__init__, module.Trainer.save_checkpoint
@@ -120,7 +114,9 @@ class _Frameworks:
         if options.get("check_val_every_n_epoch"):
             options["check_val_every_n_epoch"] = 1
         options["log_every_n_steps"] = 1
-        self._shortened(f"Trainer with {self._batches} batches of each loader")
+        self._phases.shortened(
+            f"Trainer with {self._batches} batches of each loader", self._batches
+        )
 
     def transformers(self, module: Any) -> None:
         """``Trainer(...)``: a few steps, with evaluation and saving pulled into them."""
@@ -137,7 +133,7 @@ class _Frameworks:
                 if strategy is not None and strategy != "no":
                     setattr(given, f"{name}_strategy", type(strategy)("steps"))
                     setattr(given, f"{name}_steps", BATCHES)
-            self._shortened(f"Trainer with {most} steps")
+            self._phases.shortened(f"Trainer with {most} steps", self._batches)
             return train(trainer, *arguments, **options)
 
         keep, save_model = module.Trainer._save_checkpoint, module.Trainer.save_model
