@@ -25,6 +25,8 @@ from epochzero.run.watch.model import Finding
 __all__ = ["find"]
 
 _LARGE = 0.1
+_SOON = 60
+"""Iterations in which a loss may stand still or jump."""
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -68,6 +70,8 @@ def _trouble(history: History, found: LossCourse) -> str:
         return "grew"
     if found.end > found.best + 0.5 * max(chance_loss(history) or found.first, found.best):
         return "has grown again"
+    if not history.ended and found.count < _SOON:
+        return ""
     if known and min(found.fall, 1 - found.end / max(found.first, 1e-12)) < 0.1:
         return "does not fall"
     if found.roughness > 0.25 and (found.fall < 0.6 or not known):

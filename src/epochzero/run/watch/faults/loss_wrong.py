@@ -72,13 +72,9 @@ def _by_hand(found: LossCourse, place: Place | None) -> Iterable[Finding]:
 
 def _is_negated(history: History, looked: Sequence[Iteration], found: LossCourse) -> bool:
     """A known loss is never below zero; what is differentiated is its negative."""
-    positive = looked[0].loss_function not in (
-        "gaussian_nll_loss",
-        "poisson_nll_loss",
-        "kl_div",
-        "nll_loss",
-    )
-    return positive and found.end < 0 and found.end < found.start
+    function = looked[0].loss_function
+    others = ("gaussian_nll_loss", "poisson_nll_loss", "kl_div", "nll_loss")
+    return bool(function) and function not in others and found.end < 0 and found.end < found.start
 
 
 def _is_one_hot(looked: Sequence[Iteration]) -> bool:
