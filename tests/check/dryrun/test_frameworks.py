@@ -311,6 +311,32 @@ def test_a_loop_around_a_compiled_step_of_jax_is_shortened(tmp_path: Path) -> No
     assert (finding.category, finding.place.line) == ("tensor_mismatch", 11)
 
 
+def test_a_step_of_jax_that_takes_too_long_is_evaluated_in_shapes(tmp_path: Path) -> None:
+    pytest.importorskip("jax", reason="the script trains with JAX")
+    found = dry(
+        tmp_path,
+        """
+        import jax
+        from jax import numpy as jnp
+
+        @jax.jit
+        def step(weights, x):
+            loss, gradient = jax.value_and_grad(lambda w: ((x @ w) ** 2).mean())(weights)
+            return weights - 0.1 * gradient, loss
+
+        weights = jnp.ones((4096, 4096))
+        for number in range(10):
+            weights, loss = step(weights, jnp.ones((1 << 15, 4096)))
+            print(float(loss))
+        print(weights.reshape(4096, 2048))
+        """,
+    )
+    (finding,) = found.findings
+    assert (finding.category, finding.place.line) == ("tensor_mismatch", 14)
+    told = [one.what for one in found.dry[0].assumptions]
+    assert any("2e+12 operations gives ones" in what for what in told)
+
+
 def test_a_gpu_that_tensorflow_would_have_is_not_missing(tmp_path: Path) -> None:
     pytest.importorskip("tensorflow", reason="the script asks it for a GPU")
     (tmp_path / "train.py").write_text(

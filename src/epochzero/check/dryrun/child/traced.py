@@ -19,6 +19,10 @@ from epochzero.check.dryrun.child.phases import Phases
 __all__ = ["watched"]
 
 _Function = Callable[..., Any]
+OPERATIONS = 2e11
+"""Of floating point, which take the CPU a few seconds."""
+INPUT_BYTES = 1 << 20
+"""What has less is not asked for its operations, which takes time too."""
 ROUNDS = 3
 """Of boosting, which are its epochs."""
 ROWS = 5000
@@ -275,6 +279,17 @@ class _Traced:
 
         return compiling
 
+    def _shapes(self, function: Any, arguments: Any, options: Any) -> Any:
+        """The shapes of what a compiled function answers, where to compute it would take too long."""
+        if self._runtime.whole or not hasattr(function, "eval_shape"):
+            return None
+        operations = _operations(function, arguments, options)
+        if operations < OPERATIONS:
+            return None
+        told = f"a call of {operations:.0e} operations gives ones in the shapes of its answer"
+        self._phases.shortened(told, 1)
+        return function.eval_shape(*arguments, **options)
+
     def _compiled(self, function: _Function) -> _Function:
         """A function whose calls are work, with all that a compiled one can do besides."""
         steps = 0
@@ -283,8 +298,10 @@ class _Traced:
         def called(*arguments: Any, **options: Any) -> Any:
             nonlocal steps
             before = self._runtime.steps
+            is_outermost = not self._runtime.depth
             with self._phases.calling():
-                answer = function(*arguments, **options)
+                shapes = self._shapes(function, arguments, options) if is_outermost else None
+                answer = function(*arguments, **options) if shapes is None else _assumed(shapes)
             steps = max(steps, self._runtime.steps - before)
             self._runtime.steps = before + steps
             return answer
@@ -293,6 +310,31 @@ class _Traced:
             if hasattr(function, name):
                 setattr(called, name, getattr(function, name))
         return called
+
+
+def _operations(function: Any, arguments: Any, options: Any) -> float:
+    """What a call of a compiled function of JAX computes, as its compiler counts; 0 where it has little."""
+    leaves = import_module("jax").tree.leaves((arguments, options))
+    if (
+        not hasattr(function, "lower")
+        or sum(getattr(one, "nbytes", 0) for one in leaves) < INPUT_BYTES
+    ):
+        return 0.0
+    try:
+        return float(function.lower(*arguments, **options).cost_analysis()["flops"])
+    except (AttributeError, KeyError, TypeError, NotImplementedError):
+        return 0.0
+
+
+def _assumed(shapes: Any) -> Any:
+    """Ones in the place of each shape, whole numbers as zeros: as of a pretended GPU."""
+    jax = import_module("jax")
+
+    def values(one: Any) -> Any:
+        whole = not jax.numpy.issubdtype(one.dtype, jax.numpy.inexact)
+        return jax.numpy.full(one.shape, 0 if whole else 1, one.dtype)
+
+    return jax.tree.map(values, shapes)
 
 
 def _rounds_apart(train: _Function, names: Iterable[str]) -> _Function:
