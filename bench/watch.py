@@ -5,7 +5,9 @@ twins; mutants, one fault each in a base program that is healthy; healthy traini
 watcher; all methods read the same records. A root cause counts as named when the verdict's root is the
 word of the truth or one that an expert could name instead; a layer, when it is the one where the fault
 sits; a line, when it is the line of the truth. Early is the first share of the iterations after which the
-root is right, of records cut there.
+root is right, of records cut there. Beside them `torch.autograd.set_detect_anomaly`, which ends a
+training where a backward pass makes NaN, and names an operator: how many faulty and healthy ones it ends.
+It is run where a loss was no number; elsewhere there is nothing that it could end.
 
 Held out by model and data set: the mutants of the bases that ``lab/watch/base/split.toml`` names, every
 second healthy training, and the 21 bugs, which nobody looked at while the faults were written.
@@ -109,6 +111,8 @@ def main() -> None:
         if options.misses and name == "epochzero":
             _print_misses(seen)
     if not options.open and not options.only:
+        numbers["detect_anomaly"] = _anomalies(found, options.python)
+        print("detect_anomaly", numbers["detect_anomaly"])
         save("watch", numbers, data=[{"name": "lab/watch", "programs": len(cases)}])
 
 
@@ -185,7 +189,7 @@ def _records(case: Case, folder: Path, python: str) -> list[Record] | None:
 def _verdicts(records: Sequence[Record], method: Any) -> dict[float, Watched]:
     total = max((int(r["iteration"]) + 1 for r in records if "iteration" in r), default=1)
     return {
-        cut: method(read_records(_until(records, cut * total) if cut < 1 else records, total))
+        cut: method(read_records(_until(records, cut * total) if cut < 1 else records))
         for cut in CUTS
     }
 
@@ -200,8 +204,39 @@ def _until(records: Iterable[Record], iteration: float) -> Iterator[Record]:
             yield record
 
 
+def _anomalies(
+    found: Sequence[tuple[Case, list[Record]]], python: str
+) -> dict[str, dict[str, int]]:
+    """Of each part, how many trainings there are, and how many the detection of anomalies ends."""
+    code = (
+        "import runpy, sys, torch; torch.autograd.set_detect_anomaly(True);"
+        "runpy.run_path(sys.argv[1], run_name='__main__')"
+    )
+    numbers: dict[str, dict[str, int]] = {}
+    for case, records in found:
+        of_part = numbers.setdefault(case.part, {"cases": 0, "ended": 0})
+        of_part["cases"] += 1
+        if not any(record["kind"] == "nonfinite" for record in records):
+            continue
+        with tempfile.TemporaryDirectory() as work:
+            program = Path(work) / "train.py"
+            program.write_text(case.program)
+            done = subprocess.run(
+                [python, "-c", code, str(program)], cwd=work, capture_output=True, check=False
+            )
+        of_part["ended"] += b"returned nan values" in done.stderr
+    return numbers
+
+
 def _scored(seen: Sequence[Seen]) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
+    failed = [
+        (one.case.name, watched.failed)
+        for one in seen
+        for watched in one.verdicts.values()
+        if watched.failed
+    ]
+    assert not failed, failed[0]
     for part in ("bugs", "keras", "mutants"):
         of_part = [one for one in seen if one.case.part == part]
         numbers[part] = _faulty(of_part)

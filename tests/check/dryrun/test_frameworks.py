@@ -181,6 +181,28 @@ def test_a_job_goes_on_from_the_state_that_accelerate_saved(tmp_path: Path) -> N
     assert "/state" in finding.message
 
 
+def test_a_job_of_hydra_goes_on_by_a_key_of_its_configuration(tmp_path: Path) -> None:
+    pytest.importorskip("hydra", reason="the script is configured by Hydra")
+    pytest.importorskip("torch", reason="the script saves with torch")
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "main.yaml").write_text("train:\n  lr: 0.1\n  resume: null\n")
+    script = """
+        import hydra, torch
+
+        @hydra.main(config_path="conf", config_name="main", version_base="1.1")
+        def main(cfg):
+            model = torch.nn.Linear(8, 4)
+            if cfg.train.resume:
+                print(torch.load(cfg.train.resume)["step"])
+            torch.save({"model": model.state_dict()}, "a=1.pt")
+
+        main()
+        """
+    (finding,) = dry(tmp_path, script).findings
+    assert (finding.severity, finding.category) == ("warning", "key_not_found")
+    assert "train.resume='" in finding.message
+
+
 def test_lightning_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     pytest.importorskip("lightning", reason="the script trains with Lightning")
     script = """
@@ -289,6 +311,32 @@ def test_a_loop_around_a_compiled_step_of_jax_is_shortened(tmp_path: Path) -> No
     assert (finding.category, finding.place.line) == ("tensor_mismatch", 11)
 
 
+def test_a_step_of_jax_that_takes_too_long_is_evaluated_in_shapes(tmp_path: Path) -> None:
+    pytest.importorskip("jax", reason="the script trains with JAX")
+    found = dry(
+        tmp_path,
+        """
+        import jax
+        from jax import numpy as jnp
+
+        @jax.jit
+        def step(weights, x):
+            loss, gradient = jax.value_and_grad(lambda w: ((x @ w) ** 2).mean())(weights)
+            return weights - 0.1 * gradient, loss
+
+        weights = jnp.ones((4096, 4096))
+        for number in range(10):
+            weights, loss = step(weights, jnp.ones((1 << 15, 4096)))
+            print(float(loss))
+        print(weights.reshape(4096, 2048))
+        """,
+    )
+    (finding,) = found.findings
+    assert (finding.category, finding.place.line) == ("tensor_mismatch", 14)
+    told = [one.what for one in found.dry[0].assumptions]
+    assert any("2e+12 operations gives ones" in what for what in told)
+
+
 def test_a_gpu_that_tensorflow_would_have_is_not_missing(tmp_path: Path) -> None:
     pytest.importorskip("tensorflow", reason="the script asks it for a GPU")
     (tmp_path / "train.py").write_text(
@@ -308,3 +356,58 @@ def test_a_gpu_that_tensorflow_would_have_is_not_missing(tmp_path: Path) -> None
     reasons = [one.reason for one in found.dry[0].unknowns]
     assert any("needs a GPU" in reason for reason in reasons)
     assert any("no GPU is pretended for TensorFlow" in reason for reason in reasons)
+
+
+FITTED = """
+import numpy
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+x = numpy.random.default_rng(0).random((60000, 10))
+y = numpy.array(["no"] * 59990 + ["yes"] * 10)
+model = GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"svc__C": [1, 10]}, cv=3).fit(x, y)
+assert set(model.classes_) == {"no", "yes"}
+model.predict(x[:10])
+model.predict_proba(x)
+"""
+
+
+def test_an_estimator_is_fitted_to_few_rows_of_all_classes(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="the script fits its estimators")
+    found = dry(tmp_path, FITTED.lstrip())
+    (finding,) = found.findings
+    assert (finding.severity, finding.place.line) == ("error", 12)
+    told = [one.what for one in found.dry[0].assumptions]
+    assert told == ["GridSearchCV is fitted to about 5,000 of 60,000 rows"]
+
+
+XGBOOST = """
+import xgboost
+data = xgboost.DMatrix(x, y)
+options = {"early_stopping_rounds": 50, "evals": [(data, "val")], "verbose_eval": False}
+model = xgboost.train({}, data, 200_000, **options)
+model.save_model("model.json")
+xgboost.XGBRegressor(n_estimators=200_000).fit(x, y)
+"""
+LIGHTGBM = """
+import lightgbm
+data = lightgbm.Dataset(x, y)
+model = lightgbm.train({"verbose": -1, "n_estimators": 200_000}, data)
+model.save_model("model.txt")
+lightgbm.LGBMRegressor(n_estimators=200_000, verbose=-1).fit(x, y)
+"""
+
+
+@pytest.mark.parametrize(("library", "script"), [("xgboost", XGBOOST), ("lightgbm", LIGHTGBM)])
+def test_boosting_has_few_rounds(tmp_path: Path, library: str, script: str) -> None:
+    pytest.importorskip(library, reason="the script trains with it")
+    data = "import numpy\nx = numpy.random.default_rng(0).random((20000, 10))\ny = x.sum(1)\n"
+    found = dry(tmp_path, data + script.lstrip() + "print(missing)\n")
+    (finding,) = found.findings
+    assert (finding.severity, finding.phase) == ("error", "evaluation")
+    (run,) = found.dry
+    assert {"forward", "optimizer step", "save"} <= {one.name for one in run.parts if one.reached}
+    told = [one.what for one in run.assumptions]
+    assert told == ["boosting with 3 of 200,000 rounds"] * 2

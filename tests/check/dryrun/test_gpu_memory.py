@@ -206,6 +206,104 @@ def test_the_trainer_of_transformers_with_deepspeed(tmp_path: Path) -> None:
     assert ratio == pytest.approx(12 / 8 / 2, abs=0.01)
 
 
+PREPARED = """\
+import torch
+from accelerate import Accelerator
+
+accelerator = Accelerator()
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(512, 512, bias=False)
+    def forward(self, x):
+        return self.fc(x)
+model = torch.nn.Sequential(*(Block() for _ in range(8)))
+optimizer = torch.optim.AdamW(model.parameters())
+data = torch.utils.data.DataLoader(torch.randn(64, 512), batch_size=8)
+model, optimizer, data = accelerator.prepare(model, optimizer, data)
+for x in data:
+    accelerator.backward(model(x).square().mean())
+    optimizer.step()
+    optimizer.zero_grad()
+accelerator.save_state("state")
+"""
+SHARDED = """\
+distributed_type: FSDP
+mixed_precision: bf16
+num_machines: 1
+num_processes: 4
+fsdp_config:
+  fsdp_version: 2
+  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP
+  fsdp_transformer_layer_cls_to_wrap: Block
+  fsdp_state_dict_type: SHARDED_STATE_DICT
+"""
+DIVIDED = """\
+distributed_type: DEEPSPEED
+mixed_precision: bf16
+num_machines: 1
+num_processes: 4
+deepspeed_config:
+  zero_stage: 3
+"""
+DUMMIES = """\
+import torch
+from accelerate import Accelerator, DeepSpeedPlugin
+from accelerate.utils import DummyOptim, DummyScheduler
+
+config = {
+    "zero_optimization": {"stage": 2, "reduce_bucket_size": 1000},
+    "train_micro_batch_size_per_gpu": "auto", "optimizer": {"type": "AdamW"}, "scheduler": {},
+}
+plugin = DeepSpeedPlugin(hf_ds_config=config)
+accelerator = Accelerator(mixed_precision="fp16", deepspeed_plugin=plugin)
+accelerator.state.deepspeed_plugin.deepspeed_config["train_micro_batch_size_per_gpu"] = 8
+model = torch.nn.Linear(1024, 1024, bias=False)
+optimizer = DummyOptim(model.parameters())
+schedule = DummyScheduler(optimizer)
+data = torch.utils.data.DataLoader(torch.randn(64, 1024), batch_size=8)
+model, optimizer, data, schedule = accelerator.prepare(model, optimizer, data, schedule)
+for x in data:
+    accelerator.backward(model(x).float().square().mean())
+    optimizer.step()
+    schedule.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "config", "parameters", "held", "kept"),
+    [
+        # Of 8 x 512 x 512 parameters a quarter, in single precision, and Adam's two states.
+        (PREPARED, SHARDED, 8 * 512 * 512, 4, 8),
+        # In half; the states have a copy beside them.
+        (PREPARED, DIVIDED, 8 * 512 * 512, 2, 12),
+        # Parameters are whole in the second stage.
+        (DUMMIES, "num_machines: 1\nnum_processes: 4\n", 1024 * 1024, 4 * 2, 12),
+    ],
+    ids=["fsdp", "zero", "plugin"],
+)
+def test_what_accelerate_is_told_divides_the_memory(
+    tmp_path: Path, script: str, config: str, parameters: int, held: int, kept: int
+) -> None:
+    pytest.importorskip("accelerate", reason="the script trains with Accelerate")
+    (tmp_path / "a.yaml").write_text(config)
+    (tmp_path / "train.py").write_text(script)
+    found = check(
+        ["accelerate", "launch", "--config_file", "a.yaml", "train.py"],
+        with_gpu(8192),
+        folder=tmp_path,
+        environment={**os.environ, "PATH": str(Path(sys.executable).parent)},
+        select=["dry-run-failed", "dry-run-memory"],
+        dry=Limits(seconds=60),
+    )
+    assert (found.findings, found.unknowns) == ((), ())
+    memory = found.dry[0].memory
+    assert memory is not None
+    assert memory.by_kind["parameter"] == parameters * held // 4
+    assert memory.by_kind["optimizer"] == parameters * kept // 4
+
+
 def test_the_command_tells_and_draws_it(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     drawn = tmp_path / "memory.svg"

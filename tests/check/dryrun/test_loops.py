@@ -32,13 +32,17 @@ def runtime() -> Iterator[Runtime]:
     os.close(writing)
 
 
+class Seen(list[Any]):
+    """What was appended and nothing else: no list that a loop left short is filled."""
+
+
 def run(source: str, runtime: Runtime, **names: Any) -> dict[str, Any]:
     """Runs a script whose function ``work`` is what a training step is."""
 
     def work() -> None:
         runtime.work += 1
 
-    found: dict[str, Any] = {"__file__": "job.py", "work": work, "seen": [], **names}
+    found: dict[str, Any] = {"__file__": "job.py", "work": work, "seen": Seen(), **names}
     tree = rewritten(ast.parse(dedent(source)))
     exec(compile(tree, "job.py", "exec"), found)
     return found
@@ -169,7 +173,8 @@ def test_an_enumerate_of_the_users_own_is_left_alone(runtime: Runtime) -> None:
 
 
 def test_a_comprehension_is_shortened(runtime: Runtime) -> None:
-    assert run("got = [work() or i for i in range(50)]", runtime)["got"] == [0, 1, 49]
+    got = run("got = [work() or i for i in range(50)]", runtime)["got"]
+    assert got == [0, *[1] * 48, 49]
 
 
 def test_what_feeds_a_consumer_is_not_shortened(runtime: Runtime) -> None:
@@ -342,6 +347,7 @@ class NothingKept:
         return False
 
 
+@pytest.mark.parametrize("pretended", [True, False])
 @pytest.mark.parametrize(
     "made",
     [
@@ -351,17 +357,46 @@ class NothingKept:
         "[row[0] for row in [[called(i) for j in 'a'] for i in range(100)]]",
     ],
 )
-def test_on_a_pretended_gpu_a_comprehension_is_as_long_as_it_would_be(
-    runtime: Runtime, made: str
+def test_a_comprehension_is_as_long_as_it_would_be(
+    runtime: Runtime, made: str, pretended: bool
 ) -> None:
     def called(number: int) -> int:
         runtime.work += 1
         return number
 
-    runtime.trace = NothingKept()
+    runtime.trace = NothingKept() if pretended else None
     found = run(f"made = {made}", runtime, called=called)["made"]
     assert found == [0, *[1] * 98, 99]
     assert runtime.skipped
+
+
+def test_a_list_that_a_loop_adds_to_is_as_long_as_it_would_be(runtime: Runtime) -> None:
+    source = """
+        got, pairs = [], []
+        for i in range(1000):
+            work()
+            got.append(i)
+            pairs.extend([i, -i])
+            if i == 500: pass
+    """
+    found = run(source, runtime)
+    assert found["got"] == [0, *[1] * 499, 500, *[500] * 498, 999]
+    assert len(found["pairs"]) == 2000
+
+
+def test_true_values_that_take_much_memory_are_not_made_more(runtime: Runtime) -> None:
+    class Output:
+        nbytes = 1 << 20
+
+    source = """
+        got = []
+        for i in range(1000):
+            work()
+            got.append(Output())
+        made = [work() or Output() for i in range(1000)]
+    """
+    found = run(source, runtime, Output=Output)
+    assert (len(found["got"]), len(found["made"])) == (3, 3)
 
 
 def test_a_comprehension_that_leaves_items_out_is_not_made_longer(runtime: Runtime) -> None:

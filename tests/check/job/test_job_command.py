@@ -154,6 +154,27 @@ def test_a_configuration_of_accelerate_counts_the_processes(one: One) -> None:
     assert one(command, config).processes == 4
 
 
+def test_accelerate_passes_on_what_its_configuration_says(one: One) -> None:
+    sharded = "distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n  fsdp_version: 2\n"
+    job = one("accelerate launch --config_file a.yaml train.py", {"a.yaml": sharded})
+    passed = {
+        "ACCELERATE_USE_FSDP": "true",
+        "FSDP_VERSION": "2",
+        "ACCELERATE_MIXED_PRECISION": "bf16",
+    }
+    assert passed.items() <= job.environment.items()
+    divided = "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\n"
+    command = "accelerate launch --config_file a.yaml --gradient_accumulation_steps 4 train.py"
+    passed = {
+        "ACCELERATE_USE_DEEPSPEED": "true",
+        "ACCELERATE_DEEPSPEED_ZERO_STAGE": "3",
+        "ACCELERATE_GRADIENT_ACCUMULATION_STEPS": "4",
+    }
+    assert passed.items() <= one(command, {"a.yaml": divided}).environment.items()
+    plain = one("accelerate launch --zero_stage 3 train.py").environment
+    assert not plain.keys() & (passed.keys() | {"ACCELERATE_USE_FSDP"})
+
+
 def test_the_processes_of_one_node_count_where_the_nodes_are_not_known(one: One) -> None:
     assert one("deepspeed --num_gpus 4 train.py").ranks == 4
     assert one("deepspeed --num_nodes 2 --num_gpus 4 train.py").ranks == 8

@@ -49,6 +49,8 @@ class Launcher:
         switches: options without a value that change what is started: ``module`` or ``command``.
         otherwise: fields of the job that it sets when it is not told.
         sets: environment variables that it sets, each with the field of the job that is its value.
+        passes: by an option, the variables that it makes the launcher set, each with the option whose
+            value it has.
         assignments: whether ``A=1`` may stand before the command.
         sees_folder: whether a container sees the current folder.
         runs_scripts: whether a Python file may stand in the place of a command.
@@ -72,6 +74,7 @@ class Launcher:
     switches: Mapping[str, str] = field(default_factory=dict)
     otherwise: Mapping[str, int] = field(default_factory=dict)
     sets: Mapping[str, str] = field(default_factory=dict)
+    passes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     assignments: bool = False
     sees_folder: bool = False
     runs_scripts: bool = False
@@ -118,6 +121,7 @@ def _launcher(text: str) -> Launcher:
         },
         otherwise=raw.get("otherwise", {}),
         sets=raw.get("sets", {}),
+        passes=raw.get("passes", {}),
         assignments=raw.get("assignments", False),
         sees_folder=raw.get("sees_folder", False),
         runs_scripts=raw.get("runs_scripts", False),

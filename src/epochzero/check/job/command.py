@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from epochzero.check.job.environments import (
 from epochzero.check.job.make import recipes
 from epochzero.check.job.meanings import MEANINGS, totals, with_said
 from epochzero.check.job.model import COMMAND, Source, Word
-from epochzero.check.job.nodes import scalars
+from epochzero.check.job.nodes import entry, scalars
 from epochzero.check.job.python import (
     is_python,
     nearest,
@@ -367,7 +368,10 @@ def _accelerate_config(value: Word, setting: Setting) -> None:
         return
     script = Script(setting.label(path), text)
     draft = setting.draft
-    for key, told, row in scalars(node):
+    parts = [node, *(entry(node, part) for part in ("deepspeed_config", "fsdp_config"))]
+    for key, told, row in chain.from_iterable(map(scalars, parts)):
+        if key == "distributed_type":
+            key, told = f"use_{told.lower()}", "true"
         word = Word(told, script.place(row))
         meaning = {"num_processes": "processes", "num_machines": "nodes"}.get(key)
         if f"accelerate --{key}" not in draft.said:
@@ -406,6 +410,11 @@ def _sets(launcher: Launcher, setting: Setting) -> None:
     for name, field in launcher.sets.items():
         count = getattr(counted, field) if field else None
         values[name] = None if count is None else str(count)
+    said = setting.draft.said
+    for option, passed in launcher.passes.items():
+        given = {name: said[its] for name, its in passed.items() if option in said and its in said}
+        values |= {name: one.text or "true" for name, one in given.items()}
+    for name in values:
         setting.variables.pop(name, None)
     setting.draft = replace(setting.draft, environment={**setting.draft.environment, **values})
 

@@ -94,8 +94,10 @@ class Iteration:
         likeness: how often the nearest example has the same label.
         row_labels: label of each of the first rows; ``inputs[0]["rows"]`` has their fingerprints.
         modes: layers whose mode differs from the model's.
-        clippings: of the gradients: ``line`` of the call, ``limit``, and the ``norm`` before.
-        skipped: steps that a scaler of gradients left out.
+        scalars: numbers that the program has read: ``name``, ``line``, ``text``, ``count``, ``mean``, ``last``.
+        clippings: of gradients: ``line``, ``limit``, ``norm``.
+        skipped_steps: how many steps the scaler of gradients left out.
+        loader: number of the loader that was begun last; None where there is none.
     """
 
     number: int
@@ -114,8 +116,10 @@ class Iteration:
     likeness: Record
     row_labels: tuple[int, ...]
     modes: Mapping[str, bool]
+    scalars: Sequence[Record] = ()
     clippings: Sequence[Record] = ()
-    skipped: int = 0
+    skipped_steps: int = 0
+    loader: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,9 @@ class Evaluation:
             tensors of whole numbers that the program compared: predictions with labels.
         layers, inputs, output, target, row_labels, likeness: as in `Iteration`, of its first batch where
             looked at.
-        place: the line that called the model first.
+        scalars, loader: as in `Iteration`.
+        place: the line that called the model.
+        model: the path of what was called: the number of its model before the slash.
     """
 
     iteration: int
@@ -146,7 +152,10 @@ class Evaluation:
     target: Record
     row_labels: tuple[int, ...]
     likeness: Record
+    scalars: Sequence[Record] = ()
+    loader: int | None = None
     place: Place | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +168,8 @@ class History:
         order: paths of leaves and functions (``path:relu``) in the order of their calls, with their kinds.
         iterations: those that were looked at.
         evaluations: all that were told.
-        optimizers, schedulers, loaders, losses, backwards, nonfinite, clips, steps: the records, as they came.
+        optimizers, schedulers, loaders, losses, backwards, nonfinite: the records, as they came.
+        epochs, steps, clips, scalers: as well.
         ended: whether the training is over.
         count: iterations so far, also those not looked at.
         planned: iterations in all, where somebody said so; None else.
@@ -176,12 +186,14 @@ class History:
     losses: tuple[Record, ...]
     backwards: tuple[Record, ...]
     nonfinite: tuple[Record, ...]
-    clips: tuple[Record, ...]
     ended: bool
     count: int
     planned: int | None = None
     loss_by_line: Mapping[str, Series] = field(default_factory=dict)
+    epochs: tuple[Record, ...] = ()
     steps: tuple[Record, ...] = ()
+    clips: tuple[Record, ...] = ()
+    scalers: tuple[Record, ...] = ()
 
     @cached_property
     def loss(self) -> Series:
@@ -272,8 +284,10 @@ class _Reading:
             losses=self._of("loss"),
             backwards=self._of("backward"),
             nonfinite=self._of("nonfinite"),
-            clips=self._of("clip"),
+            epochs=self._of("epoch"),
             steps=self._of("step"),
+            clips=self._of("clip"),
+            scalers=self._of("scaler"),
             ended=self._ended,
             count=self._count,
             planned=self._planned,
@@ -334,8 +348,10 @@ class _Reading:
             likeness=record.get("likeness", {}),
             row_labels=tuple(record.get("row_labels", ())),
             modes=record.get("modes", {}),
+            scalars=[_numbers(one) for one in record.get("scalars", ())],
             clippings=[_numbers(one) for one in record.get("clippings", ())],
-            skipped=int(record.get("skipped_steps", 0)),
+            skipped_steps=int(record.get("skipped_steps", 0)),
+            loader=record.get("loader"),
         )
 
     def _evaluation(self, record: Record) -> Evaluation:
@@ -354,7 +370,10 @@ class _Reading:
             target=_numbers(record.get("target", {})),
             row_labels=tuple(record.get("row_labels", ())),
             likeness=record.get("likeness", {}),
+            scalars=[_numbers(one) for one in record.get("scalars", ())],
+            loader=record.get("loader"),
             place=Place(*record["place"]) if record.get("place") else None,
+            model=str(record.get("model", "")),
         )
 
     def _note_order(self, record: Record) -> None:

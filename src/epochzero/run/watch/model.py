@@ -58,12 +58,14 @@ class Watched:
         root: the fault that explains what is seen; None where nothing is found.
         symptoms: what the root brings about.
         others: findings that the root does not explain, the surest first.
+        failed: words whose search failed on this training, with the error: a defect of ours.
     """
 
     iterations: int
     root: Finding | None = None
     symptoms: tuple[Finding, ...] = ()
     others: tuple[Finding, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
 def to_dict(watched: Watched) -> dict[str, Any]:

@@ -13,19 +13,28 @@ __all__ = ["conclude"]
 
 SURE = 0.5
 """A fault of less confidence is no root."""
+SURE_ON_THE_WAY = 0.7
+"""While a training goes on, what it has not reached yet is no fault."""
 
 
 def conclude(history: History) -> Watched:
     """The verdict: the surest fault is the root; of equally sure ones the earlier."""
-    findings = [finding for find in catalogue().values() for finding in find(history)]
+    findings: list[Finding] = []
+    failed: list[str] = []
+    for word, find in catalogue().items():
+        # One search that fails must not hide what the others find.
+        try:
+            findings += find(history)
+        except Exception as error:
+            failed.append(f"{word}: {type(error).__name__}: {error}")
     faults = [one for one in findings if one.word in taxonomy.faults()]
     root = min(faults, key=_order, default=None)
-    if root is not None and root.confidence < SURE:
+    if root is not None and root.confidence < (SURE if history.ended else SURE_ON_THE_WAY):
         root = None
     others = [one for one in findings if one is not root]
     symptoms = [one for one in others if root is not None and one.word in root.causes]
     left = [one for one in others if one not in symptoms]
-    return Watched(history.count, root, _sorted(symptoms), _sorted(left))
+    return Watched(history.count, root, _sorted(symptoms), _sorted(left), tuple(failed))
 
 
 def _order(finding: Finding) -> tuple[float, int]:

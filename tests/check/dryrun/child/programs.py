@@ -57,6 +57,17 @@ with autocast(dtype=torch.bfloat16): assert model(x).dtype == torch.bfloat16
     "properties": "p = torch.cuda.get_device_properties(0); assert p.total_memory == 80 << 30 and (p.major, p.minor) == (8, 0); assert torch.cuda.get_device_name() == 'NVIDIA A100'; assert torch.cuda.is_bf16_supported(); assert torch.cuda.device_count() == 2",
     "Generator": "g = torch.Generator('cuda').manual_seed(1); torch.randn(3, device='cuda', generator=g); torch.randperm(4, generator=torch.Generator().manual_seed(0)); assert g.device.type == 'cuda'",
     "Stream": "s = torch.cuda.Stream()\nwith torch.cuda.stream(s): torch.ones(3, device='cuda')\ntorch.cuda.current_stream().wait_stream(s); e = torch.cuda.Event(enable_timing=True); e.record(); x.record_stream(s)",
+    "threads at once": """
+from concurrent.futures import ThreadPoolExecutor
+sys.setswitchinterval(1e-6)
+def train(number):
+    m = nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 4)).cuda()
+    for _ in range(30):
+        h = m(torch.as_tensor(np.ones((4, 8), 'float32'), device='cuda'))
+        assert h.is_cuda and h.device.type == 'cuda'
+        F.cross_entropy(h, y).backward()
+with ThreadPoolExecutor(4) as pool: list(pool.map(train, range(4)))
+""",
     "pin_memory": "torch.randn(4).pin_memory().to('cuda', non_blocking=True)\nfrom torch.utils.data import *\nfor a, b in DataLoader(TensorDataset(torch.randn(8, 8), torch.zeros(8)), 4, pin_memory=True): model(a.cuda())",
     "DataLoader": "from torch.utils.data import *\nfor a, b in DataLoader(TensorDataset(torch.randn(8, 3), torch.arange(8)), 4, shuffle=True): assert type(a) is torch.Tensor; b.tolist()",
     "from_numpy": "a = torch.from_numpy(np.zeros((2, 8), 'float32')).to('cuda'); model(a)",

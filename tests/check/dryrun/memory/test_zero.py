@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -57,6 +58,17 @@ def test_gradients_are_reduced_in_buffers_of_the_bucket() -> None:
     assert most_of(one, ("communication",)) == 2 * 10**6
     assert most_of(two, ("communication",)) == 4 * 10**6
     assert most_of(copied, ("communication",)) == 4 * 8 * MIB
+
+
+def test_the_buckets_of_what_stood_in_are_not_counted() -> None:
+    trace = training()
+    last = len(trace.kinds)
+    bucket = Alloc(last, 8 * MIB, 0)
+    parallel = replace(
+        trace, events=(bucket, *trace.events), kinds={**trace.kinds, last: "communication"}
+    )
+    assert most_of(parallel, ("communication",)) == 8 * MIB
+    assert most_of(with_zero(parallel, 2), ("communication",)) == 0
 
 
 def test_what_is_offloaded_takes_none_of_the_gpu() -> None:

@@ -89,7 +89,9 @@ def _mixed_precision() -> Any:
 def _accumulation() -> Any:
     model, told = nn.LSTM(4, 3, 2, dropout=0.2, batch_first=True), []
     optimizer = torch.optim.Adagrad(model.parameters())
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=10, cycle_momentum=False)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, 0.1, total_steps=10, cycle_momentum=False
+    )
     for number, (x, y) in enumerate(_batches((5, 4))):
         loss = nn.NLLLoss()(functional.log_softmax(model(x)[0][:, -1], 1), y) / 3
         loss.backward()

@@ -48,7 +48,7 @@ def test_hooks_of_a_module_are_called_as_often() -> None:
         model = _small()
         model[0].register_forward_pre_hook(lambda *_: told.append("before"))
         model[0].register_forward_hook(lambda *_: told.append("after"))
-        model[0].register_full_backward_hook(lambda *_: told.append("backward"))
+        model[2].register_full_backward_hook(lambda *_: told.append("backward"))
         model[2].weight.register_hook(lambda g: told.append("gradient") or g * 2)
         _steps(model)
         return told
@@ -397,7 +397,9 @@ class _Counting(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore
         super().__init__()
         self.count = 0
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         self.count += 1
         return function(*args, **(kwargs or {}))
 
@@ -406,7 +408,9 @@ class _Subclass(torch.Tensor):
     counted = 0
 
     @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         cls.counted += 1
         return super().__torch_function__(function, types, args, kwargs or {})
 

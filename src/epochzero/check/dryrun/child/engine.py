@@ -18,7 +18,7 @@ from typing import Any, Optional
 import torch
 import torch.distributed as dist
 
-__all__ = ["Engine", "half_of", "modules"]
+__all__ = ["Engine", "half_of", "modules", "optimizer_of"]
 
 _HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -173,7 +173,7 @@ def modules(configured: Callable[[dict[str, Any]], None]) -> dict[str, dict[str,
         trained = [one for one in model.parameters() if one.requires_grad]
         if callable(optimizer):
             optimizer = optimizer(trained)
-        optimizer = optimizer or _optimizer(read, model_parameters or trained)
+        optimizer = optimizer or optimizer_of(read, model_parameters or trained)
         if callable(lr_scheduler):
             lr_scheduler = lr_scheduler(optimizer)
         engine = Engine(model, optimizer, lr_scheduler, read)
@@ -211,7 +211,7 @@ def _read(config: Any) -> dict[str, Any]:
     return read
 
 
-def _optimizer(config: dict[str, Any], parameters: Any) -> Any:
+def optimizer_of(config: dict[str, Any], parameters: Any) -> Any:
     """The one of the configuration; DeepSpeed's own have the states of torch's."""
     given = config.get("optimizer") or {}
     options = {

@@ -8,8 +8,6 @@ Python; they are limited as the user's own are.
 from __future__ import annotations
 
 import functools
-import importlib.util
-import json
 import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -37,7 +35,6 @@ def adjusted(
         "lightning.pytorch.trainer.trainer": frameworks.lightning,
         "pytorch_lightning.trainer.trainer": frameworks.lightning,
         "transformers.trainer": frameworks.transformers,
-        "transformers.training_args": frameworks.transformers_with_deepspeed,
         "keras.src.optimizers.base_optimizer": _steps_as_of_torch,
         "keras.src.trainers.epoch_iterator": frameworks.keras_batches,
         **backends,
@@ -75,16 +72,9 @@ def _as_of_torch(optimizer: Any) -> SimpleNamespace:
 class _Frameworks:
     def __init__(self, phases: Phases, runtime: Runtime, roots: Roots) -> None:
         self._phases = phases
-        self._deepspeed: dict[str, Any] = {}
         self._runtime = runtime
         self._roots = roots
         self._batches, self._steps = BATCHES * runtime.often, STEPS * runtime.often
-
-    def _shortened(self, what: str) -> None:
-        """A trainer is about to leave iterations out, which may be the cause of what comes."""
-        self._runtime.skipped = True
-        self._runtime.taken += self._batches
-        self._phases.assume(what)
 
     def lightning(self, module: Any) -> None:
         """``Trainer(...)``: a few batches of each loader, few epochs, checkpoints in each, on the CPU."""
@@ -124,7 +114,9 @@ class _Frameworks:
         if options.get("check_val_every_n_epoch"):
             options["check_val_every_n_epoch"] = 1
         options["log_every_n_steps"] = 1
-        self._shortened(f"Trainer with {self._batches} batches of each loader")
+        self._phases.shortened(
+            f"Trainer with {self._batches} batches of each loader", self._batches
+        )
 
     def transformers(self, module: Any) -> None:
         """``Trainer(...)``: a few steps, with evaluation and saving pulled into them."""
@@ -133,11 +125,6 @@ class _Frameworks:
         @functools.wraps(train)
         def trained(trainer: Any, *arguments: Any, **options: Any) -> Any:
             given, most = trainer.args, self._steps
-            if self._deepspeed:
-                self._phases.configured(_filled(self._deepspeed, trainer.model))
-                half = import_module("epochzero.check.dryrun.child.engine").half_of(self._deepspeed)
-                if half and not self._phases.real:
-                    trainer.model.to(half)
             if self._runtime.whole:
                 return train(trainer, *arguments, **options)
             given.max_steps = min(given.max_steps, most) if given.max_steps > 0 else most
@@ -146,7 +133,7 @@ class _Frameworks:
                 if strategy is not None and strategy != "no":
                     setattr(given, f"{name}_strategy", type(strategy)("steps"))
                     setattr(given, f"{name}_steps", BATCHES)
-            self._shortened(f"Trainer with {most} steps")
+            self._phases.shortened(f"Trainer with {most} steps", self._batches)
             return train(trainer, *arguments, **options)
 
         keep, save_model = module.Trainer._save_checkpoint, module.Trainer.save_model
@@ -166,22 +153,6 @@ class _Frameworks:
 
         module.Trainer.train = trained
         module.Trainer._save_checkpoint, module.Trainer.save_model = kept, model_saved
-
-    def transformers_with_deepspeed(self, module: Any) -> None:
-        """``TrainingArguments(deepspeed=...)``: trained without it, where it is not installed."""
-        check = module.TrainingArguments.__post_init__
-
-        @functools.wraps(check)
-        def checked(given: Any) -> None:
-            if given.deepspeed and not importlib.util.find_spec("deepspeed"):
-                self._deepspeed = _configuration(given)
-                given.deepspeed = None
-                if not self._phases.real:
-                    given.fp16 = given.bf16 = False
-                self._phases.assume("DeepSpeed is not installed: the model is trained without it")
-            check(given)
-
-        module.TrainingArguments.__post_init__ = checked
 
     def keras(self, module: Any) -> None:
         """A backend's trainer: the epochs of ``fit``, and ``predict``."""
@@ -233,34 +204,3 @@ def _answered(predict: Callable[..., Any]) -> Callable[..., Any]:
         return tree.map_structure(lambda a: numpy.resize(a, (samples[0], *a.shape[1:])), answer)
 
     return filled
-
-
-def _configuration(given: Any) -> dict[str, Any]:
-    """DeepSpeed's, whose precision may be left to the trainer's arguments."""
-    config = given.deepspeed
-    if not isinstance(config, dict):
-        with open(config, encoding="utf-8") as file:
-            config = json.load(file)
-    asked = {name: config.get(name) or {} for name in ("fp16", "bf16")}
-    for name, part in asked.items():
-        if part.get("enabled") == "auto":
-            asked[name] = {**part, "enabled": bool(getattr(given, name))}
-    return {**config, **asked}
-
-
-def _filled(config: dict[str, Any], model: Any) -> dict[str, Any]:
-    """The configuration with what the trainer takes from the model for ``auto``.
-
-    Source: ``trainer_config_finalize`` of ``transformers/integrations/deepspeed.py``.
-    """
-    width = getattr(model.config, "hidden_size", None)
-    zero = config.get("zero_optimization")
-    if not isinstance(zero, dict) or not isinstance(width, int):
-        return config
-    sizes = {
-        "reduce_bucket_size": width * width,
-        "stage3_prefetch_bucket_size": int(0.9 * width * width),
-        "stage3_param_persistence_threshold": 10 * width,
-    }
-    auto = {name: size for name, size in sizes.items() if zero.get(name) == "auto"}
-    return {**config, "zero_optimization": {**zero, **auto}}

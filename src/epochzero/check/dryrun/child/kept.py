@@ -1,8 +1,9 @@
 """What the iterations of a loop leave behind, where the dry run leaves iterations out.
 
-On a pretended GPU no value matters: a list to which each iteration adds gets its last items once more for
-those that are left out, so that what is made of the whole list has its true shape. The memory that
-outlives its iteration is extrapolated from the trace, which is told where iterations are left out.
+A list to which each iteration adds gets its last items once more for those that are left out, so that it
+and what is made of it have their true sizes; with true values only where these take little memory. On a
+pretended GPU the memory that outlives its iteration is extrapolated from the trace, which is told where
+iterations are left out.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
-__all__ = ["Gap", "Kept", "filled"]
+__all__ = ["Gap", "Kept", "Lists", "filled"]
 
 MOST_ITEMS = 1_000_000
+MOST_BYTES = 64 << 20
+"""Of what is added with true values, were it made one."""
 MOST_ROUNDS = 256
 """So many of the iterations before are looked at."""
 
@@ -24,28 +27,67 @@ Gap = tuple[int, int]
 Find = Callable[[], Any]
 
 
-class Kept:
-    """Watches what the iterations of one loop keep.
+class Lists:
+    """The lists to which the iterations of one loop add.
 
     Args:
-        trace: of the pretended GPU.
-        lists: finds what the loop's body surely only adds to.
+        finds: each finds one that the loop's body surely only adds to.
+        real: whether its items have true values, and take memory.
+    """
+
+    def __init__(self, finds: tuple[Find, ...], *, real: bool) -> None:
+        self._finds = finds
+        self._real = real
+        self._lengths: deque[dict[int, int]] = deque(maxlen=2)
+
+    def begins(self) -> None:
+        """An iteration begins."""
+        self._lengths.append({id(one): len(one) for one in self._found()})
+
+    def left_out(self, count: int) -> bool:
+        """As many iterations are left out: what they would add is added; whether it is to any list."""
+        if len(self._lengths) < 2:
+            return False
+        before, then = self._lengths
+        grown = [one for one in self._found() if _grew(one, before, then)]
+        for one in grown:
+            last = one[then[id(one)] - len(one) :]
+            if _is_little(last, count, real=self._real):
+                one.extend(last * count)
+                for lengths in self._lengths:
+                    lengths[id(one)] += len(last) * count
+        return bool(grown)
+
+    def _found(self) -> Iterator[list[Any]]:
+        for find in self._finds:
+            try:
+                found = find()
+            except Exception:
+                continue
+            if type(found) is list:
+                yield found
+
+
+class Kept:
+    """Watches what the iterations of one loop keep on a pretended GPU.
+
+    Args:
+        trace: of it.
+        lists: to which the loop adds.
         sure: whether all that the loop makes is kept, as in a comprehension.
     """
 
-    def __init__(self, trace: Any, lists: tuple[Find, ...], *, sure: bool) -> None:
+    def __init__(self, trace: Any, lists: Lists, *, sure: bool) -> None:
         self._trace = trace
         self._lists = lists
         self._sure = sure
         self._begun: deque[int] = deque(maxlen=MOST_ROUNDS)
-        self._lengths: deque[dict[int, int]] = deque(maxlen=2)
         self._open: Any = None
 
     def begins(self) -> None:
         """An iteration begins."""
         self.ends()
         self._begun.append(self._trace.taken)
-        self._lengths.append({id(one): len(one) for one in self._found()})
 
     def ends(self) -> None:
         """An iteration has ended: the first after others that were left out shows what it kept."""
@@ -60,23 +102,9 @@ class Kept:
         *_, first, second = self._begun
         if not (self._trace.lives(first, second) and self._trace.lives(second, self._trace.taken)):
             return
-        before, then = self._lengths
         gc.collect()  # what only waits for the collector is not kept
-        grown = [one for one in self._found() if _grew(one, before, then)]
-        for one in grown:
-            last = one[then[id(one)] - len(one) :]
-            if len(last) * count <= MOST_ITEMS:
-                one.extend(last * count)
-        self._open = self._trace.left_out(count, self._begun, sure=self._sure or bool(grown))
-
-    def _found(self) -> Iterator[list[Any]]:
-        for find in self._lists:
-            try:
-                found = find()
-            except Exception:
-                continue
-            if type(found) is list:
-                yield found
+        grown = self._lists.left_out(count)
+        self._open = self._trace.left_out(count, self._begun, sure=self._sure or grown)
 
 
 def _grew(items: list[Any], before: dict[int, int], then: dict[int, int]) -> bool:
@@ -85,28 +113,48 @@ def _grew(items: list[Any], before: dict[int, int], then: dict[int, int]) -> boo
     return first is not None and second is not None and 0 < second - first == len(items) - second
 
 
-def filled(made: Any, gaps: list[Gap]) -> Any:
+def _is_little(items: Any, count: int, *, real: bool) -> bool:
+    """Whether items can be there so many times more."""
+    return len(items) * count <= MOST_ITEMS and not (real and _bytes(items) * count > MOST_BYTES)
+
+
+def _bytes(item: Any) -> int:
+    """Of the arrays and tensors in an item."""
+    if isinstance(item, (list, tuple)):
+        return sum(map(_bytes, item))
+    if isinstance(item, dict):
+        return sum(map(_bytes, item.values()))
+    try:
+        return int(item.nbytes)
+    except Exception:
+        return 0
+
+
+def filled(made: Any, gaps: list[Gap], *, real: bool) -> Any:
     """What a comprehension made, with the item before each gap once more for each that is missing.
 
     Args:
         made: a list, or a generator, which adds to the gaps while it runs.
         gaps: of the loop.
+        real: whether its items have true values, and take memory.
     """
-    return list(_filled(made, gaps)) if isinstance(made, list) else _filled(made, gaps)
+    every = _filled(made, gaps, real=real)
+    return list(every) if isinstance(made, list) else every
 
 
-def _filled(made: Iterable[Any], gaps: list[Gap]) -> Iterator[Any]:
+def _filled(made: Iterable[Any], gaps: list[Gap], *, real: bool) -> Iterator[Any]:
     last, passed = None, 0
     for number, item in enumerate(made):
         if passed < len(gaps) and gaps[passed][0] == number:
-            yield from _again(last, gaps[passed])
+            yield from _again(last, gaps[passed], real=real)
             passed += 1
         yield item
         last = item
     for gap in gaps[passed:]:
-        yield from _again(last, gap)
+        yield from _again(last, gap, real=real)
 
 
-def _again(item: Any, gap: Gap) -> Iterator[Any]:
+def _again(item: Any, gap: Gap, *, real: bool) -> Iterator[Any]:
     taken, count = gap
-    return repeat(item, min(count, MOST_ITEMS) if taken else 0)
+    little = _is_little([item], min(count, MOST_ITEMS), real=real)
+    return repeat(item, min(count, MOST_ITEMS) if taken and little else 0)

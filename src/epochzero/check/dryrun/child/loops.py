@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from epochzero.check.dryrun.child.emit import Records
-from epochzero.check.dryrun.child.kept import Find, Gap, Kept, filled
+from epochzero.check.dryrun.child.kept import Find, Gap, Kept, Lists, filled
 from epochzero.check.dryrun.child.sources import UNKNOWN, Enumerated, Source, source_of
 
 __all__ = ["Loop", "OutOfTime", "Runtime"]
@@ -109,7 +109,7 @@ class Runtime:
 
     def filled(self, path: str, number: int, made: Any) -> Any:
         """What a comprehension made, as long as it would be with the iterations that were left out."""
-        return made if self.trace is None else filled(made, self._gaps[path, number])
+        return filled(made, self._gaps[path, number], real=self.trace is None)
 
     def mapped(self, path: str, line: int, end: int, function: Any, *arguments: Any) -> Any:
         """``map(call, items)`` of the user's code, unless the name means something else there."""
@@ -118,7 +118,7 @@ class Runtime:
         call, items = arguments
         loop = Loop(self, path, line, end, "comprehension", (), (), ())
         made = (call(item) for item in loop.over(items))
-        return made if self.trace is None else filled(made, loop.gaps)
+        return filled(made, loop.gaps, real=self.trace is None)
 
     def enumerated(self, function: Any, *arguments: Any, **options: Any) -> Any:
         """``enumerate(...)`` of the user's code, unless the name means something else there."""
@@ -183,7 +183,9 @@ class Loop:
         self._known_jumps = runtime.jumps
         self._whole = runtime.whole or runtime.depth > 0
         sure = kind == "comprehension"
-        self._kept = Kept(runtime.trace, lists, sure=sure) if runtime.trace is not None else None
+        trace = runtime.trace
+        self._lists = Lists(lists, real=trace is None)
+        self._kept = None if trace is None else Kept(trace, self._lists, sure=sure)
 
     @property
     def trains(self) -> bool:
@@ -230,6 +232,7 @@ class Loop:
             self._leave_out(ahead)
         if self._kept:
             self._kept.begins()
+        self._lists.begins()
         self._known_jumps = self._runtime.jumps
         self.skipped = ahead
         self._taken += 1
@@ -287,6 +290,8 @@ class Loop:
         if self._kept and count:
             self._kept.ends()
             self._kept.left_out(count)
+        elif count:
+            self._lists.left_out(count)
         self.gaps.append((self._taken, count))
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import inspect
 import math
 import os
 import pickle
@@ -28,11 +29,14 @@ from epochzero.check.dryrun.child.resume import (
     noting_what_is_not_set,
     options_of_argparse,
     options_of_click,
+    options_of_hydra,
     path_of,
 )
 
 __all__ = ["Phases"]
 
+_TRAINERS = ("trainer.py", "xgboost/training.py", "lightgbm/engine.py")
+"""Of Lightning, Transformers and Keras, and what boosts; scikit-learn has many."""
 _CONSTRUCTING = frozenset({"__init__", "_initial_step"})
 
 
@@ -101,6 +105,20 @@ class Phases:
         """The command line is read by click."""
         kind = module.Command
         kind.parse_args = self._parsing(kind.parse_args, options_of_click)
+
+    def hydra(self, module: Any) -> None:
+        """Hydra has composed a configuration, with which the job is about to run."""
+        run = module.run_job
+
+        @functools.wraps(run)
+        def ran(*arguments: Any, **options: Any) -> Any:
+            config = inspect.signature(run).bind(*arguments, **options).arguments["config"]
+            container = import_module("omegaconf").OmegaConf.to_container(config)
+            container.pop("hydra", None)
+            self.options[:0] = options_of_hydra(container)
+            return run(*arguments, **options)
+
+        module.run_job = ran
 
     def _parsing(
         self, parse: Callable[..., Any], options_of: Callable[[Any], Iterable[Option]]
@@ -221,6 +239,12 @@ class Phases:
         path, line = self._roots.place()
         self._records.emit("assumed", what=what, path=path, line=line, count=1)
 
+    def shortened(self, what: str, taken: int) -> None:
+        """A library is about to leave iterations or rows out, which may be the cause of what comes."""
+        self._runtime.skipped = True
+        self._runtime.taken += taken
+        self.assume(what)
+
     def configured(self, config: dict[str, Any]) -> None:
         """DeepSpeed is asked for, with this configuration."""
         self._records.emit("configured", config=config)
@@ -322,9 +346,9 @@ def _stack(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def _is_trainer(frame: FrameType) -> bool:
-    """Whether a library's trainer is at work: of Lightning, Transformers, Keras, scikit-learn."""
+    """Whether a library's trainer is at work."""
     code = frame.f_code
-    trainer = code.co_filename.endswith("trainer.py") or "sklearn" in code.co_filename
+    trainer = code.co_filename.endswith(_TRAINERS) or "sklearn" in code.co_filename
     return code.co_name in ("fit", "train") and trainer
 
 

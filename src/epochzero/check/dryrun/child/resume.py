@@ -1,6 +1,7 @@
 """How a job would go on from what it saved: an option of its own, or a variable that it asks for.
 
-Options are those of `argparse`, which Transformers' parser of dataclasses is one of, and of click.
+Options are those of `argparse`, which Transformers' parser of dataclasses is one of, and of click, and the
+keys of a configuration that Hydra composes.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ __all__ = [
     "noting_what_is_not_set",
     "options_of_argparse",
     "options_of_click",
+    "options_of_hydra",
     "path_of",
     "way",
 ]
 
 _RESUME = re.compile(
-    r"--?(resume([-_]?from)?([-_]?(checkpoint|ckpt|path|file))?|continue([-_]training)?|restart"
+    r"-{0,2}(resume([-_]?from)?([-_]?(checkpoint|ckpt|path|file))?|continue([-_]training)?|restart"
     r"|load([-_]?from)?[-_]?(checkpoint|ckpt|path|file)|load|ckpt[-_]path)"
 )
 _VARIABLE = re.compile(r"(\w+_)?RESUME(_FROM)?(_(CHECKPOINT|CKPT|PATH|FILE))?")
@@ -35,10 +37,19 @@ class Option(NamedTuple):
     Attributes:
         names: of it, the longest last.
         flag: whether it takes no value.
+        is_key: whether it is one of a configuration, ``a.b=value``.
     """
 
     names: Sequence[str]
     flag: bool
+    is_key: bool = False
+
+    def given(self, path: str) -> Sequence[str]:
+        """The arguments that give it, with a path where it takes one."""
+        name = self.names[-1]
+        if self.is_key:
+            return [f"{name}=true" if self.flag else f"{name}='{path}'"]
+        return [name] if self.flag else [name, path]
 
 
 class Way(NamedTuple):
@@ -63,9 +74,8 @@ def way(
     if not there:
         return None
     for option in options:
-        name = option.names[-1]
         if any(map(_RESUME.fullmatch, option.names)) and not set(option.names) & set(argv):
-            return Way([*argv, name, *([] if option.flag else [there[-1]])], {})
+            return Way([*argv, *option.given(there[-1])], {})
     for name in filter(_VARIABLE.fullmatch, unset):
         return Way(argv, {name: there[-1]})
     return None
@@ -86,6 +96,15 @@ def options_of_click(command: Any) -> Iterator[Option]:
         is_path = parameter.type.name not in _NO_PATHS
         if parameter.param_type_name == "option" and is_open and is_path:
             yield Option(sorted(parameter.opts, key=len), parameter.is_flag)
+
+
+def options_of_hydra(config: Any, above: str = "") -> Iterator[Option]:
+    """The keys of a configuration that are off, or have nothing where a path may stand."""
+    for key, value in config.items():
+        if isinstance(value, dict):
+            yield from options_of_hydra(value, f"{above}{key}.")
+        elif value is None or value is False or value == "":
+            yield Option((str(key), f"{above}{key}"), value is False, is_key=True)
 
 
 def path_of(file: Any) -> str:

@@ -157,6 +157,8 @@ class _Engine:
         zero = self._zero
         if kind == "optimizer" or (stepping and kind == "temporary"):
             return 0  # those of the engine take their place
+        if kind == "communication" and zero.stage:
+            return 0  # buckets of DDP, which stood in for it
         if kind == "gradient" and zero.stage >= 2:
             return 0 if zero.offload_optimizer else self._share(event.size, 2)
         if kind == "parameter" and event.size > zero.persistent * self._value:

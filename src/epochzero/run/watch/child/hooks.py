@@ -220,7 +220,7 @@ def _going_back(function: Callable[..., Any], name: str, observer: Observer) -> 
 def _losing(function: Callable[..., Any], name: str, observer: Observer) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         value = function(*args, **kwargs)
-        if not _is_compiling():
+        if not _is_compiling() and (observer.looking or observer.evaluating):
             given = dict(zip(("input", "target"), args, strict=False)) | kwargs
             observer.loss(name, value, given)
         return value

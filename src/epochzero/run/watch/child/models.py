@@ -39,6 +39,10 @@ class Models:
         if found is not None:
             self._made.set(module, found)
 
+    def knows(self, module: Any) -> bool:
+        """Whether a module was called outermost before."""
+        return self._roots.get(module) is not None
+
     def was_called(self, module: Any) -> None:
         """Remembers that a layer is used."""
         self._called.set(module, True)

@@ -14,7 +14,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any
+from math import isfinite
+from typing import Any, Union
 
 import torch
 
@@ -36,6 +37,7 @@ MOST_EVALUATIONS = 2000
 MOST_EPOCHS = 5000
 MOST_FAILURES = 8
 _WEIGHTS = 4096
+Loss = Union[float, torch.Tensor]
 
 
 def _out_of_reach() -> bool:
@@ -55,7 +57,7 @@ def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def guarded(self: Observer, *args: Any, **kwargs: Any) -> Any:
-        if self.ended or self._busy or _out_of_reach():
+        if self.ended or self._busy or self.muted or _out_of_reach():
             return None
         if threading.get_ident() != self._thread:
             # Some train in a thread of their own.
@@ -85,12 +87,15 @@ class Observer:
         deaf: whether calls of modules need not be told.
         ended: whether nothing is watched any more.
         steps: of all optimizers so far.
+        foreign: kinds of modules that are watched in another way.
+        muted: above 0 while another library's training is watched in its own way.
     """
 
     def __init__(self, records: Records, schedule: Schedule) -> None:
         self.ended = False
         self.deaf = False
-        self.steps = 0
+        self.steps = self.muted = 0
+        self.foreign: tuple[type, ...] = ()
         self._records = records
         self._schedule = schedule
         self._thread = threading.get_ident()
@@ -110,9 +115,8 @@ class Observer:
         self._backwards: dict[str, int] = {}
         self._backward_line = ""
         self._without_step = 0
-        self._losses: list[tuple[int, str, torch.Tensor]] = []
-        self._unscaled: ByIdentity[torch.Tensor] = ByIdentity()
-        self._nonfinite = False
+        self._losses: list[tuple[int, str, Loss]] = []
+        self._unscaled: ByIdentity[Loss] = ByIdentity()
         self._before: dict[str, Any] = {}
         self._moved: dict[str, dict[str, Any]] = {}
         self._weights: list[tuple[str, weakref.ref[Any], Any]] = []
@@ -129,6 +133,11 @@ class Observer:
             # To ask whether there is one would start its driver.
             gpu=torch.backends.cuda.is_built(),  # type: ignore[no-untyped-call]
         )
+
+    @property
+    def spent(self) -> float:
+        """Seconds spent on watching so far."""
+        return self._schedule.spent
 
     @property
     def looking(self) -> bool:
@@ -209,18 +218,19 @@ class Observer:
     @_safe
     def enters(self, module: Any, args: Any, kwargs: Any) -> str:
         """A module is called; says what `leaves` must know."""
-        if self._in_backward or type(module).__module__ == "torch.nn.modules.loss":
+        if self._in_backward or isinstance(module, self.foreign) or _is_loss(module):
             return ""
         if self._stack:
             self._stack.append(module)
             return f"inner {self._scene.source(args)}"
         # A loss or an augmentation may be a module as well.
-        if next(module.parameters(), None) is None:
+        if not self._models.knows(module) and next(module.parameters(), None) is None:
             return ""
         self._be(module, evaluating=not (self._gradients and module.training))
         self._stack.append(module)
         scene = self._scene
-        scene.model_called(self._models.path(module, module), module, args, kwargs)
+        path = self._models.path(module, module) if scene.looking or not scene.calls else ""
+        scene.model_called(path, module, args, kwargs)
         # What the compiler has made of a model calls no modules, or traces them.
         self.deaf = not scene.looking or type(module).__name__ == "OptimizedModule"
         return "outer"
@@ -248,7 +258,9 @@ class Observer:
     @_safe
     def activation(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
         """A function was called between the layers, not as a module of its own."""
-        if self._stack and any(self._stack[-1]._modules.values()):
+        if not self._stack:
+            self._scene.activated(name, args, kwargs, output, "")
+        elif any(self._stack[-1]._modules.values()):
             within = self._models.path(self._stack[-1], self._stack[0])
             self._scene.activated(name, args, kwargs, output, within)
 
@@ -307,14 +319,16 @@ class Observer:
                 self._models.tell(self._iteration, self._living_optimizers())
                 self._look_at_own_loss()
             self._look_before()
-            self._look_before()
         self._backwards[line] = self._backwards.get(line, 0) + 1
         unscaled = self._unscaled.get(tensor)
-        loss = tensor.detach().float().mean().reshape(1) if unscaled is None else unscaled
-        self._losses.append((self._iteration, line, loss))
+        loss = _mean(tensor) if unscaled is None else unscaled
         # Reading it makes a GPU wait: only what is looked at is read at once.
-        if self._scene.looking or loss.device.type == "cpu":
-            self._look_for_nonfinite(tensor, loss, where)
+        if self._scene.looking and isinstance(loss, torch.Tensor):
+            loss = float(loss.tolist())
+        self._losses.append((self._iteration, line, loss))
+        if isinstance(loss, float) and not isfinite(loss) and self._first("nonfinite", ""):
+            told = {"iteration": self._iteration, "loss": str(loss)}
+            self._records.emit("nonfinite", **told, place=where, operators=origin(tensor))
         self._without_step += 1
         return True
 
@@ -324,13 +338,6 @@ class Observer:
         self._in_backward = self.deaf = False
         if self._without_step >= WITHOUT_STEP and not self._stepped and not self._in_step:
             self._end_iteration()
-
-    def _look_for_nonfinite(self, tensor: torch.Tensor, loss: torch.Tensor, where: Any) -> None:
-        if self._nonfinite or bool(torch.isfinite(loss)):
-            return
-        self._nonfinite = True
-        told = {"iteration": self._iteration, "loss": str(loss.item())}
-        self._records.emit("nonfinite", **told, place=where, operators=origin(tensor))
 
     def _look_before(self) -> None:
         """What is left of earlier gradients: of one parameter an optimizer, the least in the iteration."""
@@ -355,13 +362,14 @@ class Observer:
     @_safe
     def step_begins(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
-        number = self._number(optimizer)
+        self._number(optimizer)
         if id(optimizer) in self._stepped:
             self._end_iteration()
+        elif self._scene.evaluating:
+            # Its closure is going to call the model, and train.
+            self._end_evaluation()
+            self._scene = Scene(evaluating=False, looking=self._schedule.due(self._iteration))
         self._in_step = True
-        where = place()
-        if self._first("step", (number, _line(where), self._backward_line)):
-            self._records.emit("step", optimizer=number, place=where, backward=self._backward_line)
         if not self._scene.looking:
             return
         mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
@@ -370,7 +378,8 @@ class Observer:
             if id(parameter) not in mine or name in self._moved:
                 continue
             told = self._moved[name] = {}
-            if parameter.grad is not None:
+            # Without a backward pass before, what is there is of the step before.
+            if parameter.grad is not None and self._backwards:
                 told["gradient"] = {}
                 look.add(told["gradient"], GRADIENT, gradient(parameter.grad))
             before = few(parameter, _WEIGHTS).clone()
@@ -383,19 +392,26 @@ class Observer:
         self.steps += 1
         self._in_step = False
         self._without_step = 0
+        if self._scene.looking:
+            where = place()
+            step = (self._number(optimizer), _line(where), self._backward_line)
+            if self._first("step", step):
+                number, _, backward = step
+                self._records.emit("step", optimizer=number, place=where, backward=backward)
         weights, self._weights = self._weights, []
         look = Look()
         for name, ref, before in weights:
             parameter = ref()
-            if parameter is not None:
-                if parameter.grad is not None and "gradient" not in self._moved[name]:
-                    # Of an optimizer that calls for its gradients itself.
-                    self._moved[name]["gradient"] = {}
-                    look.add(self._moved[name]["gradient"], GRADIENT, gradient(parameter.grad))
-                after = few(parameter, _WEIGHTS)
-                for what, values in (("weight", after), ("update", after - before)):
-                    self._moved[name][what] = {}
-                    look.add(self._moved[name][what], GRADIENT, of_weights(values))
+            if parameter is None:
+                continue
+            told = self._moved[name]
+            if parameter.grad is not None and "gradient" not in told:
+                told["gradient"] = {}
+                look.add(told["gradient"], GRADIENT, gradient(parameter.grad))
+            after = few(parameter, _WEIGHTS)
+            for what, values in (("weight", after), ("update", after - before)):
+                told[what] = {}
+                look.add(told[what], GRADIENT, of_weights(values))
         look.read()
         self._has_stepped(optimizer)
 
@@ -416,7 +432,7 @@ class Observer:
     def scaled(self, result: Any, scaler: Any, outputs: Any, *_: Any) -> None:
         """A loss is scaled before its backward pass; what counts is the loss."""
         if isinstance(result, torch.Tensor) and isinstance(outputs, torch.Tensor):
-            self._unscaled.set(result, outputs.detach().float().mean().reshape(1))
+            self._unscaled.set(result, _mean(outputs))
 
     @_safe
     def scale_updated(self, _: Any, scaler: Any, *__: Any, **___: Any) -> None:
@@ -506,8 +522,7 @@ class Observer:
                 stepped=len(self._stepped),
                 before=self._before,
                 parameters=self._moved,
-                loader=self._loader,
-                **scene.ended(),
+                **{**scene.ended(), "loader": self._loader},
             )
         elif len(self._losses) >= EVERY_LOSSES:
             self._tell_losses()
@@ -522,12 +537,15 @@ class Observer:
     def _tell_losses(self) -> None:
         """Tells the losses that are held."""
         losses, self._losses = self._losses, []
-        by_device: dict[Any, list[tuple[int, str, torch.Tensor]]] = {}
-        for loss in losses:
-            by_device.setdefault(loss[2].device, []).append(loss)
-        for held in by_device.values():
-            numbers = torch.cat([loss for _, _, loss in held]).tolist()
-            told = [[n, line, v] for (n, line, _), v in zip(held, numbers, strict=True)]
+        if losses:
+            look, told = Look(), [[number, line, loss] for number, line, loss in losses]
+            for one in told:
+                if isinstance(one[2], torch.Tensor):
+                    one[2], vector = {}, one[2].reshape(1)
+                    look.add(one[2], ("",), vector)
+            look.read()
+            for one in told:
+                one[2] = one[2][""] if isinstance(one[2], dict) else one[2]
             self._records.emit("losses", losses=told)
 
     def _rates(self) -> list[float]:
@@ -595,6 +613,10 @@ def _line(where: list[Any] | None) -> str:
     return f"{where[0]}:{where[1]}" if where else ""
 
 
+def _is_loss(module: Any) -> bool:
+    return type(module).__module__ == "torch.nn.modules.loss"
+
+
 def _plain_settings(values: dict[str, Any]) -> dict[str, Any]:
     """The settings that are numbers or words; a tensor of one number is read."""
     found: dict[str, Any] = {}
@@ -615,6 +637,15 @@ def _length(dataset: Any) -> int | None:
         return len(dataset)
     except Exception:
         return None
+
+
+def _mean(loss: torch.Tensor) -> Loss:
+    """The number of a loss; of a GPU a tensor of its own, not to be read yet."""
+    loss = loss.detach()
+    if loss.device.type == "cpu" and loss.dim() == 0:
+        return float(loss.tolist())
+    mean = loss.float().mean()
+    return float(mean.tolist()) if loss.device.type == "cpu" else mean
 
 
 def _heads(tensor: torch.Tensor) -> list[str]:

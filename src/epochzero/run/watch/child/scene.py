@@ -116,13 +116,22 @@ class Scene:
         first = args[0] if args else None
         return (self._makers.get(first) or "") if isinstance(first, torch.Tensor) else ""
 
+    def model_given(self, path: str, training: bool, inputs: Any) -> None:
+        """A model of another library was called with these inputs."""
+        self.calls += 1
+        if self.training is None:
+            self.training = training
+            self._told["model"] = path
+            self._batch = [weakref.ref(tensor) for _, tensor in batches.tensors_in([inputs])]
+            self._told["inputs"] = batches.inputs(self._look, [inputs])
+
     def model_left(self, output: Any) -> None:
         """The outermost call has ended."""
         tensor = next((tensor for _, tensor in batches.tensors_in([output])), None)
         if tensor is None:
             return
-        self._output = weakref.ref(tensor)
-        if self.evaluating and "output" not in self._told:
+        if "output" not in self._told:
+            self._output = weakref.ref(tensor)
             self._describe_output(tensor)
 
     def layer_called(self, path: str, kind: str, output: Any, source: str) -> None:
@@ -134,14 +143,22 @@ class Scene:
         self._add_layer(path, kind, tensor, source)
 
     def activated(self, name: str, args: Any, kwargs: Any, output: Any, within: str) -> None:
-        """A function of torch was called in a forward pass; it belongs to the layer before it."""
+        """A function of torch was called in a forward pass; it belongs to the layer before it.
+
+        Between calls of models, as of the parts of one that has no ``forward``, only what is done with
+        the output of a layer counts, and only before the loss: what follows is a metric.
+        """
         if not isinstance(output, torch.Tensor) or not output.numel():
             return
         source = args[0] if args else kwargs.get("input")
         before = (self._makers.get(source) or within).partition(":")[0]
+        if not before or (not within and self.has_loss):
+            return
         path = f"{before}:{name}"
         self._makers.set(output, path)
         described = self._add_layer(path, name, output, before)
+        if described is not None and not within:
+            described["outside"] = True
         if name == "dropout" and described is not None:
             given = {
                 "p": 0.5,
@@ -182,26 +199,26 @@ class Scene:
         if not self.looking or "target" in self._told:
             return
         self._told["function"] = name
-        self._describe_output(output)
+        if self._output is None or self._output() is not output:
+            self._describe_output(output)
         if isinstance(target, torch.Tensor) and target.numel():
             self._told["target"] = batches.labels(self._look, target)
             self._compare_with_inputs(target)
 
     def own_loss(self, names: dict[str, Any]) -> None:
-        """A loss that the program computes itself: the model's output, and what among its variables has the
-        same first size and is neither output nor input, where that is one tensor only.
+        """A loss that the program computes itself: its target is what among its variables has the first
+        size of the model's output, and is no input, where that is one tensor only.
         """
-        output = self._output() if self._output is not None else None
-        if output is None or not output.dim():
+        shape = self._told.get("output", {}).get("shape")
+        if not shape or self.has_loss:
             return
-        self._describe_output(output)
         inputs = [ref() for ref in self._batch]
         others = {
             id(value): value
             for value in names.values()
             if isinstance(value, torch.Tensor)
-            and value.shape[:1] == output.shape[:1]
-            and 0 < value.dim() <= output.dim()
+            and list(value.shape[:1]) == shape[:1]
+            and 0 < value.dim() <= len(shape)
             and not value.requires_grad
             and not any(value is one for one in inputs)
         }

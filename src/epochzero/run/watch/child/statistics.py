@@ -6,7 +6,8 @@ A large tensor is read at even distances, so that the cost of a look does not gr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from math import isfinite, sqrt
+from typing import Any, Union
 
 import torch
 
@@ -23,8 +24,12 @@ __all__ = [
     "values",
 ]
 
+Numbers = Union[torch.Tensor, list[float]]
+"""A vector on a GPU, not to be read yet; else what it holds."""
 MOST_ELEMENTS = 8192
+_RUN = 8
 MOST_ROWS = 128
+MOST_UNITS = 256
 
 VALUES = ("mean", "std", "min", "max", "zeros", "nonfinite")
 ACTIVATION = (*VALUES, "constant", "low", "high", "spread")
@@ -32,14 +37,17 @@ GRADIENT = ("rms", "largest", "zeros", "nonfinite")
 
 
 class Look:
-    """Collects vectors of numbers, and reads them together: one wait for the GPU a look."""
+    """Collects numbers, and reads those that a GPU holds together: one wait a look."""
 
     def __init__(self) -> None:
         self._wanted: list[tuple[dict[str, Any], Sequence[str], torch.Tensor]] = []
 
-    def add(self, into: dict[str, Any], names: Sequence[str], numbers: torch.Tensor) -> None:
-        """Numbers that `read` puts into a dictionary under these names."""
-        self._wanted.append((into, names, numbers))
+    def add(self, into: dict[str, Any], names: Sequence[str], numbers: Numbers) -> None:
+        """Numbers that are put into a dictionary under these names, at once or by `read`."""
+        if isinstance(numbers, torch.Tensor):
+            self._wanted.append((into, names, numbers))
+        else:
+            into.update(zip(names, numbers, strict=True))
 
     def read(self) -> None:
         """Fetches all numbers."""
@@ -62,7 +70,11 @@ def is_readable(tensor: torch.Tensor) -> bool:
 
 
 def few(tensor: torch.Tensor, most: int = MOST_ELEMENTS) -> torch.Tensor:
-    """At most so many elements at even distances, as a flat tensor in single precision."""
+    """At most so many elements in short runs at even distances, flat, in single precision.
+
+    A run is what memory fetches at once. Single elements at even distances would cost as much as
+    everything, and may all be of the same column.
+    """
     # Of a tensor that is spread over processes our part: to ask for the others would wait for them.
     flat = getattr(tensor, "_local_tensor", tensor).detach()
     if flat.is_sparse or flat.layout is not torch.strided:
@@ -73,13 +85,23 @@ def few(tensor: torch.Tensor, most: int = MOST_ELEMENTS) -> torch.Tensor:
         flat = flat[:: max(1, min(flat.shape[0], flat.numel() // most))]
     flat = flat.reshape(-1)
     if flat.numel() > most:
-        flat = flat[:: -(-flat.numel() // most)]
+        runs = most // _RUN
+        length = flat.numel() // runs
+        flat = flat[: runs * length].view(runs, length)[:, :_RUN].reshape(-1)
     return flat.float()
 
 
-def values(tensor: torch.Tensor) -> torch.Tensor:
+def values(tensor: torch.Tensor) -> Numbers:
     """`VALUES` of a tensor; its mean and so on are of what is finite."""
-    flat = few(tensor)
+    return _values(few(tensor))
+
+
+def _values(flat: torch.Tensor) -> Numbers:
+    if flat.device.type == "cpu":
+        low, high = (one.tolist() for one in flat.aminmax())
+        if isfinite(low) and isfinite(high):
+            std, mean = (one.tolist() for one in torch.std_mean(flat, correction=0))
+            return [mean, std, low, high, _zeros(flat), 0.0]
     finite = torch.isfinite(flat)
     clean = torch.where(finite, flat, torch.zeros_like(flat))
     count = finite.sum().clamp(min=1)
@@ -97,7 +119,11 @@ def values(tensor: torch.Tensor) -> torch.Tensor:
     )
 
 
-def activation(output: torch.Tensor, low: float, high: float) -> torch.Tensor:
+def _zeros(flat: torch.Tensor) -> float:
+    return 1 - int(torch.count_nonzero(flat).tolist()) / flat.numel()
+
+
+def activation(output: torch.Tensor, low: float, high: float) -> Numbers:
     """`ACTIVATION` of a layer's output.
 
     Args:
@@ -111,14 +137,20 @@ def activation(output: torch.Tensor, low: float, high: float) -> torch.Tensor:
     """
     flat = few(output)
     of_units = _units(output)
-    lowest, highest = of_units.amin(0), of_units.amax(0)
+    lowest, highest = of_units.aminmax(dim=0)
     size = torch.maximum(lowest.abs(), highest.abs())
     constant = (highest - lowest <= 1e-6 * size).float().mean()
     spread = of_units.std(0, unbiased=False).mean() / (of_units.abs().mean() + 1e-12)
-    rest = torch.stack(
-        [constant, (flat <= low).float().mean(), (flat >= high).float().mean(), spread]
-    )
-    return torch.cat([values(output), rest])
+    rest = [constant, constant, constant, spread]
+    if isfinite(low):
+        rest[1:3] = [(flat <= low).float().mean(), (flat >= high).float().mean()]
+    numbers = torch.stack(rest)
+    if not isfinite(low):
+        numbers[1:3] = 0
+    told = _values(flat)
+    if isinstance(told, torch.Tensor):
+        return torch.cat([told, numbers])
+    return [*told, *numbers.tolist()]
 
 
 def _units(output: torch.Tensor) -> torch.Tensor:
@@ -134,29 +166,45 @@ def _units(output: torch.Tensor) -> torch.Tensor:
         found = found[:MOST_ROWS].flatten(2)
         found = found[..., :: max(1, found.shape[-1] // 64)].transpose(1, 2)
     found = found.reshape(-1, found.shape[-1])
-    step = max(1, found.shape[0] // (8 * MOST_ROWS))
-    return found[::step].float()
+    rows, columns = (
+        -(-size // most) for size, most in zip(found.shape, (2 * MOST_ROWS, MOST_UNITS))
+    )
+    return found[::rows, ::columns].float()
 
 
-def gradient(tensor: torch.Tensor) -> torch.Tensor:
-    """`GRADIENT` of a gradient, a weight or an update."""
-    flat = few(tensor)
+def gradient(tensor: torch.Tensor) -> Numbers:
+    """`GRADIENT` of a gradient.
+
+    Most rows of a table of words have none: where none is seen, all is read.
+    """
+    told = of_weights(tensor)
+    if isinstance(told, torch.Tensor) or told[1] > 0 or tensor.numel() <= MOST_ELEMENTS:
+        return told
+    return _of_weights(few(tensor, tensor.numel()))
+
+
+def of_weights(tensor: torch.Tensor) -> Numbers:
+    """`GRADIENT` of weights or of their update."""
+    return _of_weights(few(tensor))
+
+
+def _of_weights(flat: torch.Tensor) -> Numbers:
+    if flat.device.type == "cpu":
+        largest = torch.linalg.vector_norm(flat, float("inf")).tolist() if flat.numel() else 0.0
+        if largest == 0:
+            return [0.0, 0.0, 1.0, 0.0]
+        # The square of a small number is nothing in single precision, that of a large one infinite.
+        if 1e-12 < largest < 1e12:
+            rms = torch.linalg.vector_norm(flat).tolist() / sqrt(flat.numel())
+            return [rms, largest, _zeros(flat), 0.0]
     finite = torch.isfinite(flat)
     clean = torch.where(finite, flat, torch.zeros_like(flat))
+    largest = clean.abs().max().clamp(min=1e-37)
     return torch.stack(
         [
-            # Scaled first: the square of a small gradient is nothing in single precision.
-            _rms(clean),
+            (clean / largest).pow(2).mean().sqrt() * largest,
             clean.abs().max(),
             (flat == 0).float().mean(),
             1 - finite.float().mean(),
         ]
     )
-
-
-of_weights = gradient
-
-
-def _rms(clean: torch.Tensor) -> torch.Tensor:
-    largest = clean.abs().max().clamp(min=1e-37)
-    return (clean / largest).pow(2).mean().sqrt() * largest

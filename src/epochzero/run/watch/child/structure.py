@@ -34,7 +34,7 @@ def settings(module: torch.nn.Module) -> dict[str, Any]:
         value = module.__dict__.get(name)
         if isinstance(value, (bool, int, float, str, tuple)):
             found[name] = value
-    found["bias"] = module._parameters.get("bias") is not None
+    found["bias"] = getattr(module, "bias", None) is not None
     return found
 
 

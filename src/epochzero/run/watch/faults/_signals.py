@@ -31,6 +31,7 @@ __all__ = [
     "first_accuracy",
     "first_bad",
     "gradient_ratio",
+    "is_augmented",
     "is_classifier",
     "is_known_loss",
     "last",
@@ -38,6 +39,7 @@ __all__ = [
     "moved",
     "normalizations",
     "overfits",
+    "peak_updates",
     "ratios",
     "relative_updates",
     "saturation",
@@ -95,7 +97,8 @@ def course(history: History) -> LossCourse | None:
     """How the training loss went; None while there are too few values."""
     loss = history.loss[:, 1]
     good = loss[np.isfinite(loss)]
-    if len(good) < 4:
+    # A loss that is no number at once has a course too.
+    if len(good) < (1 if len(good) < len(loss) else 4):
         return None
     edge = max(2, min(len(good) // 10, 20))
     # Half a dozen values of the very beginning: a loss may fall fast.
@@ -287,6 +290,21 @@ def first_bad(history: History) -> int:
     return int(loss[int(np.argmax(bad)), 0]) if bad.any() else 0
 
 
+@_once
+def is_augmented(history: History) -> bool:
+    """Whether no example comes again as it was, though each should by now."""
+    rows = [row for one in history.iterations for t in one.inputs[:1] for row in t.get("rows", ())]
+    sizes = [one["examples"] for one in history.loaders if one["examples"]]
+    if not rows or not sizes:
+        return False
+    size = max(sizes)
+    batch = len(history.iterations[0].inputs[0]["rows"]) if history.iterations[0].inputs else 0
+    # Of so many rows this many pairs would be the same.
+    expected = len(rows) ** 2 / 2 / size
+    again = len(rows) - len(set(rows))
+    return bool(expected > 20 and again < 0.05 * expected and history.count * batch > 1.5 * size)
+
+
 def is_known_loss(history: History) -> bool:
     """Whether the loss is a function of torch: of others nobody can tell what its size means."""
     return bool(_functions(history))
@@ -324,8 +342,10 @@ def overfits(history: History) -> Overfit | None:
         return None
     best_at, best = min(losses, key=lambda pair: pair[1], default=(0, math.nan))
     end = float(np.mean([loss for _, loss in losses[-2:]])) if losses else math.nan
-    fitted = found.fall > 0.6 or found.end < 0.5 * (chance_loss(history) or 0.0)
+    fitted = found.fall > 0.4 or found.end < 0.5 * (chance_loss(history) or 0.0)
     worse = bool(losses) and len(losses) >= 3 and end > 1.25 * best and end > 2 * found.end
+    # What is far better than guessing both times is well.
+    worse = worse and end > 0.25 * (chance_loss(history) or 0.0)
     if not fitted or not (worse or (gap is not None and gap > 0.18)):
         return None
     turned = best_at / max(1, history.count) if worse else None
@@ -367,3 +387,15 @@ def saturation(history: History, path: str) -> float:
     if not len(low):
         return 0.0
     return float(np.median(low[-5:, 1] + high[-5:, 1]))
+
+
+@_once
+def peak_updates(history: History) -> Mapping[str, float]:
+    """The ninth decile of `ratios` of each weight, once it is not at the very beginning."""
+    found = {}
+    for one in weights(history):
+        series = ratios(history, one.name)
+        values = series[3:, 1][np.isfinite(series[3:, 1])] if len(series) else np.empty(0)
+        if len(values) >= 5:
+            found[one.name] = float(np.quantile(values, 0.9))
+    return found

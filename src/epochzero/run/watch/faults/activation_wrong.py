@@ -17,18 +17,22 @@ _SATURATING = ("Sigmoid", "sigmoid", "Tanh", "tanh", "Hardtanh", "hardtanh", "So
 
 def find(history: History) -> Iterable[Finding]:
     """Saturating activations within a model whose gradients vanish toward its first layers."""
-    if does_well(history) or len(history.iterations) < 5:
+    if len(history.iterations) < 5:
         return
     inside = [(path, kind) for path, kind in history.order[:-1] if kind in _SATURATING]
     softmax = [path for path, kind in inside if kind.lower() == "softmax"]
     found = course(history)
-    if found is None or not inside or found.fall > 0.7:
+    first = next((one for one in history.iterations if one.layers), None)
+    sources = {layer.get("source") for layer in first.layers.values()} if first else set()
+    # What an attention or a mixture does with its softmax is no layer.
+    softmax = [path for path in softmax if path in sources]
+    if found is None or not inside or (not softmax and (found.fall > 0.7 or does_well(history))):
         return
     shrink = gradient_ratio(history)
     full = {path: saturation(history, path) for path, _ in inside}
     worst = max(full, key=lambda path: full[path])
     vanishing = shrink is not None and shrink < 0.02
-    if softmax and not any("ttention" in layer.kind for layer in history.layers):
+    if softmax:
         path, certain = softmax[0], 0.7
         text = f"{path} is a softmax in the middle of the model: its outputs add up to 1."
     elif len(inside) >= 3 and vanishing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import evaluations
+from epochzero.run.watch.faults._signals import evaluations, is_augmented
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import drawn_place
 from epochzero.run.watch.model import Finding
@@ -18,13 +18,7 @@ def find(history: History) -> Iterable[Finding]:
     """Examples that never come again as they were, and neighbors that agree in evaluations only."""
     looked = [one.likeness for one in history.iterations if one.likeness.get("pairs")]
     pairs = sum(one["pairs"] for one in looked)
-    rows = [row for one in history.iterations for t in one.inputs[:1] for row in t.get("rows", ())]
-    sizes = [one["examples"] for one in history.loaders if one["examples"]]
-    # Without augmentation rows come again in later epochs: of so many, this many pairs would be the same.
-    expected = len(rows) ** 2 / 2 / max(sizes) if sizes else 0.0
-    if pairs < _PAIRS or expected < 20 or len(rows) - len(set(rows)) > 0.05 * expected:
-        return
-    if history.count * len(history.iterations[0].inputs[0]["rows"]) < 1.5 * max(sizes):
+    if pairs < _PAIRS or not is_augmented(history):
         return
     agreement, chance = (
         sum(one[what] * one["pairs"] for one in looked) / pairs for what in ("agreement", "chance")
@@ -43,7 +37,7 @@ def find(history: History) -> Iterable[Finding]:
         f"No example comes twice in {history.count} iterations, and the nearest other one has the same "
         f"label in {agreement:.0%} of cases; by chance it would in {chance:.0%}.",
         place=drawn_place(history),
-        confidence=0.76,
+        confidence=0.8,
         fix="Look at a dozen augmented examples: a person must still see their class.",
         evidence={"agreement": agreement, "chance": chance},
         causes=(

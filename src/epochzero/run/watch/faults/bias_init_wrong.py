@@ -21,10 +21,13 @@ def find(history: History) -> Iterable[Finding]:
     kinds = {layer.path: layer.kind for layer in history.layers}
     for one in history.parameters:
         kind = kinds.get(one.layer, "")
-        if not one.name.endswith("bias") or kind.startswith(NORMALIZATIONS) or len(one.shape) != 1:
+        if not one.name.endswith("bias") or len(one.shape) != 1:
             continue
         mean, spread = one.values.get("mean", 0.0), one.values.get("std", 0.0)
-        if abs(mean) < _FAR or spread > 0.3 * abs(mean):
+        # Scaled numbers lie within a few units of zero.
+        if abs(mean) < (2.5 if kind.startswith(NORMALIZATIONS) else _FAR) or spread > 0.3 * abs(
+            mean
+        ):
             continue
         yield Finding(
             "bias_init_wrong",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import course, does_well
+from epochzero.run.watch.faults._signals import course, does_well, overfits
 from epochzero.run.watch.history import History, Layer
 from epochzero.run.watch.lines import setting_place
 from epochzero.run.watch.model import Finding
@@ -23,6 +23,12 @@ def find(history: History) -> Iterable[Finding]:
     highest = max(dropouts, key=lambda layer: float(layer.settings.get("p") or 0))
     rate = float(highest.settings.get("p") or 0)
     well = does_well(history)
+    gap = overfits(history)
+    if gap is not None and max(float(layer.settings.get("p") or 0) for layer in dropouts) < 0.1:
+        yield _finding(
+            highest, f"{highest.path} drops {rate:.1%}, as good as nothing: {gap.text}", 0.7
+        )
+        return
     order = [(path, kind) for path, kind in history.order if "Dropout" in kind or ":" not in path]
     if rate >= _HIGH and not well:
         yield _finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import course, does_well, moved
+from epochzero.run.watch.faults._signals import course, does_well, relative_updates
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import epochs_place
 from epochzero.run.watch.model import Finding
@@ -12,6 +12,8 @@ from epochzero.run.watch.model import Finding
 __all__ = ["find"]
 
 _SLOPE = 0.1
+_FEW = 40
+_STEP = 1e-3
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -19,16 +21,18 @@ def find(history: History) -> Iterable[Finding]:
     found = course(history)
     if found is None or not history.ended or does_well(history) or not found.finite:
         return
-    if not found.fall > 0.02 or found.slope < _SLOPE or found.roughness > 0.6:
+    few = history.count <= _FEW and found.fall > 0.03
+    falls = found.fall > 0.02 and found.slope > _SLOPE and found.roughness < 0.6
+    if not few and not falls:
         return
-    ways = moved(history)
-    if not ways or max(ways.values()) < 0.3:
+    # Where steps are tiny it is not their number that is too small.
+    if max(relative_updates(history).values(), default=0.0) < _STEP:
         return
     yield Finding(
         "epochs_too_few",
         history.count,
-        f"The last fifth of the {history.count} iterations made {found.slope:.0%} of all the progress: "
-        "the training ends in the middle of learning.",
+        f"After {history.count} iterations the loss has gone from {found.start:.3g} to {found.end:.3g} and still "
+        f"falls: the last fifth of them made {max(0.0, found.slope):.0%} of all the progress.",
         place=epochs_place(history),
         confidence=0.53,
         fix="Train at least three times as long, until the evaluation loss stops falling.",

@@ -18,6 +18,7 @@ _LEFT = 0.02
 
 def find(history: History) -> Iterable[Finding]:
     """The limit beside the norm of the gradients before, in a training that does not get far."""
+    yield from _by_value(history)
     clipped = [
         one
         for looked in history.iterations
@@ -32,15 +33,46 @@ def find(history: History) -> Iterable[Finding]:
     if left > _LEFT or far > 3:
         return
     norm = float(np.median([one["norm"] for one in clipped]))
-    yield Finding(
-        "gradient_clipping_wrong",
-        0,
+    yield _finding(
+        history,
         f"Gradients with a norm of {norm:.3g} are clipped to {clipped[0]['limit']:g}: {left:.1%} of them "
         "is left.",
+        f"Clip at about {norm:.1g}, which leaves usual gradients as they are.",
+        {"norm": norm, "limit": clipped[0]["limit"]},
+    )
+
+
+def _by_value(history: History) -> Iterable[Finding]:
+    """All of a gradient at the limit of `clip_grad_value_`, and weights that hardly move."""
+    limit = next((c["limit"] for c in history.clips if c["function"] == "clip_grad_value_"), None)
+    gradients = [
+        of["gradient"]
+        for one in history.iterations
+        for of in one.parameters.values()
+        if "gradient" in of
+    ]
+    if not limit or len(gradients) < 10 or does_well(history):
+        return
+    at_it = [one for one in gradients if one["rms"] > 0.7 * limit]
+    far = max(moved(history).values(), default=1.0)
+    if len(at_it) > 0.7 * len(gradients) and far * max(1.0, 1000 / history.count) < 3:
+        yield _finding(
+            history,
+            f"Nearly every element of the gradients is clipped to {limit:g}.",
+            f"Clip at about {limit * 1e3:.0e}, or by the norm.",
+            {"limit": limit},
+        )
+
+
+def _finding(history: History, text: str, fix: str, evidence: dict[str, float]) -> Finding:
+    return Finding(
+        "gradient_clipping_wrong",
+        0,
+        text,
         place=clipping_place(history),
         confidence=0.92,
-        fix=f"Clip at about {norm:.1g}, which leaves usual gradients as they are.",
-        evidence={"norm": norm, "limit": clipped[0]["limit"]},
+        fix=fix,
+        evidence=dict(evidence),
         series="gradient",
         causes=(
             "slow_learning", "loss_not_falling", "updates_too_small", "weights_unchanged",

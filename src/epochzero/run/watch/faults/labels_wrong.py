@@ -28,6 +28,8 @@ def find(history: History) -> Iterable[Finding]:
     if agreement > chance + _MORE * (1 - chance) or does_well(history):
         return
     tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
+    if not history.ended and len(tested) < 5:
+        return
     most = max(classes(history).values(), default=1.0)
     # Raw inputs may hide a class that a network finds: what it generalizes decides.
     if tested and max(tested) > most + 0.15 * (1 - most):

@@ -17,12 +17,13 @@ _BOUNDED = ("Sigmoid", "sigmoid", "Tanh", "tanh", "Softmax", "softmax", "ReLU", 
 _CAUSES = (
     "loss_not_falling", "loss_plateau", "slow_learning", "underfitting", "saturated_units",
     "dead_units", "constant_output", "vanishing_gradient", "zero_gradient", "weights_unchanged",
-    "loss_not_a_number", "loss_rising",
+    "loss_not_a_number", "loss_rising", "exploding_gradient", "activation_not_finite",
 )  # fmt: skip
 
 
 def find(history: History) -> Iterable[Finding]:
     """The output as the loss was given it, beside the loss function and the labels."""
+    yield from _logarithm_of_no_probability(history)
     looked = [one for one in history.iterations if one.output and one.target]
     if len(looked) < 3:
         return
@@ -46,6 +47,26 @@ def find(history: History) -> Iterable[Finding]:
             )  # fmt: skip
     elif function in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
         yield from _of_numbers(history, looked, low, high, path, kind)
+
+
+def _logarithm_of_no_probability(history: History) -> Iterable[Finding]:
+    """A loss that is no number, since it takes the logarithm of what may be zero or less."""
+    path, kind = _last(history)
+    for record in history.nonfinite:
+        for operator in record.get("operators", ()):
+            values = operator["saved"].get("self", {})
+            logs = operator["operator"] in ("LogBackward0", "Log2Backward0", "Log10Backward0")
+            if (
+                logs
+                and (values.get("negative") or values.get("zeros"))
+                and kind.lower() not in ("softmax", "sigmoid")
+            ):
+                yield _finding(
+                    history, path, "The loss takes the logarithm of the output, which is zero or less: "
+                    f"{values['min']:.3g}.", 0.84,
+                    "End the model in softmax or sigmoid, or better, use cross_entropy on its numbers.",
+                )  # fmt: skip
+                return
 
 
 def _of_classes(

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from epochzero.run.watch.faults._signals import (
     ADAPTIVE,
+    LossCourse,
+    chance_loss,
     course,
     does_well,
     early_updates,
     first_bad,
     is_known_loss,
+    peak_updates,
     relative_updates,
 )
 from epochzero.run.watch.history import History
@@ -20,53 +25,29 @@ from epochzero.run.watch.model import Finding
 __all__ = ["find"]
 
 _LARGE = 0.1
+_SOON = 60
+"""Iterations in which a loss may stand still or jump."""
 
 
 def find(history: History) -> Iterable[Finding]:
-    """A loss that goes wrong, with updates that are large beside the weights from the beginning."""
+    """A loss that goes wrong, with a rate or updates that are large beside the weights."""
     found = course(history)
-    updates = relative_updates(history)
-    if found is None or not history.optimizers:
+    if found is None or not history.optimizers or does_well(history):
         return
-    begun = early_updates(history)
-    largest = max(begun.values(), default=0.0)
-    usual = max(updates.values(), default=0.0)
-    rate = max((max(one.rates) for one in history.iterations[:3] if one.rates), default=0.0)
-    adaptive = history.optimizers[0]["class"] in ADAPTIVE
-    blown = not found.finite or found.worst > 3 * abs(found.first) + 1
-    stuck = (
-        is_known_loss(history) and min(found.fall, 1 - found.end / max(found.first, 1e-12)) < 0.1
-    )
-    rough = found.roughness > 0.25 and (found.fall < 0.6 or not is_known_loss(history))
-    if does_well(history) or not (blown or stuck or rough):
+    trouble = _trouble(history, found)
+    rate, number = _highest(history)
+    record = history.optimizers[min(number, len(history.optimizers) - 1)]
+    largest = max(early_updates(history).values(), default=0.0)
+    certain = _certainty(history, found, record["class"] in ADAPTIVE, rate, largest)
+    if not trouble or not certain:
         return
-    certain = 0.0
-    if adaptive and rate >= 0.05:
-        certain = 0.9
-    elif adaptive and rate >= 0.01 and largest > _LARGE and is_known_loss(history):
-        certain = 0.72
-    elif not adaptive and largest > _LARGE and (blown or stuck or usual > _LARGE):
-        certain = 0.85 if rate >= 0.5 or largest > 1 else 0.7
-    elif usual > _LARGE:
-        certain = 0.6
-    if not certain:
-        return
-    made = place_of(history.optimizers[0])
-    trouble = (
-        "is no number"
-        if not found.finite
-        else "grew"
-        if blown
-        else "does not fall"
-        if stuck
-        else "jumps"
-    )
+    largest = max(largest, max(peak_updates(history).values(), default=0.0))
     yield Finding(
         "learning_rate_too_high",
         first_bad(history),
         f"With a learning rate of {rate:g} a step changes weights by up to {largest:.0%} of their "
         f"size, and the loss {trouble}.",
-        place=setting_place(made, "lr", 1),
+        place=setting_place(place_of(record), "lr", 1),
         confidence=certain,
         fix=f"Try {_better(rate, largest):.1g}; with a warm-up over the first few hundred steps.",
         evidence={"learning rate": rate, "update beside weight": largest},
@@ -78,6 +59,56 @@ def find(history: History) -> Iterable[Finding]:
             "underfitting", "vanishing_gradient",
         ),
     )  # fmt: skip
+
+
+def _trouble(history: History, found: LossCourse) -> str:
+    """What is wrong with the loss; empty where nothing is."""
+    known = is_known_loss(history)
+    if not found.finite:
+        return "is no number"
+    if found.worst > 3 * abs(found.first) + 1:
+        return "grew"
+    if found.end > found.best + 0.5 * max(chance_loss(history) or found.first, found.best):
+        return "has grown again"
+    if not history.ended and found.count < _SOON:
+        return ""
+    if known and min(found.fall, 1 - found.end / max(found.first, 1e-12)) < 0.1:
+        return "does not fall"
+    if found.roughness > 0.25 and (found.fall < 0.6 or not known):
+        return "jumps"
+    return ""
+
+
+def _certainty(
+    history: History, found: LossCourse, adaptive: bool, rate: float, largest: float
+) -> float:
+    usual = max(relative_updates(history).values(), default=0.0)
+    peak = max(peak_updates(history).values(), default=0.0)
+    blown = not found.finite or found.worst > 3 * abs(found.first) + 1 or found.fall < 0.1
+    if adaptive and rate >= 0.05:
+        return 0.9
+    if adaptive and rate >= 0.01 and max(largest, usual) > _LARGE and is_known_loss(history):
+        return 0.72
+    if not adaptive and largest > _LARGE and (blown or usual > _LARGE):
+        return 0.85 if rate >= 0.5 or largest > 1 else 0.7
+    if not adaptive and rate >= 1 and blown:
+        return 0.8
+    if peak > 3 * _LARGE and found.end > 2 * found.best:
+        return 0.66
+    return 0.6 if usual > _LARGE else 0.0
+
+
+def _highest(history: History) -> tuple[float, int]:
+    """The highest rate, and the number of the optimizer that has it as far as records tell."""
+    rates = [one.rates for one in history.iterations if one.rates]
+    if not rates:
+        return 0.0, 0
+    highest = max(max(of) for of in rates)
+    for number, record in enumerate(history.optimizers):
+        groups = record.get("groups", ())
+        if any(np.isclose(float(group.get("lr") or 0), highest, rtol=0.5) for group in groups):
+            return highest, number
+    return highest, 0
 
 
 def _better(rate: float, largest: float) -> float:

@@ -15,6 +15,7 @@ __all__ = ["find"]
 
 _SHORT = 0.35
 _LEAST = 20
+_USUAL = 1000
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -24,8 +25,9 @@ def find(history: History) -> Iterable[Finding]:
     if found is None or not ways or history.count < _LEAST or not history.optimizers:
         return
     far = max(ways.values())
-    planned = history.planned or history.count
-    far *= max(1.0, planned / max(history.count, 1))
+    # How far they would go: few trainings have fewer steps than that.
+    steps = history.count if history.ended else max(history.planned or _USUAL, history.count)
+    far *= steps / history.count
     rates = [max(one.rates) for one in history.iterations if one.rates]
     if far > _SHORT or does_well(history) or not rates or not found.finite:
         return
@@ -54,7 +56,7 @@ def find(history: History) -> Iterable[Finding]:
         f"than {far:.1%} of its size; the loss fell by {max(0.0, found.fall):.1%}.",
         place=setting_place(place_of(history.optimizers[0]), "lr", 1),
         confidence=0.88 if far < 0.1 else 0.7,
-        fix=f"Try {rate * min(1000.0, 3 / max(far, 1e-9)):.1g}.",
+        fix=f"Try {rate * min(1000.0, 3 / max(far, 1e-9)) or 1e-3:.1g}.",
         evidence={"learning rate": rate, "way beside weight": far},
         series="loss",
         causes=("slow_learning", "loss_not_falling", "updates_too_small", "weights_unchanged",

@@ -52,7 +52,7 @@ def find(history: History) -> Iterable[Finding]:
         yield _finding(f"{function} over {shape[-1]} classes of which exactly one is right.", 0.62, place,
                        "Use cross_entropy with the numbers of the classes.")  # fmt: skip
     elif _sums(history) and not well:
-        yield _finding("The loss is a sum over the batch: gradients grow with its size.", 0.74, place,
+        yield _finding("The loss is a sum over the batch: gradients grow with its size.", 0.87, place,
                        'Leave reduction="mean".')  # fmt: skip
     elif _is_negated(history, looked, found):
         yield _finding("The loss that is differentiated falls without end below zero.", 0.85, place,
@@ -70,13 +70,9 @@ def _by_hand(found: LossCourse, place: Place | None) -> Iterable[Finding]:
 
 def _is_negated(history: History, looked: Sequence[Iteration], found: LossCourse) -> bool:
     """A known loss is never below zero; what is differentiated is its negative."""
-    positive = looked[0].loss_function not in (
-        "gaussian_nll_loss",
-        "poisson_nll_loss",
-        "kl_div",
-        "nll_loss",
-    )
-    return positive and found.end < 0 and found.end < found.start
+    function = looked[0].loss_function
+    others = ("gaussian_nll_loss", "poisson_nll_loss", "kl_div", "nll_loss")
+    return bool(function) and function not in others and found.end < 0 and found.end < found.start
 
 
 def _is_one_hot(looked: Sequence[Iteration]) -> bool:

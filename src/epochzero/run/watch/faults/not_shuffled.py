@@ -59,7 +59,8 @@ def _never_seen(history: History) -> Iterable[Finding]:
     outputs = seen[0].output["shape"][1]
     examples = sum(sum(one.target.get("classes", {}).values()) for one in seen)
     absent = sorted(set(range(outputs)) - set(shares))
-    if not absent or outputs > 50 or examples < 20 * outputs or 0 in absent:
+    rows = {row for one in seen for t in one.inputs[:1] for row in t.get("rows", ())}
+    if not absent or outputs > 50 or examples < 20 * outputs or len(rows) < 20 * outputs:
         return
     yield Finding(
         "not_shuffled",

@@ -35,6 +35,12 @@ def find(history: History) -> Iterable[Finding]:
 def _doubts(kind: str, group: Record) -> Iterable[tuple[str, str, str]]:
     if group.get("maximize"):
         yield "maximize", "maximize=True: it makes the loss larger", "Leave maximize out."
+    if kind == "Rprop":
+        yield (
+            "params",
+            "steps by the sign of gradients of whole data sets, and is given batches",
+            "Take Adam.",
+        )
     momentum = group.get("momentum")
     if isinstance(momentum, int | float) and momentum >= 0.98:
         yield "momentum", f"a momentum of {momentum:g}: steps add up over hundreds", "Take 0.9."

@@ -42,9 +42,9 @@ def find(history: History) -> Iterable[Finding]:
         (cut, "gets a gradient of zero", 0.5),
         (frozen, "asks for no gradient (requires_grad=False)", 0.75),
     ):
-        if not found or len(found) == len(own):
+        if not found or (len(found) == len(own) and found is not left_out):
             continue
-        if found is frozen and (well or _was_trained(history, frozen)):
+        if (found is frozen and well) or _was_trained(history, found):
             continue
         one = found[0]
         more = f", like {len(found) - 1} more" if len(found) > 1 else ""

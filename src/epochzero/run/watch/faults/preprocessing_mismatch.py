@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import evaluations
+from epochzero.run.watch.faults._signals import evaluations, is_augmented
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import preprocessing_place
 from epochzero.run.watch.model import Finding
@@ -31,7 +31,7 @@ def find(history: History) -> Iterable[Finding]:
     usual = float(np.std([one["mean"] for one in trained])) + 1e-9
     shifted = abs(mean - other) > 0.5 * max(spread, width) and abs(mean - other) > 4 * usual
     ratio = max(spread, 1e-9) / max(width, 1e-9)
-    if not shifted and 1 / _APART < ratio < _APART:
+    if not shifted and (1 / _APART < ratio < _APART or (ratio > 1 and is_augmented(history))):
         return
     yield Finding(
         "preprocessing_mismatch",
@@ -39,7 +39,8 @@ def find(history: History) -> Iterable[Finding]:
         f"Inputs of the training have mean {mean:.3g} and spread {spread:.3g}, those of the "
         f"evaluations {other:.3g} and {width:.3g}.",
         place=preprocessing_place(history),
-        confidence=0.9,
+        # A shift of the mean may be that of the classes.
+        confidence=0.9 if abs(mean - other) > max(spread, width) or not 0.4 < ratio < 2.5 else 0.72,
         fix="Prepare both with one function, and with the numbers of the training data.",
         evidence={"training mean": mean, "evaluation mean": other, "training spread": spread,
                   "evaluation spread": width},

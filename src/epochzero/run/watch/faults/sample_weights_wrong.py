@@ -12,7 +12,7 @@ from epochzero.run.watch.faults._signals import (
     train_accuracy,
 )
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import loss_place
+from epochzero.run.watch.lines import loss_place, place_of
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -38,6 +38,7 @@ def find(history: History) -> Iterable[Finding]:
                         "zero_gradient", "weights_unchanged", "overfitting"),
             )  # fmt: skip
             return
+    yield from _divided_by_nothing(history)
     found = course(history)
     accuracy = train_accuracy(history)
     chance = chance_loss(history)
@@ -72,3 +73,25 @@ def find(history: History) -> Iterable[Finding]:
             fix="Look at the weights and masks that the loss is multiplied with.",
             causes=("loss_vanishing", "zero_gradient", "weights_unchanged", "loss_not_falling"),
         )
+
+
+def _divided_by_nothing(history: History) -> Iterable[Finding]:
+    """A loss that is no number, since the weights by whose sum it is divided are all zero."""
+    for record in history.nonfinite:
+        for operator in record.get("operators", ()):
+            divisor = operator["saved"].get("other", {})
+            if (
+                operator["operator"] == "DivBackward0"
+                and divisor.get("zeros", 0) > 0
+                and operator["depth"] <= 3
+            ):
+                yield Finding(
+                    "sample_weights_wrong",
+                    int(record["iteration"]),
+                    "The loss is divided by a sum that is zero: no example has a weight.",
+                    place=place_of(record),
+                    confidence=0.82,
+                    fix="Look at the weights and masks of the examples; leave out batches without any.",
+                    causes=("loss_not_a_number", "activation_not_finite", "exploding_gradient"),
+                )
+                return

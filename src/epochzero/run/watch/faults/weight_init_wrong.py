@@ -14,6 +14,7 @@ __all__ = ["find"]
 
 _LARGE = 4.0
 _SMALL = 0.05
+_MANY = 64
 _CAUSES = (
     "loss_not_falling", "loss_plateau", "exploding_gradient", "vanishing_gradient", "dead_units",
     "saturated_units", "loss_not_a_number", "zero_gradient", "constant_output", "slow_learning",
@@ -31,6 +32,14 @@ def find(history: History) -> Iterable[Finding]:
     equal = [one for one in known if one.values["std"] <= 0.02 * one.values["rms"] + 1e-9]
     large = [one for one in known if _scale(one) > _LARGE]
     small = [one for one in known if _scale(one) < _SMALL and one not in equal]
+    # Of a few numbers the mean lies anywhere.
+    lopsided = [
+        one
+        for one in known
+        if abs(one.values["mean"]) > 0.5 * one.values["rms"]
+        and one not in equal
+        and math.prod(one.shape) >= _MANY
+    ]
     for found, text, certain in (
         (equal, "begins with {n} equal weights of {rms:.2g}: its units stay alike", 0.9),
         (
@@ -38,6 +47,7 @@ def find(history: History) -> Iterable[Finding]:
             "begins with weights of {rms:.2g}, {scale:.0f} times what suits {fan} inputs",
             0.86,
         ),
+        (lopsided, "begins with weights around {mean:.2g}, not around zero", 0.84),
         (small, "begins with weights of {rms:.1g}, {scale:.3f} of what suits {fan} inputs", 0.7),
     ):
         # One layer at zero is a way to begin gently; several are not.
@@ -45,7 +55,11 @@ def find(history: History) -> Iterable[Finding]:
             continue
         one = found[0]
         told = text.format(
-            n=math.prod(one.shape), rms=one.values["rms"], scale=_scale(one), fan=fan_in(one)
+            n=math.prod(one.shape),
+            rms=one.values["rms"],
+            mean=one.values["mean"],
+            scale=_scale(one),
+            fan=fan_in(one),
         )
         yield Finding(
             "weight_init_wrong",

@@ -6,7 +6,7 @@ deepfd          DeepFD, ICSE 2022: five kinds of faults, told apart by classifie
 looks           what all three read: the training by layers and epochs
 
 They were made for Keras, where a callback computes what it needs from whole tensors. Here they read statistics
-of sampled iterations; each module states where it departs from its paper.
+of sampled iterations; each module states where it departs from what was published.
 """
 
 from __future__ import annotations

@@ -1,24 +1,25 @@
 """DeepDiagnosis: eight symptoms of a training, and by a decision tree what to change for each.
 
 Wardat, Cruz, Le, Rajan: "DeepDiagnosis: Automatically Diagnosing Faults and Recommending Actionable Fixes in Deep
-Learning Programs", ICSE 2022: the symptoms and their thresholds are of Section 3.2 and Table 1, the tree is of
-Section 3.3 and Figure 3. At the end of each epoch it looks, in this order, at the outputs of the layers (out of
-range, numerical error, dead node, saturated activation, unchanged tensor), at loss and accuracy, and at gradients
-and weights from last to first (numerical error, vanishing gradient, unchanged weight). It stops at the first
-symptom.
+Learning Programs", ICSE 2022. Symptoms, their order and thresholds, and the tree are those of the callback that the
+authors published. At the end of each epoch it looks, in this order, at the outputs of the layers (out of range,
+numerical error, dead node, saturated activation, unchanged tensor), at loss and accuracy, and at gradients and
+weights from last to first (numerical error, vanishing gradient, unchanged weight). It stops at the first symptom.
 
-Departures from the paper:
+Departures from it:
 
 - An epoch is seen through the last iteration in it that was looked at, not through the first batch of the data.
 - Saturation is counted where the function gives it: outputs of a sigmoid beyond 0.02 and 0.98 or of a tanh
   beyond 0.98, not inputs beyond 5.
 - Root mean squares are taken for means of weights and gradients, and for the variance of a weight, whose mean is
-  next to nothing.
-- A layer's step is its learning rate times the norm of its gradient, divided by the norm of its weight, as the
-  paper has it; the published program divides by a mean.
+  next to nothing. In the callback the variance is that of a single number, and no weight is ever poor.
+- A layer's step is its learning rate times the norm of its gradient, divided by the norm of its weight; the callback
+  divides by the mean of the weight.
 - `cross_entropy` of PyTorch has the softmax in it, and `binary_cross_entropy_with_logits` the sigmoid: they count
   as the last activation.
-- Weights that nothing trains are passed over.
+- Softmax is advised only for losses of classes; the callback's test for these always holds.
+- Any layer with a weight is looked at, not only dense ones; but none that nothing trains. A gradient that is no
+  number asks for the loss in the last layer too, where the callback has no advice.
 - Each advice has the word of our taxonomy for what it says is wrong. "Learning rate" has two, by which side of
   the bounds the step is on.
 """
@@ -151,16 +152,18 @@ def _of_outputs(
     epoch: Epoch, known: tuple[Layer, ...], recent: Recent, is_last: bool
 ) -> Iterator[_Symptom]:
     look = epoch.looks[-1]
-    shown = [(layer, look.layers[layer.path]) for layer in known if layer.path in look.layers]
+    shown = [
+        (layer, told) for layer in known if "mean" in (told := look.layers.get(layer.path, {}))
+    ]
     for layer, output in shown:
         if layer is known[-1] and epoch.number == 0 and _is_out_of_range(look, layer):
             yield _Symptom("out of range", epoch, layer)
-        if output["nonfinite"] or output["mean"] == 0:
+        if output.get("nonfinite") or output["mean"] == 0:
             yield _Symptom("numerical error in forward", epoch, layer)
-        if layer.activation == "relu" and is_last and output["zeros"] >= DEAD:
+        if layer.activation == "relu" and is_last and output.get("zeros", 0) >= DEAD:
             yield _Symptom("dead node", epoch, layer)
         saturates = layer.activation in ("sigmoid", "tanh") and (epoch.number + 1) % EPOCHS == 0
-        if saturates and output["low"] + output["high"] > SATURATED:
+        if saturates and output.get("low", 0) + output.get("high", 0) > SATURATED:
             yield _Symptom("saturated activation", epoch, layer)
     for layer, output in shown:
         recent.add(("forward", layer.path), output["mean"])

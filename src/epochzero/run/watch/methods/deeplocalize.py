@@ -1,21 +1,21 @@
 """DeepLocalize: the first numerical error of a training, with the layer and the phase that shows it.
 
-Wardat, Le, Rajan: "DeepLocalize: Fault Localization for Deep Neural Networks", ICSE 2021, Section III-C and
-Algorithms 1 and 2. After each batch it looks, in this order, at the outputs of the layers from first to last
-(forward), the weights from last to first, loss and accuracy, the gradients of the weights (delta weights) and
-of the outputs (output gradient) from last to first. It stops at the first that is NaN or infinite, that is zero
-in half of the batches so far, or that has not changed in five batches. Loss and accuracy are no error where they
-are zero. What has not changed there is told as "MDL": the model does not learn.
+Wardat, Le, Rajan: "DeepLocalize: Fault Localization for Deep Neural Networks", ICSE 2021 (arXiv 2103.03376), as the
+callback that the authors published does it. After each batch it looks, in this order, at the outputs of the layers
+from first to last (forward), the weights from last to first, loss and accuracy, the gradients of the weights (delta
+weights) and of the outputs (output gradient) from last to first. It stops at the first that is NaN or infinite, that
+is zero in half of the batches so far, or that has not changed in five batches. Loss and accuracy are no error where
+they are zero. What has not changed there is told as "MDL": the model does not learn.
 
-Departures from the paper:
+Departures from it:
 
 - A batch here is an iteration that was looked at.
-- The paper takes the mean of a weight or of its gradient, this its root mean square: both are NaN, zero or
+- The callback takes the mean of a weight or of its gradient, this its root mean square: both are NaN, zero or
   unchanged together, but for values that cancel out.
 - Gradients of outputs are not recorded. The gradient of a layer's bias is the sum of its output's gradients over
   the batch and is taken instead; a layer without bias is passed over.
-- Weights that nothing trains are not held to change; the paper's programs had none.
-- A word of our taxonomy is given to each error. The paper gives none: its answer is layer and phase.
+- Any layer with a weight is held to change, not only dense ones; but none that nothing trains.
+- A word of our taxonomy is given to each error. The callback gives none: its answer is layer and phase.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def _phases(
     yield (
         "forward",
         [
-            (layer, math.nan if seen["nonfinite"] else seen["mean"])
+            (layer, math.nan if seen.get("nonfinite") else seen["mean"])
             for layer in known
-            if (seen := look.layers.get(layer.path))
+            if "mean" in (seen := look.layers.get(layer.path, {}))
         ],
     )
     last_first = [layer for layer in reversed(known) if layer.trained]
@@ -108,7 +108,7 @@ def _phases(
 
 def _of_parameters(look: Iteration, what: str, named: Iterable[tuple[Layer, str]]) -> list[_Value]:
     return [
-        (layer, math.nan if seen["nonfinite"] else seen["rms"])
+        (layer, math.nan if seen.get("nonfinite") else seen["rms"])
         for layer, name in named
         if (seen := look.parameters.get(name, {}).get(what))
     ]

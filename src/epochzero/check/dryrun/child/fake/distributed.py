@@ -44,17 +44,25 @@ def _done(*arguments: Any, async_op: bool = False, **options: Any) -> Any:
     return Work() if async_op else None
 
 
-def _spread_object(objects: list[Any], own: Any, *arguments: Any, **options: Any) -> None:
-    objects[:] = [own] * len(objects)
+# Their arguments have torch's names, by which its own code gives them.
+def _spread_object(object_list: list[Any], obj: Any, *arguments: Any, **options: Any) -> None:
+    object_list[:] = [obj] * len(object_list)
 
 
-def _gather_object(own: Any, objects: Any = None, *arguments: Any, **options: Any) -> None:
-    if objects is not None:
-        _spread_object(objects, own)
+def _gather_object(
+    obj: Any, object_gather_list: Any = None, *arguments: Any, **options: Any
+) -> None:
+    if object_gather_list is not None:
+        _spread_object(object_gather_list, obj)
 
 
-def _first_object(result: list[Any], objects: list[Any], *arguments: Any, **options: Any) -> None:
-    result[0] = objects[0]
+def _first_object(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any],
+    *arguments: Any,
+    **options: Any,
+) -> None:
+    scatter_object_output_list[0] = scatter_object_input_list[0]
 
 
 _COLLECTIVES: dict[str, Any] = {

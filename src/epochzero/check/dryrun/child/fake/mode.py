@@ -8,6 +8,7 @@ of torch's own `FakeTensorMode` give shapes, types, devices and their errors.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any, Callable
 
@@ -96,6 +97,7 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.assume = assume
         self._made = made
         self._multiplied = multiplied
+        self._alone = threading.RLock()
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -103,8 +105,11 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run one operation."""
-        kwargs = kwargs or {}
+        """Run one operation; threads take turns, since torch's fake mode has one state for all."""
+        with self._alone:
+            return self._run_one(func, args, kwargs or {})
+
+    def _run_one(self, func: Any, args: Any, kwargs: Any) -> Any:
         if func is _DEVICE:
             return args[0].fake_device if isinstance(args[0], FakeTensor) else args[0].device
         if torch._C._get_dispatch_mode(_FAKES) is not None:

@@ -1,4 +1,4 @@
-"""Python imports this before the first line of a job: watching begins as soon as torch is imported.
+"""Python imports this before the first line of a job: watching begins as soon as torch or keras is imported.
 
 Its folder is the first of PYTHONPATH when `epochzero run --watch` starts the job. It needs nothing but the
 standard library until then, and it never keeps a job from running.
@@ -39,36 +39,45 @@ def _find_ourselves() -> None:
         folder = os.path.dirname(folder)
 
 
-class _AfterTorch:
-    """A finder of modules that begins to watch when torch has been imported."""
+class _AfterImport:
+    """A finder of modules that begins to watch when torch or keras has been imported."""
+
+    def __init__(self) -> None:
+        self._left = {"torch": _begin_torch, "keras": _begin_keras}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> object:
-        if name != "torch":
+        begin = self._left.pop(name, None)
+        if begin is None:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
-        spec = importlib.util.find_spec("torch")
+        spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None:
             return spec
         run = spec.loader.exec_module
 
         def run_and_watch(module: ModuleType) -> None:
             run(module)
-            _begin()
+            try:
+                _find_ourselves()
+                begin(module)
+            except Exception as error:
+                print(f"epochzero: the training is not watched: {error!r}", file=sys.stderr)
 
         spec.loader.exec_module = run_and_watch  # type: ignore[method-assign]
         return spec
 
 
-def _begin() -> None:
-    try:
-        _find_ourselves()
-        from epochzero.run.watch.child.begin import begin
+def _begin_torch(_: ModuleType) -> None:
+    from epochzero.run.watch.child.begin import begin
 
-        begin(os.environ[FILE_VARIABLE], os.environ)
-    except Exception as error:
-        print(f"epochzero: the training is not watched: {error!r}", file=sys.stderr)
+    begin(os.environ[FILE_VARIABLE], os.environ)
+
+
+def _begin_keras(keras: ModuleType) -> None:
+    from epochzero.run.watch.child.begin import begin_keras
+
+    begin_keras(keras, os.environ[FILE_VARIABLE], os.environ)
 
 
 if os.environ.get(FILE_VARIABLE):
-    sys.meta_path.insert(0, _AfterTorch())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _AfterImport())  # type: ignore[arg-type]
 _next_of_the_same_name()

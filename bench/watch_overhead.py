@@ -1,0 +1,203 @@
+"""What watching costs a training: time of a step, and memory.
+
+A language model of GPT-2's size, a residual network like ResNet-18 and a small perceptron, on the CPU. Each
+is trained bare, watched as `epochzero run --watch` does, and under `torch.autograd.set_detect_anomaly`.
+Steps of the three are interleaved in one process, so that all of them meet the same machine; the hooks are
+taken out for those that are not watched. Medians of the steps are compared. Peak memory is of processes
+of their own. Beside it "again": bare against bare, which tells how far numbers can be trusted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import torch
+from common import SEED, save
+from torch import nn
+from torch.nn import functional
+
+from epochzero.run.watch.child.hooks import Hooks
+from epochzero.run.watch.child.observer import Observer
+from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.schedule import Schedule
+
+WANTED = {"overhead": 0.05, "memory_mb": 200}
+"""What is wanted at most: the share of a step's time, and megabytes more."""
+WAYS = ("bare", "watched", "again", "anomaly")
+WARM = 2
+
+
+class Block(nn.Module):
+    """A layer of GPT-2."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attention = nn.Linear(width, 3 * width)
+        self.projection = nn.Linear(width, width)
+        self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.heads = heads
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Of shape (batch, tokens, width), as is what it gives."""
+        batch, tokens, width = x.shape
+        parts = self.attention(self.before(x)).view(batch, tokens, 3, self.heads, -1)
+        query, key, value = parts.permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        x = x + self.projection(mixed.transpose(1, 2).reshape(batch, tokens, width))
+        return x + self.narrow(functional.gelu(self.wide(self.between(x))))
+
+
+class Language(nn.Module):
+    """124 million parameters: 12 layers of 768, 50,257 words."""
+
+    def __init__(self, layers: int = 12, width: int = 768, words: int = 50257) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(1024, width)
+        self.blocks = nn.Sequential(*(Block(width, 12) for _ in range(layers)))
+        self.last = nn.LayerNorm(width)
+        self.head = nn.Linear(width, words, bias=False)
+        self.head.weight = self.words.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Words of shape (batch, tokens) to scores of (batch * tokens, words)."""
+        found = self.words(x) + self.places(torch.arange(x.shape[1]))
+        return self.head(self.last(self.blocks(found))).flatten(0, 1)
+
+
+class Residual(nn.Module):
+    """Two convolutions beside a shortcut."""
+
+    def __init__(self, width: int, to: int, stride: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(width, to, 3, stride, 1, bias=False)
+        self.second = nn.Conv2d(to, to, 3, 1, 1, bias=False)
+        self.norms = nn.ModuleList([nn.BatchNorm2d(to), nn.BatchNorm2d(to)])
+        self.shortcut = nn.Conv2d(width, to, 1, stride) if stride > 1 else nn.Identity()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Images to images."""
+        found = functional.relu(self.norms[0](self.first(x)))
+        return functional.relu(self.norms[1](self.second(found)) + self.shortcut(x))
+
+
+def residual_network() -> nn.Module:
+    """Eight blocks, as ResNet-18 has."""
+    widths = (64, 64, 64, 128, 128, 256, 256, 512, 512)
+    blocks = [
+        Residual(width, to, 2 if to != width else 1)
+        for width, to in zip(widths[:-1], widths[1:], strict=True)
+    ]
+    start = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
+    return nn.Sequential(*start, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
+def perceptron() -> nn.Module:
+    """Steps of a millisecond."""
+    return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(),
+                         nn.Linear(64, 10))  # fmt: skip
+
+
+def step_of(name: str) -> Callable[[], None]:
+    """A function that trains one of the models by a step."""
+    torch.manual_seed(SEED)
+    if name == "gpt2":
+        model: nn.Module = Language()
+        x, y = torch.randint(50257, (1, 128)), torch.randint(50257, (128,))
+    elif name == "resnet18":
+        model, x, y = residual_network(), torch.randn(16, 3, 64, 64), torch.randint(10, (16,))
+    else:
+        model, x, y = perceptron(), torch.randn(128, 64), torch.randint(10, (128,))
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    def step() -> None:
+        optimizer.zero_grad()
+        functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    return step
+
+
+def times_of(name: str, steps: int, path: str) -> dict[str, float]:
+    """Median seconds of a step in each way, with the shares by which the others take longer than bare."""
+    observer = Observer(Records(path), Schedule())
+    hooks = Hooks(observer)
+    step = step_of(name)
+    taken: dict[str, list[float]] = {way: [] for way in WAYS}
+    for number in range(steps + WARM):
+        for way in WAYS:
+            about: AbstractContextManager[object] = nullcontext()
+            if way == "watched":
+                hooks.install()
+            elif way == "anomaly":
+                about = torch.autograd.set_detect_anomaly(True)
+            with about:
+                began = time.perf_counter()
+                step()
+                seconds = time.perf_counter() - began
+            if way == "watched":
+                hooks.remove()
+            if number >= WARM:
+                taken[way].append(seconds)
+    medians = {way: statistics.median(times) for way, times in taken.items()}
+    found = {way: round(medians[way] / medians["bare"] - 1, 4) for way in WAYS[1:]}
+    # What happens to be looked at closely does not show in a median of fast steps; this does.
+    mean = sum(taken["watched"]) / sum(taken["bare"]) - 1
+    spent = observer.spent / sum(taken["watched"])
+    return {"bare_s": round(medians["bare"], 5), **found, "watched_mean": round(mean, 4),
+            "spent": round(spent, 4)}  # fmt: skip
+
+
+def memory_of(name: str, way: str, path: str) -> float:
+    """Peak megabytes of a process of its own."""
+    command = [sys.executable, __file__, "--peak", name, way, path]
+    return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+
+def peak(name: str, way: str, path: str) -> None:
+    """Trains a little, and prints the megabytes that it took."""
+    if way == "watched":
+        Hooks(Observer(Records(path), Schedule())).install()
+    step = step_of(name)
+    for _ in range(4):
+        step()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def main() -> None:
+    """Measures, prints, and keeps the result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=20, metavar="N", help="of the large models")
+    parser.add_argument("--models", nargs="+", default=["gpt2", "resnet18", "perceptron"])
+    parser.add_argument("--no-memory", action="store_true")
+    parser.add_argument("--peak", nargs=3, metavar=("MODEL", "WAY", "FILE"))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    if options.peak:
+        peak(*options.peak)
+        return
+    numbers: dict[str, object] = {}
+    with tempfile.TemporaryDirectory(prefix="watch-overhead-") as folder:
+        for name in options.models:
+            steps = options.steps * (100 if name == "perceptron" else 1)
+            found = times_of(name, steps, str(Path(folder, f"{name}.jsonl")))
+            if not options.no_memory:
+                bare = memory_of(name, "bare", "-")
+                more = memory_of(name, "watched", str(Path(folder, f"{name}.peak"))) - bare
+                found |= {"bare_mb": round(bare, 1), "memory_mb": round(more, 1)}
+            print(name, found, flush=True)
+            numbers[name] = found
+    save("watch_overhead", {**numbers, "wanted": WANTED})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""``epochzero watch spectrum``: layers and neurons that are active where a model fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.layout import counted, plain, wrapped
+
+if TYPE_CHECKING:
+    from epochzero.run.watch.spectrum import Spectrum
+
+__all__ = ["make_spectrum"]
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(name="spectrum")
+@click.argument("passing", metavar="PASSING...", nargs=-1, required=True, type=_FILE)
+@click.option(
+    "--failing",
+    metavar="FILE",
+    multiple=True,
+    required=True,
+    type=_FILE,
+    help="What was active in tests that fail; may be given several times.",
+)
+@click.option(
+    "--formula",
+    type=click.Choice(("tarantula", "ochiai", "dstar")),
+    default="tarantula",
+    show_default=True,
+    help="How a score is computed.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(("input", "run")),
+    default="input",
+    show_default=True,
+    help="What a test is: each input, or each file.",
+)
+@click.option(
+    "-n", "most", type=click.IntRange(min=1), default=10, show_default=True,
+    help="Show so many neurons; JSON has all.",
+)  # fmt: skip
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="How to print the scores.",
+)
+def make_spectrum(
+    passing: tuple[Path, ...],
+    failing: tuple[Path, ...],
+    formula: str,
+    by: str,
+    most: int,
+    form: str,
+) -> None:
+    """Rank layers and neurons by how much they are active where a model fails, and not where it
+    passes.
+
+    A file has which neurons were active for which inputs. In Python:
+
+    \b
+    from epochzero.run.watch.child.neurons import Neurons
+    with Neurons(model, "passing.jsonl"):
+        model(inputs[is_right])
+    with Neurons(model, "failing.jsonl"):
+        model(inputs[~is_right])
+
+    It may also be the records of a watched training, which is one test of its layers.
+
+    \b
+    epochzero watch spectrum passing.jsonl --failing failing.jsonl
+    epochzero watch spectrum good1.jsonl good2.jsonl --failing bad.jsonl --by run --formula ochiai
+
+    Exit code 0 when the scores were computed, 2 when a file cannot be used.
+    """
+    from epochzero.run.watch.spectrum import read_activity, spectrum, to_dict
+
+    found = spectrum(read_activity(passing, by), read_activity(failing, by), formula)
+    if form == "json":
+        click.echo(json.dumps(to_dict(found), indent=2))
+    else:
+        _write(found, most)
+
+
+def _write(found: Spectrum, most: int) -> None:
+    click.secho(f"{'score':>8}  {'mean':>8}  {'highest':>8}  {'neurons':>8}  layer", bold=True)
+    for layer in found.layers:
+        numbers = (layer.score, layer.mean, layer.highest)
+        click.echo(
+            "  ".join(f"{number:8.4f}" for number in numbers)
+            + f"  {layer.neurons:>8,}  {plain(layer.layer) or '(model)'}"
+        )
+    click.secho(f"\n{'score':>8}  {'failing':>8}  {'passing':>8}  neuron", bold=True)
+    for neuron in found.neurons[:most]:
+        click.echo(
+            f"{neuron.score:8.4f}  {neuron.failing:>8,}  {neuron.passing:>8,}"
+            f"  {plain(neuron.layer) or '(model)'}[{neuron.unit}]"
+        )
+    counts = (
+        f"{found.formula}; {counted(found.passing, 'passing test')},"
+        f" {counted(found.failing, 'failing test')}, {counted(len(found.layers), 'layer')},"
+        f" {counted(len(found.neurons), 'neuron')}"
+    )
+    click.echo()
+    click.echo(wrapped("SPECTRUM", counts))

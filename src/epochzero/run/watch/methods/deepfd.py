@@ -1,0 +1,276 @@
+"""DeepFD: which of five kinds of faults a training has, by classifiers of its run-time features.
+
+Cao, Li, Chen, Wen, Tian, Wu, Cheung: "DeepFD: Automated Fault Diagnosis and Localization for Deep Learning Programs",
+ICSE 2022 (arXiv 2205.01938); thresholds and settings are those of the program that the authors published. Twenty
+features of the training are each summed up over it by eight statistics. K nearest neighbors, a decision tree and a
+random forest, trained on programs into which faults were put, each say which faults there are; what any of them says
+is told, with the line that sets the value.
+
+Departures from it:
+
+- Features are taken once an epoch, from the last iteration in it that was looked at.
+- Of weights no mean and no standard deviation is recorded: their root mean square and their largest value are
+  taken to see whether they stay the same.
+- Where batches tell no accuracy, that of the evaluation stands for it. A training without classes has none: it is 0,
+  as in a Keras program without that metric.
+- The classifiers are trained on our own programs (``bench/train_deepfd.py``), with one fault at a time. A program is
+  faulty where it does worse than each of four runs without the fault; the authors ask a statistical test over twenty.
+- Values are scaled by the range of nine tenths of the programs trained on, and cut off there; the authors' by the
+  range of the programs under diagnosis, and a single one has none.
+- "Learning rate" has two words in our taxonomy: it is too high where a usual step is more than a thousandth of the
+  weight.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.methods.classifiers import SCALE, Array, Forest, Neighbors
+from epochzero.run.watch.methods.looks import Epoch, epochs, layers
+from epochzero.run.watch.model import Finding, Place, Watched
+
+__all__ = ["FAULTS", "FEATURES", "STATISTICS", "classifiers_of", "features", "find", "scaled"]
+
+FAULTS = ("optimizer", "learning rate", "activation", "loss", "epochs")
+STATISTICS = ("mean", "std", "skew", "median", "var", "sem", "max", "min")
+FEATURES = (
+    "loss", "acc", "val_loss", "val_acc", "nan_loss", "nan_acc", "nan_weight", "nan_gradient",
+    "large_weight", "decrease_acc", "increase_loss", "cons_mean_weight", "cons_std_weight",
+    "gap_train_test", "test_turn_bad", "slow_converge", "oscillating_loss", "dying_relu",
+    "gradient_vanish", "gradient_explosion",
+)  # fmt: skip
+_FIXES = {
+    "optimizer": "Change the optimizer.",
+    "learning rate": "Change the learning rate.",
+    "activation": "Change the activation function of the last layer.",
+    "loss": "Change the loss function.",
+    "epochs": "Change the number of epochs.",
+}
+
+LARGE_LOSS, LARGE_WEIGHT = 1e5, 5.0
+JUDGED = 0.3
+"""Symptoms of the curves are looked for after this share of the training."""
+VANISHED_RATIO, VANISHED_NORM, EXPLODED_RATIO = 1e-3, 1e-4, 70.0
+DEAD = 0.7
+JUMP, JUMPS = 0.03, 0.2
+"""A swing of the accuracy, and the share of epochs that have one where the training is unstable."""
+SLOW, CHANGED = 0.01, 0.01
+USUAL_STEP = 1e-3
+
+
+def find(history: History) -> Watched:
+    """The fault that most classifiers name as the root, what else they name beside it."""
+    if not history.iterations:
+        return Watched(history.count)
+    votes = _votes(features(history))
+    named = sorted(
+        (number for number in range(len(FAULTS)) if votes[number]), key=lambda n: -votes[n]
+    )
+    found = [_finding(history, FAULTS[number], int(votes[number])) for number in named]
+    return Watched(history.count, found[0] if found else None, others=tuple(found[1:]))
+
+
+def features(history: History) -> Array:
+    """`STATISTICS` of each of `FEATURES` over the epochs, (160,); nothing seen is 0."""
+    monitor = _Monitor(history)
+    rows = [monitor.row(epoch) for epoch in epochs(history)]
+    if not rows:
+        return np.zeros(len(FEATURES) * len(STATISTICS))
+    table = np.array([[row[name] for name in FEATURES] for row in rows], dtype=float)
+    with np.errstate(all="ignore"):
+        found = np.concatenate([_statistics(column) for column in table.T])
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+def _statistics(values: Array) -> Array:
+    n = len(values)
+    mean = values.mean()
+    spread = values.std(ddof=1) if n > 1 else 0.0
+    moments = [((values - mean) ** power).mean() for power in (2, 3)]
+    # The unbiased skewness, which exists from three values on.
+    skew = 0.0
+    if n > 2 and moments[0] > 0:
+        skew = moments[1] / moments[0] ** 1.5 * math.sqrt(n * (n - 1)) / (n - 2)
+    return np.array(
+        [mean, spread, skew, np.median(values), spread**2, spread / math.sqrt(n), values.max(),
+         values.min()]
+    )  # fmt: skip
+
+
+class _Monitor:
+    """Counts what is seen in each epoch; counts go on through the training."""
+
+    def __init__(self, history: History) -> None:
+        self._total = len(epochs(history))
+        self._weights = [one.weight for one in layers(history) if one.trained and one.weight]
+        self._sizes = {one.name: math.prod(one.shape) for one in history.parameters}
+        self._counts = dict.fromkeys(FEATURES, 0.0)
+        self._curves: dict[str, list[float]] = {name: [] for name in FEATURES[:4]}
+        self._last: Mapping[str, Mapping[str, float]] = {}
+
+    def row(self, epoch: Epoch) -> Mapping[str, float]:
+        """The features after an epoch."""
+        evaluation = epoch.evaluation
+        reached = None
+        if evaluation is not None:
+            reached = (
+                evaluation.accuracy if evaluation.accuracy is not None else evaluation.agreement
+            )
+        trained = epoch.accuracy if epoch.accuracy is not None else reached
+        values = (epoch.loss, trained, evaluation.loss if evaluation else None, reached)
+        for name, value in zip(FEATURES[:4], values, strict=True):
+            self._curves[name].append(value if value is not None else 0.0)
+            self._counts[name] = self._curves[name][-1]
+        self._look_at_gradients(epoch)
+        self._look_at_weights(epoch)
+        self._look_at_curves()
+        return dict(self._counts)
+
+    def _look_at_gradients(self, epoch: Epoch) -> None:
+        told = epoch.looks[-1].parameters
+        seen = {name: one["gradient"] for name, one in told.items() if one.get("gradient")}
+        if any(one["nonfinite"] for one in seen.values()):
+            self._counts["nan_gradient"] = 1.0
+            return
+        norms = [
+            seen[name]["rms"] * math.sqrt(self._sizes[name])
+            for name in self._weights
+            if name in seen
+        ]
+        if not norms:
+            return
+        ratio = norms[0] / norms[-1] if norms[-1] else math.nan
+        self._counts["gradient_vanish"] += ratio < VANISHED_RATIO and norms[0] < VANISHED_NORM
+        self._counts["gradient_explosion"] += ratio > EXPLODED_RATIO
+        zeros = sum(one["zeros"] * self._sizes.get(name, 0) for name, one in seen.items())
+        all_of_them = sum(self._sizes.get(name, 0) for name in seen)
+        self._counts["dying_relu"] += zeros >= DEAD * all_of_them
+
+    def _look_at_weights(self, epoch: Epoch) -> None:
+        told = epoch.looks[-1].parameters
+        seen = {name: one["weight"] for name, one in told.items() if one.get("weight")}
+        last, self._last = self._last, seen
+        if any(one["nonfinite"] for one in seen.values()):
+            self._counts["nan_weight"] = 1.0
+            return
+        self._counts["large_weight"] += any(one["largest"] > LARGE_WEIGHT for one in seen.values())
+        for name in seen.keys() & last.keys():
+            self._counts["cons_mean_weight"] += seen[name]["rms"] == last[name]["rms"]
+            self._counts["cons_std_weight"] += seen[name]["largest"] == last[name]["largest"]
+
+    def _look_at_curves(self) -> None:
+        loss, accuracy, unseen_loss, unseen_accuracy = self._curves.values()
+        if not np.isfinite([*loss, *unseen_loss]).all() or unseen_loss[-1] >= LARGE_LOSS:
+            self._counts["nan_loss"] += 1
+            return
+        if len(loss) < JUDGED * self._total:
+            return
+        gap = accuracy[-1] - unseen_accuracy[-1]
+        self._counts["gap_train_test"] += gap >= (0.1 if accuracy[-1] <= 0.9 else 0.07)
+        self._counts["oscillating_loss"] = float(
+            self._counts["oscillating_loss"] or _is_unstable(accuracy)
+        )
+        if max(_most_gained(accuracy), _most_gained(unseen_accuracy)) < SLOW:
+            self._counts["slow_converge"] = 1.0
+        if len(loss) < 2:
+            return
+        self._counts["test_turn_bad"] = float(
+            loss[-1] - loss[-2] < -CHANGED and unseen_loss[-1] - unseen_loss[-2] > CHANGED
+        )
+        self._counts["increase_loss"] += loss[-1] > loss[-2]
+        self._counts["decrease_acc"] += accuracy[-1] < accuracy[-2]
+
+
+def _is_unstable(accuracy: Sequence[float]) -> bool:
+    """Whether the accuracy swings often."""
+    inner = range(1, len(accuracy) - 1)
+    tops = [accuracy[i] for i in inner if accuracy[i] >= max(accuracy[i - 1], accuracy[i + 1])]
+    lows = [accuracy[i] for i in inner if accuracy[i] <= min(accuracy[i - 1], accuracy[i + 1])]
+    swings = sum(top - low >= JUMP for top, low in zip(tops, lows, strict=False))
+    return swings >= JUMPS * len(accuracy)
+
+
+def _most_gained(curve: Sequence[float]) -> float:
+    return max((after - before for before, after in pairwise(curve)), default=0)
+
+
+@cache
+def _trained() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(
+        files(__package__).joinpath("deepfd.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+def scaled(values: Array, low: Array, high: Array) -> Array:
+    """Features by the range of the programs trained on, as whole numbers from 0 to `SCALE`."""
+    of_range = (values - low) / np.where(high > low, high - low, np.inf)
+    return np.asarray((np.clip(of_range, 0.0, 1.0) * SCALE).round())
+
+
+def classifiers_of(model: Mapping[str, Any]) -> tuple[Neighbors | Forest, ...]:
+    """The three classifiers of a trained model."""
+    return (
+        Neighbors.of(model["neighbors"]),
+        Forest.of([model["tree"]]),
+        Forest.of(model["forest"]),
+    )
+
+
+def _votes(values: Array) -> Array:
+    """How many of the classifiers name each fault, (5,)."""
+    model = _trained()
+    of_range = scaled(values, np.array(model["low"]), np.array(model["high"]))
+    return np.asarray(np.sum([one.predict(of_range) for one in classifiers_of(model)], axis=0))
+
+
+def _finding(history: History, fault: str, votes: int) -> Finding:
+    word, layer, place = _localized(history, fault)
+    return Finding(
+        word,
+        0,
+        f"Fault in the {fault}: named by {votes} of 3 classifiers.",
+        layer=layer,
+        place=place,
+        confidence=votes / 3,
+        fix=_FIXES[fault],
+        evidence={"classifiers": float(votes)},
+    )
+
+
+def _localized(history: History, fault: str) -> tuple[str, str, Place | None]:
+    """The word, the layer and the line of a fault."""
+    made = place_of(history.optimizers[0]) if history.optimizers else None
+    if fault == "optimizer":
+        return "optimizer_wrong", "", made
+    if fault == "learning rate":
+        word = "learning_rate_too_low" if _step(history) <= USUAL_STEP else "learning_rate_too_high"
+        return word, "", setting_place(made, "lr", 1)
+    if fault == "activation":
+        last = layers(history)[-1:]
+        path = last[0].path.partition(":")[0] if last else ""
+        return "last_activation_wrong", path, last[0].place if last else None
+    if fault == "loss":
+        return "loss_wrong", "", place_of(history.losses[0]) if history.losses else None
+    return "epochs_too_few", "", None
+
+
+def _step(history: History) -> float:
+    """How large an update usually is beside its weight."""
+    found = [
+        told["update"]["rms"] / told["weight"]["rms"]
+        for look in history.iterations
+        for told in look.parameters.values()
+        if told.get("update") and told["weight"]["rms"] > 0
+    ]
+    return float(np.median(found)) if found else 0.0

@@ -1,0 +1,294 @@
+"""Each fault of the catalogue in a small real training: found in the faulty one, not in the healthy one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from epochzero import taxonomy
+from epochzero.run.watch.faults import catalogue
+from epochzero.run.watch.history import History, read_records
+from epochzero.run.watch.verdict import conclude
+
+torch = pytest.importorskip("torch")
+nn, functional = torch.nn, torch.nn.functional
+
+
+def clusters(count: int, seed: int) -> tuple[Any, Any]:
+    """Points around four centers, that a small network separates."""
+    draw = torch.Generator().manual_seed(seed)
+    labels = torch.randint(4, (count,), generator=draw)
+    centers = torch.tensor([[1.5, 1.5], [-1.5, 1.5], [1.5, -1.5], [-1.5, -1.5]]).repeat(1, 6)
+    return centers[labels] + torch.randn(count, 12, generator=draw), labels
+
+
+def network(*inside: Any) -> Any:
+    """Two hidden layers, and what comes between them and the end."""
+    return nn.Sequential(
+        nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), *inside, nn.Linear(32, 4)
+    )
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training as people write it; a fault replaces one thing of it."""
+
+    model: Callable[[], Any] = network
+    loss: Callable[[Any, Any], Any] = functional.cross_entropy
+    optimizer: Callable[[Any], Any] = partial(torch.optim.Adam, lr=3e-3)
+    data: Callable[[], tuple[Any, Any]] = partial(clusters, 640, 1)
+    tested: Callable[[], tuple[Any, Any]] = partial(clusters, 200, 2)
+    epochs: int = 8
+    batch: int = 32
+    shuffle: bool = True
+    clears: bool = True
+    steps: bool = True
+    goes_back: bool = True
+    trains: bool = True
+    evaluates: bool = True
+    schedule: Callable[[Any], Any] | None = None
+    clip: float | None = None
+
+    def run(self) -> History:
+        """What the watcher has seen of it."""
+        from epochzero.run.watch.child.hooks import Hooks
+        from epochzero.run.watch.child.observer import Observer
+        from epochzero.run.watch.child.records import Records
+        from epochzero.run.watch.child.schedule import Schedule
+
+        heard: list[dict[str, Any]] = []
+        observer = Observer(Records(hear=heard.append), Schedule(every=1))
+        hooks = Hooks(observer)
+        hooks.install()
+        try:
+            torch.manual_seed(0)
+            self._train()
+        finally:
+            observer.end()
+            hooks.remove()
+        assert [record for record in heard if record["kind"] == "failed"] == []
+        return read_records(heard)
+
+    def _train(self) -> None:
+        inputs, labels = self.data()
+        model = self.model()
+        trained = [p for p in model.parameters() if p.requires_grad]
+        optimizer = self.optimizer(trained)
+        schedule = self.schedule(optimizer) if self.schedule else None
+        loader = torch.utils.data.DataLoader(
+            torch.utils.data.TensorDataset(inputs, labels), self.batch, shuffle=self.shuffle
+        )
+        for _ in range(self.epochs):
+            if self.trains:
+                model.train()
+            for given, wanted in loader:
+                if self.clears:
+                    optimizer.zero_grad()
+                loss = self.loss(model(given), wanted)
+                if self.goes_back:
+                    loss.backward()
+                if self.clip:
+                    nn.utils.clip_grad_norm_(model.parameters(), self.clip)
+                if self.steps:
+                    optimizer.step()
+                if schedule:
+                    schedule.step()
+            self._evaluate(model)
+
+    def _evaluate(self, model: Any) -> None:
+        if self.evaluates:
+            model.eval()
+        given, wanted = self.tested()
+        with torch.no_grad():
+            output = model(given)
+            (output.argmax(1) == wanted).float().mean()
+            self.loss(output, wanted)
+
+
+GOOD = Training()
+
+
+def changed(change: Callable[[Any], None]) -> Callable[[], Any]:
+    """The network after a change that is made by hand."""
+
+    def made() -> Any:
+        model = network()
+        with torch.no_grad():
+            change(model)
+        return model
+
+    return made
+
+
+def frozen(model: Any) -> None:
+    model[0].weight.requires_grad_(False)
+    model[2].requires_grad_(False)
+    model[4].requires_grad_(False)
+
+
+def deep(activation: Any) -> Any:
+    layers = [layer for _ in range(9) for layer in (nn.Linear(32, 32), activation())]
+    return nn.Sequential(nn.Linear(12, 32), activation(), *layers, nn.Linear(32, 4))
+
+
+class Unused(nn.Module):
+    """Has a layer that nobody calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.spare = network(), nn.Linear(32, 32)
+
+    def forward(self, given: Any) -> Any:
+        return self.body(given)
+
+
+def with_(data: Callable[[], tuple[Any, Any]], **change: Callable[[Any], Any]) -> Callable[[], Any]:
+    def made() -> tuple[Any, Any]:
+        inputs, labels = data()
+        return change.get("inputs", lambda x: x)(inputs), change.get("labels", lambda x: x)(labels)
+
+    return made
+
+
+def invalid(inputs: Any) -> Any:
+    return inputs.masked_fill(inputs > 3, float("nan"))
+
+
+def in_order() -> tuple[Any, Any]:
+    inputs, labels = clusters(640, 1)
+    order = labels.argsort()
+    return inputs[order], labels[order]
+
+
+def mostly_one() -> tuple[Any, Any]:
+    inputs, labels = clusters(1600, 1)
+    kept = (labels == 0) | (torch.arange(1600) % 16 == 0)
+    return inputs[kept], labels[kept]
+
+
+def by_chance(labels: Any) -> Any:
+    return labels[torch.randperm(len(labels), generator=torch.Generator().manual_seed(5))]
+
+
+TRAIN = partial(clusters, 640, 1)
+SGD = partial(torch.optim.SGD, lr=0.1)
+FAULTY = {
+    "zero_grad_missing": replace(GOOD, clears=False),
+    "step_missing": replace(GOOD, steps=False),
+    "backward_missing": replace(GOOD, goes_back=False),
+    "eval_mode_missing": replace(GOOD, model=lambda: network(nn.Dropout(0.3)), evaluates=False),
+    "train_mode_missing": replace(GOOD, model=lambda: network(nn.BatchNorm1d(32)), trains=False),
+    "learning_rate_too_high": replace(GOOD, optimizer=partial(torch.optim.SGD, lr=300.0)),
+    "learning_rate_too_low": replace(GOOD, optimizer=partial(torch.optim.Adam, lr=1e-7)),
+    "schedule_wrong": replace(
+        GOOD,
+        schedule=lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.5),
+    ),
+    "optimizer_wrong": replace(GOOD, optimizer=partial(torch.optim.Adam, lr=3e-3, maximize=True)),
+    "epochs_too_few": replace(GOOD, epochs=1, batch=80, optimizer=partial(torch.optim.Adam, lr=1e-3)),
+    "gradient_clipping_wrong": replace(GOOD, optimizer=SGD, clip=1e-5),
+    "regularization_too_strong": replace(GOOD, optimizer=partial(SGD, weight_decay=1.0)),
+    "weight_init_wrong": replace(
+        GOOD,
+        optimizer=SGD,
+        model=changed(lambda m: [nn.init.zeros_(m[n].weight) for n in (0, 2, 4)]),
+    ),
+    "bias_init_wrong": replace(
+        GOOD, optimizer=SGD, model=changed(lambda m: nn.init.constant_(m[2].bias, -20.0))
+    ),
+    "last_activation_wrong": replace(
+        GOOD, model=lambda: nn.Sequential(network(), nn.Softmax(1)), epochs=2
+    ),
+    "activation_wrong": replace(GOOD, optimizer=SGD, model=partial(deep, nn.Sigmoid)),
+    "normalization_wrong": replace(
+        GOOD,
+        model=lambda: nn.Sequential(nn.BatchNorm1d(12, momentum=0.0), network()),
+        data=with_(TRAIN, inputs=lambda x: 5 * x + 30),
+        tested=with_(partial(clusters, 200, 2), inputs=lambda x: 5 * x + 30),
+    ),
+    "dropout_wrong": replace(GOOD, model=lambda: network(nn.Dropout(0.97))),
+    "parameters_frozen": replace(GOOD, model=changed(frozen)),
+    "layer_unused": replace(GOOD, model=Unused),
+    "loss_wrong": replace(
+        GOOD, optimizer=SGD, loss=partial(functional.cross_entropy, reduction="sum"), batch=128
+    ),
+    "input_scale_wrong": replace(GOOD, data=with_(TRAIN, inputs=lambda x: x * 300), optimizer=SGD),
+    "input_invalid": replace(GOOD, data=with_(TRAIN, inputs=invalid)),
+    "labels_wrong": replace(GOOD, data=with_(TRAIN, labels=by_chance), epochs=6),
+    "classes_unbalanced": replace(GOOD, data=mostly_one, epochs=2),
+    "not_shuffled": replace(GOOD, data=in_order, shuffle=False),
+    "data_leaked": replace(GOOD, tested=partial(clusters, 640, 1)),
+    "data_duplicated": replace(
+        GOOD,
+        data=with_(
+            TRAIN, inputs=lambda x: x[:16].repeat(40, 1), labels=lambda y: y[:16].repeat(40)
+        ),
+    ),
+    "preprocessing_mismatch": replace(
+        GOOD, tested=with_(partial(clusters, 200, 2), inputs=lambda x: x * 20)
+    ),
+    "sample_weights_wrong": replace(
+        GOOD,
+        loss=partial(functional.cross_entropy, weight=torch.tensor([1.0, 0.0, 0.0, 1.0])),
+    ),
+    "data_too_small": replace(
+        GOOD,
+        data=with_(partial(clusters, 12, 1), inputs=lambda x: x + 3 * torch.randn(x.shape)),
+        epochs=80,
+        batch=4,
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("word", FAULTY)
+def test_the_fault_is_the_root(word: str) -> None:
+    watched = conclude(FAULTY[word].run())
+    assert watched.failed == ()
+    assert watched.root is not None
+    assert watched.root.word == word, (watched.root, watched.others)
+    assert watched.root.fix
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        GOOD,
+        replace(GOOD, model=lambda: network(nn.Dropout(0.3))),
+        replace(GOOD, model=lambda: network(nn.BatchNorm1d(32))),
+        replace(GOOD, optimizer=partial(torch.optim.SGD, lr=0.1, momentum=0.9)),
+        replace(GOOD, clip=1.0),
+        replace(GOOD, schedule=lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 160)),
+        replace(GOOD, model=partial(deep, nn.ReLU), epochs=12),
+    ],
+    ids=["plain", "dropout", "batch norm", "momentum", "clipped", "cosine", "deep"],
+)
+def test_a_healthy_training_has_none(training: Training) -> None:
+    watched = conclude(training.run())
+    assert watched.failed == ()
+    assert watched.root is None, watched.root
+
+
+def test_every_entry_of_the_catalogue_is_a_word_of_the_taxonomy() -> None:
+    words = {*taxonomy.faults(), *taxonomy.symptoms()}
+    assert set(catalogue()) <= words
+
+
+def test_what_a_root_brings_about_is_told_under_it() -> None:
+    watched = conclude(FAULTY["learning_rate_too_low"].run())
+    assert watched.root is not None
+    assert {one.word for one in watched.symptoms} <= set(watched.root.causes)
+    assert "updates_too_small" in {one.word for one in watched.symptoms}
+
+
+def test_nothing_is_said_of_no_training() -> None:
+    watched = conclude(read_records([]))
+    assert (watched.root, watched.symptoms, watched.others, watched.failed) == (None, (), (), ())
