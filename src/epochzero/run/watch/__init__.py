@@ -3,6 +3,7 @@
 child     runs in the job and writes records of cheap statistics
 history   records -> History: series and tables by layer
 faults/   one file a fault: History -> Findings
+lines/    which line of the source made a layer or set a value
 verdict   Findings -> Watched: the root, and its symptoms under it
 methods/  DeepLocalize, DeepDiagnosis, DeepFD on the same records
 """

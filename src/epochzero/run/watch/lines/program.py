@@ -397,7 +397,7 @@ class Program:
     ) -> Use | None:
         begun = self.method(made, "__init__") if made is not None else None
         calls = {**use.calls, begun or function: call}
-        inside = [node for node in self.nodes if self.function(node) is function]
+        inside = [node for node in ast.walk(function) if self.function(node) is function]
         yielded = any(isinstance(node, ast.Yield) for node in inside)
         ends = [node for node in inside if isinstance(node, ast.Yield if yielded else ast.Return)]
         value = getattr(ends[-1], "value", None) if ends else None
