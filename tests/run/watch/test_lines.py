@@ -822,6 +822,26 @@ STYLES: dict[str, tuple[Find, str]] = {
             loss.backward() # backward
         """,
     ),
+    "last_return": (
+        lines.input_place,
+        """
+        def prepare(x, fast=False):
+            if fast:
+                return x.float()
+            return x * 1000 # here
+        loss = F.cross_entropy(net(prepare(x)), y) # loss
+        loss.backward() # backward
+        """,
+    ),
+    "set_twice": (
+        _initial("fc.weight"),
+        """
+        fc = nn.Linear(4, 4) # layer:fc:Linear
+        if True:
+            nn.init.xavier_uniform_(fc.weight)
+        nn.init.zeros_(fc.weight) # here
+        """,
+    ),
     "input_of_scaler": (
         lines.input_place,
         """

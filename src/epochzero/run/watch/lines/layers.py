@@ -61,14 +61,16 @@ def initialization_place(history: History, parameter: Parameter) -> Place | None
     layer = history.layer(parameter.layer)
     if layer is None or layer.place is None:
         return None
-    best: tuple[int, Place] | None = None
-    for path in _files(history):
-        program = parsed(path)
-        for node, target in _filled(program) if program else ():
-            fit = _fit(program, node, target, layer, parameter.name) if program else 0
-            if program and fit and (best is None or fit >= best[0]):
-                best = fit, program.place(_chosen(program, node))
-    return best[1] if best else layer.place
+    fits = [
+        (fit, program.place(node).line, program, node)
+        for program in filter(None, map(parsed, _files(history)))
+        for node, target in _filled(program)
+        if (fit := _fit(program, node, target, layer, parameter.name))
+    ]
+    if not fits:
+        return layer.place
+    _, _, program, node = max(fits, key=lambda one: one[:2])
+    return program.place(_chosen(program, node))
 
 
 def _filled(program: Program) -> Iterator[tuple[ast.AST, ast.expr]]:
@@ -153,10 +155,9 @@ def frozen_place(history: History, parameter: Parameter) -> Place | None:
     made = layer.place if layer else None
     if parameter.trainable and not parameter.held:
         return next(map(place_of, history.optimizers), None) or made
-    for program in map(parsed, _files(history)):
-        for one in program.nodes if program else ():
-            cuts = _detaches(program, one) if program and parameter.trainable else _freezes(one)
-            if program and cuts:
+    for program in filter(None, map(parsed, _files(history))):
+        for one in program.nodes:
+            if _detaches(program, one) if parameter.trainable else _freezes(one):
                 return program.place(one)
     return made
 
@@ -192,9 +193,9 @@ def _freezes(node: ast.AST) -> bool:
 
 def precision_place(history: History) -> Place | None:
     """The line that chose half precision."""
-    for program in map(parsed, _files(history)):
-        for number, text in enumerate(program.lines if program else (), 1):
-            if program and _HALF.search(text.partition("#")[0]):
+    for program in filter(None, map(parsed, _files(history))):
+        for number, text in enumerate(program.lines, 1):
+            if _HALF.search(text.partition("#")[0]):
                 return Place(program.path, number, text.strip()[:200])
     return None
 

@@ -61,7 +61,7 @@ def _own_loss(history: History) -> Place | None:
     forward = program.method(owner, "forward") if owner is not None else None
     inside = ast.walk(forward) if forward is not None else ()
     returns = [one for one in inside if isinstance(one, ast.Return)]
-    return program.place(returns[-1] if returns else earlier[0].node)
+    return program.place(max(returns, key=lambda one: one.lineno, default=earlier[0].node))
 
 
 def penalty_place(history: History) -> Place | None:

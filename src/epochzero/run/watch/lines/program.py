@@ -400,7 +400,7 @@ class Program:
         inside = [node for node in ast.walk(function) if self.function(node) is function]
         yielded = any(isinstance(node, ast.Yield) for node in inside)
         ends = [node for node in inside if isinstance(node, ast.Yield if yielded else ast.Return)]
-        value = getattr(ends[-1], "value", None) if ends else None
+        value = getattr(max(ends, key=_position), "value", None) if ends else None
         if value is None:
             return None
         an_item = use.path[:1] == (EACH,) and (yielded or function.name == "__getitem__")
