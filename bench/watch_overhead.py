@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -95,7 +96,7 @@ def residual_network() -> nn.Module:
     widths = (64, 64, 64, 128, 128, 256, 256, 512, 512)
     blocks = [
         Residual(width, to, 2 if to != width else 1)
-        for width, to in zip(widths[:-1], widths[1:], strict=True)
+        for width, to in pairwise(widths)
     ]
     start = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
     return nn.Sequential(*start, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
