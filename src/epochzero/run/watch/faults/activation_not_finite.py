@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import activation_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -23,7 +24,7 @@ def find(history: History) -> Iterable[Finding]:
                     f"{path} is the first layer whose output is not finite ({share:.0%} of it) at "
                     f"iteration {one.number}.",
                     layer=path.partition(":")[0],
-                    place=layer.place if layer else None,
+                    place=activation_place(layer, path),
                     confidence=0.9,
                 )
                 return

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, gradient_ratio, saturation
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import activation_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -53,7 +54,7 @@ def find(history: History) -> Iterable[Finding]:
     layer = history.layer(path)
     yield Finding(
         "activation_wrong", 0, text, layer=path.partition(":")[0],
-        place=layer.place if layer else None, confidence=certain,
+        place=activation_place(layer, path), confidence=certain,
         fix="Use ReLU or GELU between layers.",
         evidence={"saturated": full[worst]},
         causes=("vanishing_gradient", "saturated_units", "slow_learning", "loss_not_falling",

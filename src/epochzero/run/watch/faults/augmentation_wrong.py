@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import evaluations, is_augmented
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import drawn_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -35,6 +36,7 @@ def find(history: History) -> Iterable[Finding]:
         0,
         f"No example comes twice in {history.count} iterations, and the nearest other one has the same "
         f"label in {agreement:.0%} of cases; by chance it would in {chance:.0%}.",
+        place=drawn_place(history),
         confidence=0.8,
         fix="Look at a dozen augmented examples: a person must still see their class.",
         evidence={"agreement": agreement, "chance": chance},

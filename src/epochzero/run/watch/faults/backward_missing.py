@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.lines import step_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -23,7 +23,7 @@ def find(history: History) -> Iterable[Finding]:
         "backward_missing",
         without[0].number,
         "The optimizer steps, and no backward pass has computed gradients.",
-        place=next(map(place_of, history.optimizers), None),
+        place=step_place(history),
         confidence=0.95,
         fix="Call loss.backward() before optimizer.step().",
         causes=("weights_unchanged", "loss_not_falling", "zero_gradient", "underfitting"),

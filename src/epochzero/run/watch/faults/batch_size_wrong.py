@@ -8,7 +8,7 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import course, does_well
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.lines import batch_size_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -29,7 +29,7 @@ def find(history: History) -> Iterable[Finding]:
     if not sizes:
         return
     size = int(np.median(sizes))
-    place = setting_place(place_of(loader), "batch_size", 1) if loader else None
+    place = batch_size_place(history)
     if size <= 2 and history.count > 30 and found.roughness > 0.35:
         yield Finding(
             "batch_size_wrong", 0,

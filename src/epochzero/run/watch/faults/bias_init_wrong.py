@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import NORMALIZATIONS, course, does_well
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import initialization_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -28,13 +29,12 @@ def find(history: History) -> Iterable[Finding]:
             mean
         ):
             continue
-        layer = history.layer(one.layer)
         yield Finding(
             "bias_init_wrong",
             0,
             f"{one.name} begins at {mean:.3g} for all {one.shape[0]} units.",
             layer=one.layer,
-            place=layer.place if layer else None,
+            place=initialization_place(history, one),
             confidence=0.91 if abs(mean) > 3 else 0.78,
             fix="Begin biases at zero.",
             evidence={"mean": mean},

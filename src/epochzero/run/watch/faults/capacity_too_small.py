@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import width_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -37,7 +38,7 @@ def find(history: History) -> Iterable[Finding]:
         0,
         f"{layer.path} has {width} units, the output {out}; the training loss stays at {found.end:.3g}.",
         layer=layer.path,
-        place=layer.place,
+        place=width_place(layer),
         confidence=0.68,
         fix=f"Give it at least {max(16, 4 * out)} units.",
         evidence={"units": float(width)},

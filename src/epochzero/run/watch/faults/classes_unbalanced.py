@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import classes, does_well, is_classifier
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import classes_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -34,6 +35,7 @@ def find(history: History) -> Iterable[Finding]:
         "classes_unbalanced",
         0,
         f"{shares[most]:.1%} of the labels are class {most}: always saying it is right that often.",
+        place=classes_place(history),
         confidence=(0.4 if dense else 0.8) - (0.2 if does_well(history) else 0.0),
         fix="Weigh the classes in the loss (weight=, pos_weight=), draw rare ones more often "
         "(WeightedRandomSampler), and judge by balanced accuracy or F1.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.lines import duplication_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -35,7 +35,7 @@ def find(history: History) -> Iterable[Finding]:
         0,
         f"Of the first {len(rows)} examples only {distinct} are different, though the data set has "
         f"{size}.",
-        place=next(map(place_of, history.loaders), None),
+        place=duplication_place(history),
         confidence=0.85,
         fix="Look at how the data set is put together: an index that does not move, a list that is "
         "repeated, sampling with replacement.",

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import evaluations
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import split_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -47,6 +48,7 @@ def find(history: History) -> Iterable[Finding]:
         "data_leaked",
         evaluations(history)[0].iteration,
         f"{common:.0%} of the examples that are evaluated on were seen in training.",
+        place=split_place(history),
         confidence=0.8,
         fix="Split before anything is drawn or copied, by an identity of the examples, and test that "
         "the parts have none in common.",

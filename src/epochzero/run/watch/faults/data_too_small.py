@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import overfits
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.lines import size_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -33,7 +33,7 @@ def find(history: History) -> Iterable[Finding]:
         "data_too_small",
         gap.since,
         f"{count} examples for {parameters:,} parameters: {gap.text}",
-        place=next(map(place_of, history.loaders), None),
+        place=size_place(history),
         confidence=0.72,
         fix="Collect or augment examples, begin with a trained model, or take a much smaller one with "
         "dropout and weight decay.",

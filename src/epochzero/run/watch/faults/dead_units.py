@@ -8,6 +8,7 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import does_well
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import activation_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -31,7 +32,7 @@ def find(history: History) -> Iterable[Finding]:
                 since,
                 f"{series[-1, 1]:.0%} of the units of {path} give the same for all examples.",
                 layer=path.partition(":")[0],
-                place=layer.place if layer else None,
+                place=activation_place(layer, path),
                 confidence=0.65,
                 series="constant",
             )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, overfits
 from epochzero.run.watch.history import History, Layer
+from epochzero.run.watch.lines import setting_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -49,7 +50,7 @@ def find(history: History) -> Iterable[Finding]:
 
 def _finding(layer: Layer, text: str, confidence: float) -> Finding:
     return Finding(
-        "dropout_wrong", 0, text, layer=layer.path, place=layer.place, confidence=confidence,
+        "dropout_wrong", 0, text, layer=layer.path, place=setting_place(layer.place, "p", 0, layer.kind), confidence=confidence,
         fix="Use a rate of 0.1 to 0.5, between hidden layers.",
         evidence={"rate": float(layer.settings.get("p") or 0)},
         causes=("underfitting", "slow_learning", "loss_plateau", "loss_oscillating",

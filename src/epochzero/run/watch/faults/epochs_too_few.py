@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, relative_updates
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import epochs_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -32,6 +33,7 @@ def find(history: History) -> Iterable[Finding]:
         history.count,
         f"After {history.count} iterations the loss has gone from {found.start:.3g} to {found.end:.3g} and still "
         f"falls: the last fifth of them made {max(0.0, found.slope):.0%} of all the progress.",
+        place=epochs_place(history),
         confidence=0.53,
         fix="Train at least three times as long, until the evaluation loss stops falling.",
         evidence={"progress of the last fifth": found.slope, "loss": found.end},

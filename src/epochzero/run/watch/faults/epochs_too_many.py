@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import overfits
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import epochs_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -22,6 +23,7 @@ def find(history: History) -> Iterable[Finding]:
         "epochs_too_many",
         gap.since,
         f"The best evaluation was after {gap.turned:.0%} of the training: {gap.text}",
+        place=epochs_place(history),
         confidence=0.58,
         fix=f"Stop at about iteration {gap.since}, or keep the best checkpoint.",
         evidence={"best at": float(gap.since)},

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import evaluations
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import evaluation_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -30,7 +31,7 @@ def find(history: History) -> Iterable[Finding]:
         forgotten[0].iteration,
         f"All {len(forgotten)} evaluations ran in training mode, and the model has {kinds}.",
         layer=matters[0].path,
-        place=matters[0].place,
+        place=evaluation_place(forgotten[0].place),
         confidence=0.82,
         fix="Call model.eval() before each evaluation, and model.train() after it.",
         causes=("validation_diverging", "overfitting"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import course, does_well, moved
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.lines import clipping_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -69,7 +69,7 @@ def _finding(history: History, text: str, fix: str, evidence: dict[str, float]) 
         "gradient_clipping_wrong",
         0,
         text,
-        place=next(map(place_of, history.clips), None),
+        place=clipping_place(history),
         confidence=0.92,
         fix=fix,
         evidence=dict(evidence),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import input_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -22,6 +23,7 @@ def find(history: History) -> Iterable[Finding]:
                     one.number,
                     f"{tensor['nonfinite']:.1%} of the input of iteration {one.number} is no finite "
                     "number.",
+                    place=input_place(history),
                     confidence=0.97,
                     fix="Look for NaN where the data are read: a division, a logarithm or a missing "
                     "value; drop or fill these examples.",
@@ -37,6 +39,7 @@ def find(history: History) -> Iterable[Finding]:
             "input_invalid",
             0,
             f"All inputs are the same number, {looked[0]['min']:g}.",
+            place=input_place(history),
             confidence=0.95,
             fix="Look at what is done to the data before they reach the model.",
             evidence={"value": looked[0]["min"]},
@@ -48,6 +51,7 @@ def find(history: History) -> Iterable[Finding]:
             "input_invalid",
             0,
             f"{share:.0%} of the columns of the input never vary.",
+            place=input_place(history),
             confidence=0.6 if all(one["zeros"] > 0.9 for one in looked) else 0.45,
             fix="Look at what is done to the data before they reach the model.",
             evidence={"constant columns": share},

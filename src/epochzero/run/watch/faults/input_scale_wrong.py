@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import NORMALIZATIONS, does_well
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import input_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -45,6 +46,7 @@ def find(history: History) -> Iterable[Finding]:
         "input_scale_wrong",
         0,
         f"{text}; layers expect about 0 and 1.",
+        place=input_place(history),
         confidence=certain - (0.35 if does_well(history) else 0.0),
         fix="Subtract the mean of the training data from each column or channel and divide by its "
         "spread, once, for training and evaluation alike.",

@@ -8,6 +8,7 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import classes, does_well, evaluations, is_classifier
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import label_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -26,6 +27,7 @@ def find(history: History) -> Iterable[Finding]:
     high = max(one.target["max"] for one in looked)
     if function.startswith("binary_cross_entropy") and (low < -0.01 or high > 1.01):
         yield _finding(
+            history,
             f"{function} takes labels from 0 to 1, and these go from {low:g} to {high:g}.",
             0.95,
             "Map the labels to 0 and 1.",
@@ -37,6 +39,7 @@ def find(history: History) -> Iterable[Finding]:
         spread = float(np.mean([one.target["std"] for one in looked]))
         if max(abs(mean), spread) > _FAR and not does_well(history):
             yield _finding(
+                history,
                 f"The targets have a mean of {mean:.4g} and a spread of {spread:.4g}; outputs begin "
                 f"at about {looked[0].output['mean']:.3g}.",
                 0.72 if max(abs(mean), spread) > 30 else 0.6,
@@ -55,6 +58,7 @@ def _other_than_evaluated(history: History) -> Iterable[Finding]:
     wider, narrower = max(spread, width, 1e-12), max(min(spread, width), 1e-12)
     if abs(mean - other) > 1.5 * wider or wider > 4 * narrower:
         yield _finding(
+            history,
             f"Targets of the training have mean {mean:.3g} and spread {spread:.3g}, those of the "
             f"evaluations {other:.3g} and {width:.3g}.",
             0.85,
@@ -67,17 +71,19 @@ def _classes(history: History, outputs: int) -> Iterable[Finding]:
     looked = sum(sum(one.target.get("classes", {}).values()) for one in history.iterations)
     if found and 0 not in found and max(found) == outputs - 1 and looked > 20 * outputs:
         yield _finding(
+            history,
             f"Class 0 of {outputs} never occurs, the labels go from {min(found)} to {max(found)}.",
             0.8,
             "Labels count from 0: subtract 1, and take one output away.",
         )
 
 
-def _finding(text: str, confidence: float, fix: str) -> Finding:
+def _finding(history: History, text: str, confidence: float, fix: str) -> Finding:
     return Finding(
         "label_range_wrong",
         0,
         text,
+        place=label_place(history),
         confidence=confidence,
         fix=fix,
         causes=(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import classes, does_well, evaluations, first_accuracy
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import label_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -38,6 +39,7 @@ def find(history: History) -> Iterable[Finding]:
         0,
         f"The nearest example has the same label in {agreement:.0%} of cases, by chance it would in "
         f"{chance:.0%}; and evaluations are no better than chance.",
+        place=label_place(history, order=True),
         confidence=0.7 if tested else 0.4,
         fix="Print inputs with their labels; look for one of both being sorted, shuffled or cut alone.",
         evidence={"agreement": agreement, "chance": chance},
@@ -65,6 +67,7 @@ def _contradictions(history: History) -> Iterable[Finding]:
             "labels_wrong",
             since,
             f"Examples that come again have another label in {different / again:.0%} of cases.",
+            place=label_place(history, order=True),
             confidence=0.92,
             fix="Inputs and labels are shuffled apart: shuffle them with one permutation.",
             evidence={"again": float(again), "different": float(different)},
@@ -85,6 +88,7 @@ def _other_than_evaluated(history: History, gain: float) -> Iterable[Finding]:
             0,
             f"In the training the nearest example agrees by {gain:.0%} more than by chance, in the "
             f"evaluations by {other:.0%}: many labels of the training are wrong.",
+            place=label_place(history, order=True),
             confidence=0.78,
             fix="Print inputs with their labels; compare how both parts are labeled.",
             evidence={"training": gain, "evaluations": other},

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import does_well
 from epochzero.run.watch.history import History, Iteration
-from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.lines import output_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -121,11 +121,11 @@ def _last(history: History) -> tuple[str, str]:
 
 
 def _finding(history: History, path: str, text: str, confidence: float, fix: str) -> Finding:
+    place = output_place(history, path)
     layer = history.layer(path) if path else None
     if layer is None:
         path = next((p for p, _ in reversed(history.order) if ":" not in p), "")
         layer = history.layer(path)
-    place = layer.place if layer and ":" not in path else next(map(place_of, history.losses), None)
     return Finding(
         "last_activation_wrong", 0, text, layer=path.partition(":")[0],
         place=place, confidence=confidence, fix=fix, causes=_CAUSES,

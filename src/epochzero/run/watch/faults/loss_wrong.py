@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from epochzero.run.watch.faults._signals import LossCourse, classes, course, does_well
 from epochzero.run.watch.history import History, Iteration, Record
-from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.lines import loss_place
 from epochzero.run.watch.model import Finding, Place
 
 __all__ = ["find"]
@@ -24,9 +24,7 @@ def find(history: History) -> Iterable[Finding]:
     found = course(history)
     if found is None:
         return
-    place = next(map(place_of, history.losses), None) or next(
-        map(place_of, history.backwards), None
-    )
+    place = loss_place(history, "reduction")
     if not looked:
         yield from _by_hand(found, place)
         return

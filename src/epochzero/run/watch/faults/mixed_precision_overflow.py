@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import precision_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -27,7 +28,6 @@ def find(history: History) -> Iterable[Finding]:
             or (found and not found.finite)
         ):
             where = broken[0] if broken else ""
-            layer = history.layer(where)
             yield Finding(
                 "mixed_precision_overflow",
                 one.number,
@@ -35,7 +35,7 @@ def find(history: History) -> Iterable[Finding]:
                 + (f"{where} gives infinity" if broken else "gradients are zero or infinite")
                 + ": its numbers end at 65,504 and begin at 6e-8.",
                 layer=where,
-                place=layer.place if layer else None,
+                place=precision_place(history),
                 confidence=0.8,
                 fix="Use bfloat16, or torch.amp.GradScaler, and keep losses and sums in float32.",
                 causes=("loss_not_a_number", "activation_not_finite", "zero_gradient",

@@ -8,7 +8,7 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import accuracy_gap, classes
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.lines import order_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -36,13 +36,12 @@ def find(history: History) -> Iterable[Finding]:
     changes = float(np.mean([one["changes"] for one in looked]))
     if expected < 0.1 or changes > 0.35 * expected:
         return
-    sequential = [one for one in history.loaders if one["sampler"] == "SequentialSampler"]
     yield Finding(
         "not_shuffled",
         0,
         f"From one example to the next the label changes in {changes:.1%} of cases; in shuffled "
         f"data it would in {expected:.0%}.",
-        place=next(map(place_of, sequential or history.loaders), None),
+        place=order_place(history),
         confidence=0.93,
         fix="Shuffle the training examples anew in each epoch: DataLoader(..., shuffle=True).",
         evidence={"changes": changes, "expected": expected},
@@ -68,6 +67,7 @@ def _never_seen(history: History) -> Iterable[Finding]:
         0,
         f"The training has no example of class {absent[0]} of {outputs}, and evaluations are {gap:.0%} worse: "
         "data that lie in the order of their labels were split without being shuffled.",
+        place=order_place(history),
         confidence=0.92,
         fix="Shuffle before the split, or draw both parts from each class (stratified).",
         evidence={"classes": float(outputs), "absent": float(len(absent))},

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from epochzero.run.watch.faults._signals import does_well
 from epochzero.run.watch.history import History, Parameter
+from epochzero.run.watch.lines import frozen_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -46,14 +47,13 @@ def find(history: History) -> Iterable[Finding]:
         if (found is frozen and well) or _was_trained(history, found):
             continue
         one = found[0]
-        layer = history.layer(one.layer)
         more = f", like {len(found) - 1} more" if len(found) > 1 else ""
         yield Finding(
             "parameters_frozen",
             0,
             f"{one.name} {text}{more}.",
             layer=one.layer,
-            place=layer.place if layer else None,
+            place=frozen_place(history, one),
             confidence=certain - (0.25 if well else 0.0),
             fix="Give the optimizer model.parameters() after the whole model is built; look for detach(), "
             ".data, no_grad() and requires_grad=False on the way.",

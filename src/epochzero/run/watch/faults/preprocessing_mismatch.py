@@ -8,6 +8,7 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import evaluations, is_augmented
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import preprocessing_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -39,6 +40,7 @@ def find(history: History) -> Iterable[Finding]:
         f"evaluations {other:.3g} and {width:.3g}.",
         # A shift of the mean may be that of the classes.
         confidence=0.9 if abs(mean - other) > max(spread, width) or not 0.4 < ratio < 2.5 else 0.72,
+        place=preprocessing_place(history),
         fix="Prepare both with one function, and with the numbers of the training data.",
         evidence={"training mean": mean, "evaluation mean": other, "training spread": spread,
                   "evaluation spread": width},

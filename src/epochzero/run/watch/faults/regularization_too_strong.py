@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, weights
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.lines import penalty_place, place_of, setting_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -35,7 +35,7 @@ def find(history: History) -> Iterable[Finding]:
         0,
         f"Weights have shrunk to {sum(left.values()) / len(left):.0%} of their size, with a weight decay "
         f"of {decay:g}, and the loss stays at {found.end:.3g}.",
-        place=setting_place(made, "weight_decay") if decay else next(map(place_of, history.backwards), None),
+        place=setting_place(made, "weight_decay") if decay else penalty_place(history),
         confidence=0.88 if decay >= 1e-3 else 0.72,
         fix=f"Try a weight decay of {min(1e-4, decay / 100) or 1e-4:.1g}.",
         evidence={"weight decay": decay},

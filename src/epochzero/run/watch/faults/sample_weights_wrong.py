@@ -12,7 +12,7 @@ from epochzero.run.watch.faults._signals import (
     train_accuracy,
 )
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.lines import loss_place, place_of
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -30,7 +30,7 @@ def find(history: History) -> Iterable[Finding]:
                 "sample_weights_wrong",
                 0,
                 f"The weights of the classes go from {min(numbers):g} to {max(numbers):g}.",
-                place=place_of(loss),
+                place=loss_place(history, "weight", "pos_weight"),
                 confidence=0.9,
                 fix="Weigh each class by the inverse of its share, and none by zero.",
                 evidence={"least": min(numbers), "most": max(numbers)},
@@ -57,7 +57,7 @@ def find(history: History) -> Iterable[Finding]:
             0,
             f"The loss is {found.end:.3g}, far below the {chance:.3g} of guessing, and only {accuracy:.0%} "
             "of the examples are right: most of them hardly count.",
-            place=next(map(place_of, history.losses), None),
+            place=loss_place(history, "weight", "pos_weight"),
             confidence=0.84,
             fix="Look at the weights and masks that the loss is multiplied with.",
             evidence={"loss": found.end, "accuracy": accuracy},
@@ -68,7 +68,7 @@ def find(history: History) -> Iterable[Finding]:
             "sample_weights_wrong",
             0,
             "The loss is exactly zero from the first iteration on.",
-            place=next(map(place_of, history.losses), None),
+            place=loss_place(history, "weight", "pos_weight"),
             confidence=0.6,
             fix="Look at the weights and masks that the loss is multiplied with.",
             causes=("loss_vanishing", "zero_gradient", "weights_unchanged", "loss_not_falling"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import does_well, saturation
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import activation_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -28,7 +29,7 @@ def find(history: History) -> Iterable[Finding]:
                 0,
                 f"{share:.0%} of what {path} gives is at the flat ends of {kind}.",
                 layer=path.partition(":")[0],
-                place=layer.place if layer else None,
+                place=activation_place(layer, path),
                 confidence=0.6,
                 series="saturated",
             )

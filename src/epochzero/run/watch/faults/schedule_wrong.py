@@ -8,7 +8,7 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import course, does_well, first_bad
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import place_of
+from epochzero.run.watch.lines import schedule_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -23,7 +23,7 @@ def find(history: History) -> Iterable[Finding]:
     if found is None or len(rates) < 8 or not history.schedulers:
         return
     planned = history.planned or history.count
-    place = place_of(history.schedulers[-1])
+    place = schedule_place(history)
     peak = int(np.argmax(rates[:, 1]))
     after = rates[peak:]
     gone = after[after[:, 1] < 0.01 * rates[peak, 1]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines import loop_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -33,7 +34,7 @@ def find(history: History) -> Iterable[Finding]:
         f"From iteration {off[0].number} on the model trains in evaluation mode: {kinds} do nothing, "
         "or keep their old statistics.",
         layer=matters[0].path,
-        place=matters[0].place,
+        place=loop_place(history),
         confidence=0.92 if began else 0.85,
         fix="Call model.train() at the beginning of each epoch.",
         causes=("overfitting", "validation_diverging", "slow_learning", "loss_plateau",

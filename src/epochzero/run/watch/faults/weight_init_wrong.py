@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, fan_in, weights
 from epochzero.run.watch.history import History, Parameter
+from epochzero.run.watch.lines import initialization_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -53,7 +54,6 @@ def find(history: History) -> Iterable[Finding]:
         if not found or (found is not large and len(found) < max(1, 0.4 * len(known))):
             continue
         one = found[0]
-        layer = history.layer(one.layer)
         told = text.format(
             n=math.prod(one.shape),
             rms=one.values["rms"],
@@ -66,7 +66,7 @@ def find(history: History) -> Iterable[Finding]:
             0,
             f"{one.name} {told}.",
             layer=one.layer,
-            place=layer.place if layer else None,
+            place=initialization_place(history, one),
             confidence=certain,
             fix="Leave the layer's own initialization, or use torch.nn.init.kaiming_uniform_.",
             evidence={"rms": one.values["rms"], "layers": float(len(found))},

@@ -1,0 +1,79 @@
+"""Which line of the user's source made a layer or set a value.
+
+Each function begins at a line that was recorded while the job ran, and follows the source from there, as far as
+`program` can; else it stays at that line. What was changed since the job began may have other lines.
+
+program    a parsed file, and what was before a value
+settings   where the value of a setting was written
+training   the loop and its evaluations
+loss       the loss
+layers     activations, first values, precision, what is frozen
+data       inputs and labels, back to where they came from
+"""
+
+from __future__ import annotations
+
+from epochzero.run.watch.lines.data import (
+    classes_place,
+    drawn_place,
+    duplication_place,
+    input_place,
+    label_place,
+    order_place,
+    preprocessing_place,
+    size_place,
+    split_place,
+)
+from epochzero.run.watch.lines.layers import (
+    activation_place,
+    frozen_place,
+    initialization_place,
+    output_place,
+    precision_place,
+)
+from epochzero.run.watch.lines.loss import loss_place, penalty_place
+from epochzero.run.watch.lines.settings import (
+    clipping_place,
+    place_of,
+    schedule_place,
+    setting_place,
+    width_place,
+)
+from epochzero.run.watch.lines.training import (
+    backward_place,
+    batch_size_place,
+    epochs_place,
+    evaluation_place,
+    loop_place,
+    step_place,
+)
+
+__all__ = [
+    "activation_place",
+    "backward_place",
+    "batch_size_place",
+    "classes_place",
+    "clipping_place",
+    "drawn_place",
+    "duplication_place",
+    "epochs_place",
+    "evaluation_place",
+    "frozen_place",
+    "initialization_place",
+    "input_place",
+    "label_place",
+    "loop_place",
+    "loss_place",
+    "order_place",
+    "output_place",
+    "penalty_place",
+    "place_of",
+    "precision_place",
+    "preprocessing_place",
+    "schedule_place",
+    "setting_place",
+    "size_place",
+    "split_place",
+    "step_place",
+    "width_place",
+]

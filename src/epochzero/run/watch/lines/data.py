@@ -1,0 +1,265 @@
+"""Which line made the data what they are, followed back from where the model and the loss are given them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines.loss import backward_loss, is_model, model_call, reached
+from epochzero.run.watch.lines.program import (
+    EACH,
+    Function,
+    Program,
+    Use,
+    argument,
+    last_name,
+    parsed,
+)
+from epochzero.run.watch.lines.settings import origin, place_of, setting_place
+from epochzero.run.watch.model import Place
+
+__all__ = [
+    "classes_place",
+    "drawn_place",
+    "duplication_place",
+    "input_place",
+    "label_place",
+    "order_place",
+    "preprocessing_place",
+    "size_place",
+    "split_place",
+]
+
+_SCALES = re.compile(r"log\d*p?|exp|sqrt|transform|normalize|standardi[sz]e|scale|fit_transform|clip|clamp|div_?|mul_?|sub_?|add_?")  # fmt: skip
+_RANDOM = re.compile(r"rand|permut|shuffle|noise|flip|roll|rotat|crop|jitter|mix|choice|erase|cutout|augment|transform")  # fmt: skip
+_REPEATS = re.compile(r"repeat|tile|expand|choices?|randint|cycle|cat|concatenate")
+_ORDERS = re.compile(r"arange|range|argsort|sort|sorted|linspace")
+Step = tuple[Program, Use]
+
+
+def input_place(history: History) -> Place | None:
+    """The line that last changed the numbers of the inputs, else where they became tensors or came from."""
+    return _changed(_inputs(history), _is_unsafe, _is_in_place, _is_scaled, _is_tensor)
+
+
+def label_place(history: History, *, order: bool = False) -> Place | None:
+    """The line that last changed the numbers of the labels; of their order, that last drew or chose them."""
+    uses = _targets(history)
+    if order:
+        return _changed(uses, _is_drawn, _is_in_place, _is_scaled, rest=False) or _changed(
+            uses[::-1], _is_chosen
+        )
+    return _changed(uses, _is_scaled, _is_in_place, _is_tensor)
+
+
+def classes_place(history: History) -> Place | None:
+    """The line that chose which examples there are of each class."""
+    uses = _targets(history)
+    place = _changed(uses, _is_in_place, rest=False)
+    chosen = [one for one in uses if _is_chosen(*one) and isinstance(_index(one[1].node), ast.Name)]
+    if place is not None or not chosen:
+        return place or _changed(uses, _is_chosen)
+    program, use = chosen[-1]
+    index = _index(use.node)
+    return program.place(origin(program, index) if index is not None else use.node)
+
+
+def size_place(history: History) -> Place | None:
+    """The line that says how many examples there are."""
+    for program, use in _inputs(history):
+        if isinstance(use.node, ast.Call) and program.defined(use.node) is not None:
+            for value in (*use.node.args, *(one.value for one in use.node.keywords)):
+                number = origin(program, value)
+                if isinstance(number, ast.Constant) and type(number.value) is int:
+                    return program.place(number)
+    return _changed(_inputs(history), _is_cut)
+
+
+def duplication_place(history: History) -> Place | None:
+    """The line that repeats examples."""
+    return _changed(_chosen_by(_inputs(history)), _is_repeated)
+
+
+def order_place(history: History) -> Place | None:
+    """The line that says in which order examples are drawn."""
+    in_order = [one for one in history.loaders if one["sampler"] == "SequentialSampler"]
+    if in_order:
+        return setting_place(place_of(in_order[0]), "shuffle", 2, "DataLoader")
+    return _changed(_chosen_by(_inputs(history)), _is_ordered)
+
+
+def split_place(history: History) -> Place | None:
+    """The line that chose the examples which are evaluated on."""
+    uses = _evaluated(history)
+    return _changed(uses[::-1], _is_chosen) if uses else None
+
+
+def drawn_place(history: History) -> Place | None:
+    """The line that augments examples."""
+    uses = _inputs(history)
+    for program, use in uses:
+        if isinstance(use.node, ast.Call):
+            value = argument(use.node, "transform") or argument(use.node, "transforms")
+            if value is not None:
+                return program.place(origin(program, value))
+    within = [one for one in uses if _function_name(*one) in ("__getitem__", "__iter__", "collate")]
+    return _changed(within, _is_drawn, rest=False) or _changed(uses, _is_drawn)
+
+
+def preprocessing_place(history: History) -> Place | None:
+    """The line that changes inputs of the training and not of the evaluations, or the other way round."""
+    trained, tested = _inputs(history), _evaluated(history)
+    known = {use.node for _, use in tested}, {use.node for _, use in trained}
+    for uses, other in zip((trained, tested), known, strict=True):
+        own = [one for one in uses if one[1].node not in other]
+        place = _changed(own, _is_scaled, _is_in_place, rest=False)
+        if place is not None:
+            return place
+    return _changed(trained, _is_scaled, _is_tensor)
+
+
+def _changed(
+    uses: list[Step], *tests: Callable[[Program, Use], bool], rest: bool = True
+) -> Place | None:
+    """The first step that passes the first test that any passes; else the last but names."""
+    for test in tests:
+        for program, use in uses:
+            if test(program, use):
+                return program.place(use.node)
+    made = [(p, u) for p, u in uses if not isinstance(u.node, ast.Name | ast.Constant)]
+    return made[-1][0].place(made[-1][1].node) if rest and made else None
+
+
+def _is_in_place(_: Program, use: Use) -> bool:
+    return use.changes is not None
+
+
+def _is_scaled(_: Program, use: Use) -> bool:
+    if isinstance(use.node, ast.Call):
+        return bool(_SCALES.fullmatch(last_name(use.node.func)))
+    return isinstance(use.node, ast.BinOp | ast.AugAssign)
+
+
+def _is_unsafe(_: Program, use: Use) -> bool:
+    if isinstance(use.node, ast.Name | ast.Attribute | ast.Constant):
+        return False
+    words = re.findall(
+        r"\b(?:nan|inf|log\d*|sqrt|full_like|zeros_like|zero_)\b", ast.unparse(use.node)
+    )
+    return bool(words)
+
+
+def _is_tensor(_: Program, use: Use) -> bool:
+    name = last_name(use.node) if isinstance(use.node, ast.Call) else ""
+    return name in ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor", "ToTensor")
+
+
+def _is_drawn(_: Program, use: Use) -> bool:
+    names = [last_name(one.func) for one in ast.walk(use.node) if isinstance(one, ast.Call)]
+    return any(_RANDOM.search(name.lower()) and "split" not in name for name in names)
+
+
+def _is_chosen(program: Program, use: Use) -> bool:
+    """Whether a step takes some of the examples, and not each in a loop."""
+    if isinstance(use.node, ast.Call):
+        return last_name(use.node.func) in ("train_test_split", "random_split", "Subset")
+    inside = any(
+        isinstance(one, ast.ListComp | ast.GeneratorExp)
+        or (isinstance(one, Function) and one.name == "__getitem__")
+        for one in program.around(use.node)
+    )
+    return (
+        isinstance(_index(use.node), ast.Slice | ast.Name | ast.Call | ast.Compare) and not inside
+    )
+
+
+def _is_cut(_: Program, use: Use) -> bool:
+    index = _index(use.node)
+    return isinstance(index, ast.Slice) and isinstance(index.upper, ast.Constant)
+
+
+def _is_repeated(_: Program, use: Use) -> bool:
+    return isinstance(use.node, ast.Call) and bool(_REPEATS.match(last_name(use.node.func)))
+
+
+def _is_ordered(_: Program, use: Use) -> bool:
+    return isinstance(use.node, ast.Call) and bool(_ORDERS.fullmatch(last_name(use.node.func)))
+
+
+def _index(node: ast.AST) -> ast.expr | None:
+    return node.slice if isinstance(node, ast.Subscript) else None
+
+
+def _function_name(program: Program, use: Use) -> str:
+    function = program.function(use.node)
+    return function.name if function else ""
+
+
+def _chosen_by(uses: list[Step]) -> list[Step]:
+    """The steps, and after each that takes some of the examples the steps of the numbers of these."""
+    found = []
+    for program, use in uses:
+        found.append((program, use))
+        index = _index(use.node)
+        if isinstance(index, ast.Name | ast.Subscript | ast.Call | ast.Attribute):
+            found += [(program, one) for one in program.lineage(Use(index, (), use.calls))]
+    return found
+
+
+def _inputs(history: History) -> list[Step]:
+    """What the model was given in the training, back to where it came from."""
+    found = backward_loss(history)
+    call = model_call(*found) if found else None
+    if found and call is not None and call[0].args:
+        return _steps(history, found[0], Use(call[0].args[0], (), call[1]), 0)
+    return _of_loader(history, 0)
+
+
+def _targets(history: History) -> list[Step]:
+    """What the loss was given to compare with, back to where it came from."""
+    records = sorted(history.losses, key=lambda one: bool(one.get("evaluating")))
+    place = next(map(place_of, records), None)
+    program = parsed(place.path) if place else None
+    calls = program.calls(place.line) if program and place else []
+    starts = [(program, Use(call)) for call in calls if program]
+    found = backward_loss(history)
+    if found is not None:
+        starts += [(found[0], use) for use in reached(*found) if isinstance(use.node, ast.Call)]
+    for program, use in starts:
+        call = use.node
+        if isinstance(call, ast.Call) and len(call.args) + len(call.keywords) > 1:
+            target = argument(call, "target", 1)
+            output = argument(call, "input", 0)
+            if target is not None and output is not None and model_call(program, output):
+                return _steps(history, program, Use(target, (), use.calls), 1)
+    return _of_loader(history, 1)
+
+
+def _evaluated(history: History) -> list[Step]:
+    """What the model was given in the first evaluation, back to where it came from."""
+    place = next((one.place for one in history.evaluations if one.place), None)
+    program = parsed(place.path) if place else None
+    for call in program.calls(place.line) if program and place else ():
+        if program and is_model(program, call) and call.args:
+            return [(program, use) for use in program.lineage(Use(call.args[0]))]
+    return []
+
+
+def _steps(history: History, program: Program, use: Use, number: int) -> list[Step]:
+    """The lineage of a value; where it ends at a parameter, as in a trainer's method, that of the loader."""
+    found = [(program, one) for one in program.lineage(use)]
+    last = found[-1][1].node
+    if isinstance(last, ast.Name) and not any(isinstance(one.node, ast.Call) for _, one in found):
+        return found + _of_loader(history, number)
+    return found
+
+
+def _of_loader(history: History, number: int) -> list[Step]:
+    place = next(map(place_of, history.loaders), None)
+    program = parsed(place.path) if place else None
+    for call in reversed(program.calls(place.line)) if program and place else ():
+        if program and "Loader" in last_name(call.func):
+            return [(program, one) for one in program.lineage(Use(call, (EACH, number)))]
+    return []

@@ -1,0 +1,206 @@
+"""Which line made what a layer does: its activation, its first values, its precision, that it is frozen."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from epochzero.run.watch.history import History, Layer, Parameter
+from epochzero.run.watch.lines.loss import backward_loss, reached
+from epochzero.run.watch.lines.program import Program, Use, last_name, parsed
+from epochzero.run.watch.lines.settings import origin, place_of
+from epochzero.run.watch.model import Place
+
+__all__ = [
+    "activation_place",
+    "frozen_place",
+    "initialization_place",
+    "output_place",
+    "precision_place",
+]
+
+_HALF = re.compile(r"\.half\(|autocast\(|float16|bfloat16|\bfp16|\bbf16")
+_ACTIVATIONS = ("softmax", "log_softmax", "sigmoid", "logsigmoid", "tanh", "relu", "exp")
+
+
+def activation_place(layer: Layer | None, path: str) -> Place | None:
+    """The line of an activation: of a function (``path:relu``) its call beside the layer before it."""
+    name = path.partition(":")[2]
+    if layer is None or layer.place is None or not name:
+        return layer.place if layer else None
+    program = parsed(layer.place.path)
+    if program is None:
+        return layer.place
+    owner = program.class_at(layer.place.line)
+    called = [one for one in program.all_calls if last_name(one.func) == name]
+    called = [one for one in called if owner is None or program.owner(one) is owner] or called
+    own = layer.path.rpartition(".")[2]
+    around = [one for one in called if any(last_name(n) == own for n in ast.walk(one))]
+    found = around or called
+    return program.place(found[-1]) if found else layer.place
+
+
+def output_place(history: History, path: str) -> Place | None:
+    """The line of the last activation; where no layer or function of the model is one, of that before the loss.
+
+    Where there is none at all, the line of the last layer.
+    """
+    if path:
+        return activation_place(history.layer(path), path)
+    found = backward_loss(history)
+    for use in reached(*found) if found else ():
+        if found and isinstance(use.node, ast.Call) and last_name(use.node.func) in _ACTIVATIONS:
+            return found[0].place(use.node)
+    layers = (history.layer(path) for path, _ in reversed(history.order) if ":" not in path)
+    return next((layer.place for layer in layers if layer is not None), None)
+
+
+def initialization_place(history: History, parameter: Parameter) -> Place | None:
+    """The line that gave a parameter its first values by hand, else the one that made its layer."""
+    layer = history.layer(parameter.layer)
+    if layer is None or layer.place is None:
+        return None
+    best: tuple[int, Place] | None = None
+    for path in _files(history):
+        program = parsed(path)
+        for node, target in _filled(program) if program else ():
+            fit = _fit(program, node, target, layer, parameter.name) if program else 0
+            if program and fit and (best is None or fit >= best[0]):
+                best = fit, program.place(_chosen(program, node))
+    return best[1] if best else layer.place
+
+
+def _filled(program: Program) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """Statements that change a parameter, and the parameter."""
+    for node in program.nodes:
+        if isinstance(node, ast.Call) and last_name(node.func).endswith("_"):
+            method_of = node.func.value if isinstance(node.func, ast.Attribute) else None
+            is_function = method_of is None or program.is_of_library(method_of)
+            target = (node.args[0] if node.args else None) if is_function else method_of
+            if target is not None:
+                yield node, target
+        elif isinstance(node, ast.Assign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (
+                (node, one) for one in targets if "weight" in _words(one) or "bias" in _words(one)
+            )
+
+
+def _words(node: ast.AST) -> set[str]:
+    return {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+
+
+def _fit(program: Program, node: ast.AST, target: ast.expr, layer: Layer, name: str) -> int:
+    """How surely a statement changes this parameter: 0 for not, 3 where it names the layer."""
+    while isinstance(target, ast.Subscript) or (
+        isinstance(target, ast.Attribute) and target.attr in ("data", "grad")
+    ):
+        target = target.value
+    if isinstance(target, ast.Name):
+        of_any = any("parameters" in ast.dump(one.node) for one in program.lineage(Use(target)))
+        return int(of_any and _is_let_through(program, node, name))
+    if not isinstance(target, ast.Attribute) or target.attr != name.rpartition(".")[2]:
+        return 0
+    owner, parts = target.value, layer.path.split(".")
+    step = last_name(owner) if not isinstance(owner, ast.Name) else ""
+    if step:
+        return 3 if step == parts[-1] else int(step in parts)
+    own_calls = program.calls(layer.place.line) if layer.place else []
+    for one in program.lineage(Use(owner)):
+        if isinstance(one.node, ast.Call) and one.node in own_calls:
+            return 3 if last_name(one.node.func) == layer.kind else 2
+        if isinstance(one.node, ast.Call) and last_name(one.node.func)[:1].isupper():
+            return 0
+    guards = [ast.unparse(test) for test, _ in _guards(program, node)]
+    kinds = [test for test in guards if "isinstance" in test]
+    return int(not kinds) or 2 * any(layer.kind in test for test in kinds)
+
+
+def _is_let_through(program: Program, node: ast.AST, name: str) -> bool:
+    """Whether a parameter of this name passes the conditions about names around a statement."""
+    own, other = ("weight", "bias") if name.endswith("weight") else ("bias", "weight")
+    return all(
+        (own if otherwise else other) not in ast.unparse(test)
+        for test, otherwise in _guards(program, node)
+    )
+
+
+def _guards(program: Program, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """The conditions around a statement, and whether it is what is done otherwise."""
+    inner = node
+    for one in program.around(node):
+        if isinstance(one, ast.If):
+            yield one.test, inner in one.orelse
+        inner = one
+
+
+def _chosen(program: Program, node: ast.AST) -> ast.AST:
+    """The number that was written for an initial value, where it has a name of its own; else the statement."""
+    given = (
+        [*node.args[1:], *(k.value for k in node.keywords)] if isinstance(node, ast.Call) else []
+    )
+    for value in given:
+        number = origin(program, value) if isinstance(value, ast.Name | ast.Attribute) else value
+        if number is not value and isinstance(number, ast.Constant):
+            return number
+    return node
+
+
+def frozen_place(history: History, parameter: Parameter) -> Place | None:
+    """The line that keeps a parameter from being trained."""
+    layer = history.layer(parameter.layer)
+    made = layer.place if layer else None
+    if parameter.trainable and not parameter.held:
+        return next(map(place_of, history.optimizers), None) or made
+    for program in map(parsed, _files(history)):
+        for one in program.nodes if program else ():
+            cuts = _detaches(program, one) if program and parameter.trainable else _freezes(one)
+            if program and cuts:
+                return program.place(one)
+    return made
+
+
+def _detaches(program: Program, node: ast.AST) -> bool:
+    """Whether a node cuts off gradients within a model, or of what is no mere number to print."""
+    if not isinstance(node, ast.Call) or last_name(node.func) not in (
+        "detach",
+        "detach_",
+        "no_grad",
+    ):
+        return False
+    owner, outside = program.owner(node), next(program.around(node))
+    if owner is not None and program.method(owner, "forward"):
+        return True
+    is_printed = isinstance(outside, ast.Attribute) and outside.attr in (
+        "cpu",
+        "numpy",
+        "item",
+        "tolist",
+    )
+    return "detach" in last_name(node.func) and not is_printed
+
+
+def _freezes(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return last_name(node.func) == "requires_grad_"
+    stored = isinstance(node, ast.Assign) and any(
+        last_name(t) == "requires_grad" for t in node.targets
+    )
+    return stored or (isinstance(node, ast.keyword) and node.arg == "requires_grad")
+
+
+def precision_place(history: History) -> Place | None:
+    """The line that chose half precision."""
+    for program in map(parsed, _files(history)):
+        for number, text in enumerate(program.lines if program else (), 1):
+            if program and _HALF.search(text.partition("#")[0]):
+                return Place(program.path, number, text.strip()[:200])
+    return None
+
+
+def _files(history: History) -> list[str]:
+    """The user's files that records tell of."""
+    records = (*history.optimizers, *history.losses, *history.backwards, *history.loaders)
+    places = [*(layer.place for layer in history.layers), *map(place_of, records)]
+    return list(dict.fromkeys(place.path for place in places if place is not None))

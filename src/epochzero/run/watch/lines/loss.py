@@ -1,0 +1,145 @@
+"""Which line made the loss, and what it was computed from."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines.program import Program, Use, argument, last_name, parsed
+from epochzero.run.watch.lines.settings import CONVERSIONS, origin, place_of
+from epochzero.run.watch.lines.training import backward_place
+from epochzero.run.watch.model import Place
+
+__all__ = [
+    "backward_loss",
+    "is_model",
+    "loss_place",
+    "maker",
+    "model_call",
+    "penalty_place",
+    "reached",
+]
+
+
+def loss_place(history: History, *keywords: str) -> Place | None:
+    """The line that made the loss, or gave it the first of these settings that it has.
+
+    Of a loss that the program computes itself, the line that does.
+    """
+    records = sorted(history.losses, key=lambda one: bool(one.get("evaluating")))
+    place = place_of(records[0]) if records else None
+    if place is None:
+        return _own_loss(history)
+    program = parsed(place.path)
+    calls = program.calls(place.line) if program else []
+    for call in calls:
+        made = call if program and program.is_of_library(call.func) else maker(program, call)
+        if program is None or made is None or len(call.args) + len(call.keywords) < 2:
+            continue
+        given = (argument(made, keyword) for keyword in keywords)
+        value = next((one for one in given if one is not None), None)
+        return program.place(origin(program, value) if value is not None else made)
+    return place
+
+
+def _own_loss(history: History) -> Place | None:
+    """The line that computed the loss, before what is done to it in the line of its backward pass."""
+    place = backward_place(history)
+    found = backward_loss(history)
+    if place is None or found is None:
+        return place
+    program, loss = found
+    uses = [use for use in program.lineage(Use(loss)) if not isinstance(use.node, ast.Name)]
+    earlier = [use for use in uses if program.place(use.node).line < place.line]
+    direct = any(isinstance(one, ast.Call) and len(one.args) > 1 for one in ast.walk(loss))
+    if direct or not earlier:
+        return place
+    made = maker(program, earlier[0].node) if isinstance(earlier[0].node, ast.Call) else None
+    owner = program.class_of(made) if made is not None else None
+    forward = program.method(owner, "forward") if owner is not None else None
+    inside = ast.walk(forward) if forward is not None else ()
+    returns = [one for one in inside if isinstance(one, ast.Return)]
+    return program.place(returns[-1] if returns else earlier[0].node)
+
+
+def penalty_place(history: History) -> Place | None:
+    """The line that adds up the size of the weights for the loss."""
+    place = backward_place(history)
+    program = parsed(place.path) if place else None
+    for call in program.all_calls if program else ():
+        names = {last_name(one) for one in ast.walk(call) if isinstance(one, ast.Call)}
+        sizes = names & {"pow", "norm", "square", "abs"} and not any("clip" in one for one in names)
+        if program and sizes and names & {"parameters", "named_parameters"}:
+            return program.place(call)
+    return place
+
+
+def maker(program: Program | None, call: ast.Call) -> ast.Call | None:
+    """The call that made what is called, such as ``nn.MSELoss()`` of ``criterion(x, y)``."""
+    if isinstance(call.func, ast.Call):
+        return call.func
+    if program is None or not isinstance(call.func, ast.Name | ast.Attribute):
+        return None
+    for one in program.lineage(Use(call.func)):
+        if isinstance(one.node, ast.Call) and last_name(one.node.func) not in CONVERSIONS:
+            return one.node
+    return None
+
+
+def backward_loss(history: History) -> tuple[Program, ast.expr] | None:
+    """The expression whose gradients are asked for."""
+    place = backward_place(history)
+    program = parsed(place.path) if place else None
+    for call in program.calls(place.line) if program and place else ():
+        if last_name(call.func) in ("backward", "manual_backward") and program:
+            if call.args and not isinstance(call.args[0], ast.Constant):
+                return program, call.args[0]
+            if isinstance(call.func, ast.Attribute):
+                return program, call.func.value
+    return None
+
+
+def reached(program: Program, value: ast.expr) -> Iterator[Use]:
+    """A value and what it was computed from, along all names, the nearest first."""
+    waiting: list[Use] = [Use(value)]
+    seen: set[ast.AST] = set()
+    while waiting and len(seen) < 80:
+        use = waiting.pop(0)
+        if use.node in seen:
+            continue
+        seen.add(use.node)
+        yield use
+        for one in ast.walk(use.node):
+            if isinstance(one, ast.Call) and one is not use.node:
+                waiting.append(Use(one, (), use.calls))
+            if isinstance(one, ast.Name):
+                before = program.behind(Use(one, (), use.calls))
+                waiting += [before] if before is not None else []
+
+
+def model_call(
+    program: Program, value: ast.expr
+) -> tuple[ast.Call, dict[ast.AST, ast.Call | int]] | None:
+    """The call of a model that a value was computed with."""
+    for use in reached(program, value):
+        if isinstance(use.node, ast.Call) and is_model(program, use.node):
+            return use.node, dict(use.calls)
+    return None
+
+
+def is_model(program: Program, call: ast.Call) -> bool:
+    """Whether what is called is an object of the program, and no loss."""
+    name = last_name(call.func)
+    if re.search(r"loss|criteri|objective|metric", name.lower()) or program.is_of_library(
+        call.func
+    ):
+        return False
+    if isinstance(call.func, ast.Attribute):
+        is_own = isinstance(call.func.value, ast.Name) and call.func.value.id == "self"
+        return (is_own or name == "forward") and program.defined(call) is None
+    if not isinstance(call.func, ast.Name) or program.defined(call) or program.class_of(call):
+        return False
+    made = maker(program, call)
+    return made is None or "Loss" not in last_name(made.func)

@@ -1,0 +1,211 @@
+"""Where a value was written that a call was given: an argument, a name, an option, a dictionary."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import replace
+
+from epochzero.run.watch.history import History, Layer, Record
+from epochzero.run.watch.lines.program import EACH, Program, Use, argument, last_name, parsed
+from epochzero.run.watch.model import Place
+
+__all__ = [
+    "CONVERSIONS",
+    "clipping_place",
+    "origin",
+    "place_of",
+    "schedule_place",
+    "setting_place",
+    "width_place",
+]
+
+_MOST = 20
+CONVERSIONS = ("int", "float", "bool", "str", "tuple", "list", "tensor", "as_tensor", "Tensor",
+                "FloatTensor", "array", "asarray", "from_numpy", "to", "cuda", "cpu", "field", "Field")  # fmt: skip
+_SCHEDULE = (
+    "gamma",
+    "factor",
+    "lr_lambda",
+    "T_max",
+    "max_lr",
+    "end_factor",
+    "total_iters",
+    "step_size",
+)
+
+
+def place_of(record: Record | None) -> Place | None:
+    """The line that made what a record tells of."""
+    found = (record or {}).get("place")
+    return Place(*found) if found else None
+
+
+def setting_place(
+    made: Place | None, keyword: str, position: int | None = None, name: str = ""
+) -> Place | None:
+    """The line that gave a parameter of a call its value: the argument, or what it names.
+
+    Follows names, attributes, parameters of functions and their defaults, options of ``argparse``, and
+    dictionaries. Where nothing is found, the call.
+
+    Args:
+        made: a line of the call.
+        keyword: of the call.
+        position: of the argument, for a call without the keyword.
+        name: of what is called, where several calls share the line.
+    """
+    program = parsed(made.path) if made else None
+    if made is None or program is None:
+        return made
+    calls = program.calls(made.line)
+    for call in reversed([one for one in calls if last_name(one.func) == name] or calls):
+        value = argument(call, keyword, position) or _unpacked(program, call, keyword)
+        if value is not None:
+            return program.place(origin(program, value))
+    return made
+
+
+def width_place(layer: Layer) -> Place | None:
+    """The line that says how many units a layer has: the second number of all kinds of torch."""
+    for keyword in ("out_features", "out_channels", "hidden_size", "embedding_dim"):
+        if keyword in layer.settings:
+            return setting_place(layer.place, keyword, 1, layer.kind)
+    return layer.place
+
+
+def schedule_place(history: History) -> Place | None:
+    """The line that gave the last schedule its factor or length."""
+    made = place_of(history.schedulers[-1]) if history.schedulers else None
+    return _first_setting(made, _SCHEDULE)
+
+
+def clipping_place(history: History) -> Place | None:
+    """The line that set the limit at which gradients are clipped."""
+    made = next(map(place_of, history.clips), None)
+    return setting_place(made, "max_norm", 1) or made
+
+
+def _first_setting(made: Place | None, keywords: Iterable[str]) -> Place | None:
+    program = parsed(made.path) if made else None
+    if made is None or program is None:
+        return made
+    for keyword in keywords:
+        if any(argument(call, keyword) is not None for call in program.calls(made.line)):
+            return setting_place(made, keyword)
+    return made
+
+
+def _unpacked(program: Program, call: ast.Call, keyword: str) -> ast.expr | None:
+    """The value that ``**options``, a ``partial`` or a group of parameters has for a keyword."""
+    for given in call.keywords:
+        if given.arg is None and (value := _of_key(program, given.value, keyword)) is not None:
+            return value
+    for node in ast.walk(call):
+        if isinstance(node, ast.Dict) and (value := _entry(node, keyword)) is not None:
+            return value
+    if isinstance(call.func, ast.Name):
+        made = program.behind(Use(call.func))
+        if made is not None and isinstance(made.node, ast.Call):
+            return argument(made.node, keyword)
+    return None
+
+
+def _of_key(program: Program, mapping: ast.expr, key: str) -> ast.expr | None:
+    """What a dictionary has for a key; one within another is found by its own."""
+    if isinstance(mapping, ast.Subscript):
+        mapping = _of_key(program, mapping.value, last_name(mapping)) or mapping
+    for one in program.lineage(Use(mapping)):
+        value = _entry(one.node, key)
+        if value is not None:
+            return value
+    return None
+
+
+def _entry(node: ast.AST, key: str) -> ast.expr | None:
+    """What is given for a name where an object or a dictionary is made."""
+    if isinstance(node, ast.Call):
+        return argument(node, key)
+    if not isinstance(node, ast.Dict):
+        return None
+    pairs = zip(node.keys, node.values, strict=True)
+    return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == key), None)
+
+
+def origin(program: Program, value: ast.expr) -> ast.AST:
+    """Where the value of an expression was written down."""
+    use = Use(value)
+    for _ in range(_MOST):
+        named = _named(program, use)
+        if named is None:
+            break
+        use = named
+    return use.node
+
+
+def _named(program: Program, use: Use) -> Use | None:
+    """What a name, an attribute, a conversion stands for; None for what stands for itself."""
+    node = use.node
+    if isinstance(node, ast.Call | ast.BinOp):
+        inner = _converted(node) if isinstance(node, ast.Call) else _without_one(node)
+        return replace(use, node=inner) if inner is not None else None
+    if isinstance(node, ast.Tuple | ast.List) and not use.path:
+        return None
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Tuple | ast.List):
+        return None
+    before = program.behind(use)
+    if before is None or before.node is getattr(node, "value", None):
+        written = _written(program, node, use)
+        return Use(written, (), use.calls) if written is not None else None
+    return before if before.changes is None and EACH not in before.path else None
+
+
+def _converted(call: ast.Call) -> ast.expr | None:
+    """What is only converted, where it has a name; a ``getattr`` and a ``get`` name one too."""
+    name = last_name(call.func)
+    if name == "getattr" and len(call.args) > 1 and isinstance(call.args[1], ast.Constant):
+        return ast.copy_location(ast.Attribute(call.args[0], str(call.args[1].value)), call)
+    if name == "get" and isinstance(call.func, ast.Attribute) and call.args:
+        return ast.copy_location(ast.Subscript(call.func.value, call.args[0]), call)
+    if name not in CONVERSIONS:
+        return None
+    given = call.args[0] if call.args else None
+    if isinstance(call.func, ast.Attribute) and name in ("to", "cuda", "cpu"):
+        given = call.func.value
+    given = given if given is not None else argument(call, "default")
+    named = ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.BinOp
+    return given if isinstance(given, named) or name in ("field", "Field") else None
+
+
+def _without_one(node: ast.BinOp) -> ast.expr | None:
+    """What one is added to or taken from: the number of a range is often one more than what was meant."""
+    left, right = isinstance(node.left, ast.Constant), isinstance(node.right, ast.Constant)
+    if not isinstance(node.op, ast.Add | ast.Sub) or left == right:
+        return None
+    number = node.left if left else node.right
+    is_one = isinstance(number, ast.Constant) and number.value == 1
+    return (node.right if left else node.left) if is_one else None
+
+
+def _written(program: Program, node: ast.expr, use: Use) -> ast.expr | None:
+    """Where ``args.name``, ``config["name"]`` or a parameter is given a value: by that name, in the file."""
+    name = last_name(node)
+    whole = node.value if isinstance(node, ast.Attribute | ast.Subscript) and name else None
+    for one in program.lineage(Use(whole, (), use.calls)) if whole is not None else ():
+        if (value := _entry(one.node, name)) is not None:
+            return value
+    for call in program.all_calls:
+        if name and _is_option(call, name):
+            return argument(call, "default") or call
+    anywhere = (_entry(one, name) for one in program.nodes) if whole is not None else ()
+    return next((one for one in anywhere if one is not None and last_name(one) != name), None)
+
+
+def _is_option(call: ast.Call, name: str) -> bool:
+    """Whether a call is ``add_argument("--name", ...)`` or an option of click."""
+    return last_name(call.func) in ("add_argument", "option", "Option") and any(
+        isinstance(given, ast.Constant)
+        and isinstance(given.value, str)
+        and given.value.lstrip("-").replace("-", "_") == name
+        for given in [*call.args, *(k.value for k in call.keywords if k.arg == "dest")]
+    )

@@ -1,0 +1,135 @@
+"""The lines of the loop of the training, and of its evaluations."""
+
+from __future__ import annotations
+
+import ast
+
+from epochzero.run.watch.history import History
+from epochzero.run.watch.lines.program import Program, argument, last_name, parsed
+from epochzero.run.watch.lines.settings import origin, place_of, setting_place
+from epochzero.run.watch.model import Place
+
+__all__ = [
+    "at",
+    "backward_place",
+    "batch_size_place",
+    "epochs_place",
+    "evaluation_place",
+    "loop_place",
+    "loops",
+    "step_place",
+]
+
+_PLANNED = ("max_epochs", "num_train_epochs", "max_steps", "epochs", "num_epochs", "n_epochs")
+_NO_GRADIENT = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+def backward_place(history: History) -> Place | None:
+    """The line that calls ``backward``."""
+    return next(map(place_of, history.backwards), None)
+
+
+def step_place(history: History) -> Place | None:
+    """The line that calls an optimizer's ``step``, else the one that made it."""
+    return next(map(place_of, (*history.steps, *history.optimizers)), None)
+
+
+def epochs_place(history: History) -> Place | None:
+    """The line that says how long the training goes: of its loop, or what a trainer is told."""
+    place = backward_place(history)
+    found = at(place)
+    if found is None:
+        return place
+    program, node = found
+    enclosing = loops(program, node)
+    named = [one for one in enclosing if "epoch" in ast.unparse(one.target).lower()]
+    counted = [one for one in named or enclosing[::-1] if _limit(one) is not None]
+    if counted:
+        return program.place(origin(program, _limit(counted[0]) or counted[0].iter))
+    for around in reversed([one for one in program.around(node) if isinstance(one, ast.While)]):
+        if isinstance(around.test, ast.Compare):
+            return program.place(origin(program, around.test.comparators[0]))
+    for keyword in _PLANNED:
+        for call in program.all_calls:
+            value = argument(call, keyword)
+            if value is not None:
+                return program.place(origin(program, value))
+    return program.place(enclosing[-1]) if enclosing else place
+
+
+def loop_place(history: History) -> Place | None:
+    """The line of the loop over the batches."""
+    place = backward_place(history)
+    found = at(place)
+    enclosing = loops(*found) if found else []
+    return found[0].place(enclosing[0]) if found and enclosing else place
+
+
+def batch_size_place(history: History) -> Place | None:
+    """The line that set the size of a batch: of the first loader, else in the loop of the training."""
+    loader = next(map(place_of, history.loaders), None)
+    if loader is not None:
+        return setting_place(loader, "batch_size", 1, "DataLoader")
+    found = at(backward_place(history))
+    if found is None:
+        return None
+    program, node = found
+    for loop in loops(program, node)[:1]:
+        for call in (one for one in ast.walk(loop.iter) if isinstance(one, ast.Call)):
+            name, given = last_name(call.func), call.args
+            if name in ("range", "trange", "arange") and len(given) == 3:
+                return program.place(origin(program, given[2]))
+            if name in ("split", "chunk", "array_split", "batch") and given:
+                return program.place(origin(program, given[-1]))
+            value = argument(call, "batch_size")
+            if value is not None:
+                return program.place(origin(program, value))
+        return program.place(loop)
+    return None
+
+
+def evaluation_place(place: Place | None) -> Place | None:
+    """The line where gradients are switched off around a call of the model, else that of the call."""
+    found = at(place)
+    if found is None:
+        return place
+    program, node = found
+    for one in program.around(node):
+        if isinstance(one, ast.With) and any(
+            last_name(item.context_expr) in _NO_GRADIENT for item in one.items
+        ):
+            return program.place(one)
+    return place
+
+
+def at(place: Place | None) -> tuple[Program, ast.Call] | None:
+    """The outermost call over a line."""
+    program = parsed(place.path) if place else None
+    calls = program.calls(place.line) if place and program else []
+    return (program, calls[0]) if program and calls else None
+
+
+def loops(program: Program, node: ast.AST) -> list[ast.For]:
+    """The loops around a node, and around the calls of its function, the innermost first."""
+    found: list[ast.For] = []
+    seen: set[ast.AST] = set()
+    while node not in seen:
+        seen.add(node)
+        function = program.function(node)
+        for one in program.around(node):
+            if one is function:
+                break
+            if isinstance(one, ast.For):
+                found.append(one)
+        if function is None:
+            break
+        node = next(program.calls_of(function), node)
+    return found
+
+
+def _limit(loop: ast.For) -> ast.expr | None:
+    """What a loop counts to."""
+    for call in (one for one in ast.walk(loop.iter) if isinstance(one, ast.Call)):
+        if last_name(call.func) in ("range", "trange") and call.args:
+            return call.args[0] if len(call.args) == 1 else call.args[1]
+    return None
