@@ -10,6 +10,7 @@ from epochzero.cli import layout
 from epochzero.locate import Ranking
 from epochzero.run.job import Failed, Job
 from epochzero.run.model import Decision
+from epochzero.run.watch.live import WHY
 
 __all__ = ["closing", "decided", "explained", "failed"]
 
@@ -23,6 +24,8 @@ def closing(told: Failed) -> str:
     if ended.why == "not_started":
         reason = "command not found" if ended.exit_code == 127 else "cannot be executed"
         return f"{started.command[0]}: {reason}"
+    if ended.why == WHY:
+        return f"{started.name} was ended after {layout.duration(ended.elapsed)} for its training"
     how = (
         f"was ended by {signal.Signals(ended.signal).name}"
         if ended.signal is not None

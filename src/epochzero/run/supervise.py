@@ -34,7 +34,7 @@ from epochzero.run.signals import Signals
 from epochzero.run.streams import Streams
 from epochzero.run.terminal import Keys
 from epochzero.run.tree import adopt_orphans
-from epochzero.run.watcher import Clock, Watcher, Watching
+from epochzero.run.watcher import Clock, EndJob, Watcher, Watching
 
 __all__ = ["Options", "run_attempt"]
 
@@ -113,6 +113,7 @@ class _Attempt:
     Attributes:
         exited: when and how the job itself ended: exit code, signal.
         asked: when it was last asked to end, and by whom.
+        wish: of the watcher that asked first.
     """
 
     def __init__(
@@ -128,6 +129,7 @@ class _Attempt:
         self.keys: Keys | None = None
         self.exited: tuple[tuple[float, float], int, int | None] | None = None
         self.asked: tuple[float, str] | None = None
+        self.wish: EndJob | None = None
         self.interrupts = 0
         self.told_to_stop = False
         self.tree_is_gone = False
@@ -144,7 +146,9 @@ class _Attempt:
         self.terminal = streams.terminal
         if self.folder is not None:
             self.logs = Logs(self.folder, self.options.keep, terminal="stdout" if typed else "")
-            self.watching = [Watching(watcher, self.keep, self.clock) for watcher in watchers]
+            self.watching = [
+                Watching(watcher, self.keep, self.clock, self._end_for) for watcher in watchers
+            ]
         self.guarding = Guarding(
             self.started.command,
             environment,
@@ -193,7 +197,10 @@ class _Attempt:
             text = f"{self.journal.lost} records could not be written"
             self.event("journal_lost", text)
         when, code, number = self.exited or (self.clock.now(), 128 + signal.SIGKILL, signal.SIGKILL)
-        ended = Ended(*when, code, number, self._why(when[1]))
+        why = self._why(when[1])
+        if self.wish is not None and why in ("", self.wish.why):
+            why, code, number = self.wish.why, self.wish.exit_code, None
+        ended = Ended(*when, code, number, why)
         self.keep(ended)
         return ended
 
@@ -218,6 +225,17 @@ class _Attempt:
         if self.asked is None or elapsed > self.asked[0] + self.options.grace + _DRAIN_S:
             return ""
         return self.asked[1]
+
+    def _end_for(self, wish: EndJob) -> None:
+        """A watcher wants the job to end; called from its thread, also when the job has ended."""
+        if self.wish is not None:
+            return
+        self.wish = wish
+        self.event(f"ended_by_{wish.why}", str(wish))
+        if not self.tree_is_gone:
+            self.asked = (self.clock.now()[1], wish.why)
+            self.guarding.signal(signal.SIGTERM)
+            self.guarding.end(self.options.grace)
 
     def _guard_spoke(self) -> None:
         messages = self.guarding.channel.receive()

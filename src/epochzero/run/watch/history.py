@@ -93,6 +93,8 @@ class Iteration:
         likeness: how often the nearest example has the same label.
         row_labels: label of each of the first rows; ``inputs[0]["rows"]`` has their fingerprints.
         modes: layers whose mode differs from the model's.
+        values: of tensors that the user has chosen, by name: mean, std, min, max, zeros, nonfinite,
+            p5, p25, p50, p75, p95.
     """
 
     number: int
@@ -111,6 +113,7 @@ class Iteration:
     likeness: Record
     row_labels: tuple[int, ...]
     modes: Mapping[str, bool]
+    values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +317,7 @@ class _Reading:
             likeness=record.get("likeness", {}),
             row_labels=tuple(record.get("row_labels", ())),
             modes=record.get("modes", {}),
+            values={name: _numbers(one) for name, one in record.get("values", {}).items()},
         )
 
     def _evaluation(self, record: Record) -> Evaluation:

@@ -72,11 +72,21 @@ class Observer:
         ended: whether nothing is watched any more.
     """
 
-    def __init__(self, records: Records, schedule: Schedule) -> None:
+    def __init__(
+        self, records: Records, schedule: Schedule, chosen: frozenset[str] = frozenset()
+    ) -> None:
+        """Nothing was seen yet.
+
+        Args:
+            records: takes what is seen.
+            schedule: says when to look closer.
+            chosen: paths of layers and parameters whose values are told at each look.
+        """
         self.ended = False
         self.deaf = False
         self._records = records
         self._schedule = schedule
+        self._chosen = chosen
         self._thread = threading.get_ident()
         self._busy = self._gradients = False
         self._made: ByIdentity[Any] = ByIdentity()
@@ -122,6 +132,16 @@ class Observer:
         found = place(without=module)
         if found is not None:
             self._made.set(module, found)
+
+    @_safe
+    def made_at(self, module: Any, where: list[Any]) -> None:
+        """A layer was made there, before watching began."""
+        self._made.set(module, where)
+
+    @_safe
+    def value(self, name: str, tensor: Any) -> None:
+        """The user wants to know how a tensor changes."""
+        self._scene.value(name, tensor)
 
     @_safe
     def optimizer_made(self, optimizer: Any) -> None:
@@ -187,8 +207,15 @@ class Observer:
             self._called.add(id(module))
             if output is not None and not any(module._modules.values()):
                 self._scene.layer_called(self._path(module), type(module).__name__, output)
+            if output is not None and self._chosen:
+                self._tell_chosen(self._path(module), output)
         if entered == "outer":
             self._scene.let_go()
+
+    def _tell_chosen(self, path: str, value: Any) -> None:
+        name = path.partition("/")[2]
+        if name in self._chosen:
+            self._scene.value(name, value)
 
     @_safe
     def activation(self, name: str, source: Any, output: Any) -> None:
@@ -330,6 +357,8 @@ class Observer:
         """Tells of the iteration, and begins the next."""
         scene = self._scene
         if scene.looking:
+            for name, parameter in self._trained() if self._chosen else ():
+                self._tell_chosen(name, parameter)
             self._tell_models()
             self._flush()
             self._records.emit(

@@ -19,6 +19,8 @@ SCHEMA = "epochzero.watch/1"
 MOST_BYTES = 256 << 20
 """A watched job must not fill a disk."""
 EVERY_S = 0.5
+TRAINS = frozenset(("losses", "iteration", "failed"))
+"""Records that only a process which trains has: a launcher or a worker for data writes nothing."""
 
 
 class Records:
@@ -38,6 +40,8 @@ class Records:
         self._lines: list[bytes] = []
         self._written = 0
         self._next = 0.0
+        self._trains = False
+        self._owned = False
 
     def emit(self, kind: str, **fields: Any) -> None:
         """Keeps one record; of a forked process, or when there are too many, none."""
@@ -48,6 +52,7 @@ class Records:
             self._hear(record)
         if self._path is None:
             return
+        self._trains = self._trains or kind in TRAINS
         line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
         self._lines.append(line)
         self._written += len(line)
@@ -55,12 +60,14 @@ class Records:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what is held; a full disk loses it."""
-        lines, self._lines = self._lines, []
+        """Writes what is held, once the process trains; a full disk loses it."""
         self._next = time.monotonic() + EVERY_S
-        if not lines or self._path is None or os.getpid() != self._process:
+        if not self._trains or self._path is None or os.getpid() != self._process:
             return
+        lines, self._lines = self._lines, []
         try:
+            if not self._owned:
+                self._own(self._path)
             file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 os.write(file, b"".join(lines))
@@ -68,6 +75,33 @@ class Records:
                 os.close(file)
         except OSError:
             self._written = MOST_BYTES + 1
+
+    def _own(self, path: str) -> None:
+        """Begins the file, unless another process that lives writes it.
+
+        Raises:
+            OSError: another one does.
+        """
+        self._owned = True
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            owner = _owner(path)
+            if owner not in (None, self._process) and os.path.exists(f"/proc/{owner}"):
+                raise
+            os.truncate(path, 0)
+
+
+def _owner(path: str) -> int | None:
+    """The process that began the file, as its first line says."""
+    if not os.path.getsize(path):
+        # One that is about to write has a moment.
+        time.sleep(EVERY_S / 10)
+    try:
+        with open(path, "rb") as file:
+            return int(json.loads(file.readline())["pid"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def plain(value: Any) -> Any:

@@ -7,7 +7,15 @@ from typing import Any
 import torch
 
 from epochzero.run.watch.child import batches
-from epochzero.run.watch.child.statistics import ACTIVATION, VALUES, Look, activation, values
+from epochzero.run.watch.child.statistics import (
+    ACTIVATION,
+    SPREAD,
+    VALUES,
+    Look,
+    activation,
+    spread,
+    values,
+)
 
 __all__ = ["Scene"]
 
@@ -90,6 +98,16 @@ class Scene:
             return
         self._layers[path] = self._described(name, output)
         self._order.append([path, name])
+
+    def value(self, name: str, value: Any) -> None:
+        """A tensor that the user has chosen; of what holds several the first."""
+        tensor = next((tensor for _, tensor in batches.tensors_in([value])), None)
+        if not self.looking or tensor is None:
+            return
+        told = self._told.setdefault("values", {})
+        if name not in told and len(told) < MOST_LAYERS:
+            told[name] = {"shape": list(tensor.shape)}
+            self._look.add(told[name], SPREAD, spread(tensor))
 
     def _described(self, kind: str, tensor: torch.Tensor) -> dict[str, Any]:
         described: dict[str, Any] = {"shape": list(tensor.shape)}

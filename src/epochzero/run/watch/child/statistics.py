@@ -10,13 +10,17 @@ from typing import Any
 
 import torch
 
-__all__ = ["ACTIVATION", "GRADIENT", "VALUES", "Look", "activation", "few", "gradient", "values"]
+__all__ = [
+    "ACTIVATION", "GRADIENT", "SPREAD", "VALUES", "Look", "activation", "few", "gradient", "spread",
+    "values",
+]  # fmt: skip
 
 MOST_ELEMENTS = 8192
 MOST_ROWS = 128
 
 VALUES = ("mean", "std", "min", "max", "zeros", "nonfinite")
 ACTIVATION = (*VALUES, "constant", "low", "high", "spread")
+SPREAD = (*VALUES, "p5", "p25", "p50", "p75", "p95")
 GRADIENT = ("rms", "largest", "zeros", "nonfinite")
 
 
@@ -101,6 +105,15 @@ def activation(output: torch.Tensor, low: float, high: float) -> torch.Tensor:
         [constant, (flat <= low).float().mean(), (flat >= high).float().mean(), spread]
     )
     return torch.cat([values(output), rest])
+
+
+def spread(tensor: torch.Tensor) -> torch.Tensor:
+    """`SPREAD` of a tensor: `VALUES`, and percentiles of what is finite."""
+    flat = few(tensor)
+    finite = flat[torch.isfinite(flat)]
+    at = torch.tensor((0.05, 0.25, 0.5, 0.75, 0.95), device=flat.device)
+    percentiles = finite.quantile(at) if finite.numel() else torch.full_like(at, float("nan"))
+    return torch.cat([values(tensor), percentiles])
 
 
 def _units(output: torch.Tensor) -> torch.Tensor:

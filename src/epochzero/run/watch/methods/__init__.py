@@ -1,0 +1,39 @@
+"""Methods of the literature on the same records, for comparison: each concludes from a History alone.
+
+deeplocalize    DeepLocalize, ICSE 2021: the first numerical error, with its layer and phase
+deepdiagnosis   DeepDiagnosis, ICSE 2022: eight symptoms and what to change for each
+deepfd          DeepFD, ICSE 2022: five kinds of faults, told apart by classifiers
+looks           what all three read: the training by layers and epochs
+
+They were made for Keras, where a callback computes what it needs from whole tensors. Here they read statistics
+of sampled iterations; each module states where it departs from its paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from epochzero.errors import InputError
+from epochzero.run.watch.history import History
+from epochzero.run.watch.model import Watched
+from epochzero.run.watch.verdict import conclude
+
+__all__ = ["NAMES", "Method", "by_name"]
+
+Method = Callable[[History], Watched]
+NAMES = ("epochzero", "deeplocalize", "deepdiagnosis", "deepfd")
+
+
+def by_name(name: str) -> Method:
+    """The method of that name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in NAMES:
+        raise InputError(f"no method is called {name!r}; there are {', '.join(NAMES)}")
+    if name == "epochzero":
+        return conclude
+    found: Method = import_module(f"{__name__}.{name}").find
+    return found
