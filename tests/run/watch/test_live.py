@@ -193,7 +193,9 @@ def test_of_several_ranks_the_first_is_watched(run: Run, tmp_path: Path, kept: K
     )  # fmt: skip
     assert done.returncode == 0
     assert b"zero_grad_missing" in done.stderr
-    kinds = [json.loads(line)["kind"] for line in (kept.folder / "watch.jsonl").open()]
+    kinds = [
+        json.loads(line)["kind"] for line in (kept.folder / "watch.jsonl").read_text().splitlines()
+    ]
     assert kinds.count("begun") == kinds.count("ended") == 1
 
 
@@ -206,8 +208,8 @@ def test_of_many_records_an_even_choice_is_held() -> None:
     held = [record.get("iteration") for record in followed.records]
     assert len(held) * size <= MOST_BYTES + size
     assert held[:50] == [None, *range(49)]
-    assert held[-1] >= 2998
-    assert max(b - a for a, b in pairwise(held[100:])) <= 8
+    assert {b - a for a, b in pairwise(held[102:])} == {4}
+    assert held[-1] == 2996
 
 
 def test_a_file_that_is_begun_anew_is_read_anew(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,31 +20,41 @@ _PIECE = 8 << 20
 _SERIES = frozenset(("evaluation", "iteration", "losses"))
 _FIRST = 100
 """How many records of a series always stay: a training shows most at its beginning."""
+_MOST_EVERY = 1 << 20
 
 
 class Followed:
-    """Records in their order; when there are too many, every second one of a series goes."""
+    """Records in their order; of a series of too many every second one, every fourth, and so on."""
 
     def __init__(self) -> None:
-        self._records: list[tuple[Mapping[str, Any], int]] = []
+        self._records: list[tuple[Mapping[str, Any], int, int]] = []
+        self._counts: Counter[str] = Counter()
+        self._every = 1
         self._bytes = 0
 
     def take(self, record: Mapping[str, Any], size: int) -> None:
-        """Holds a record whose text has so many bytes."""
-        self._records.append((record, size))
-        self._bytes += size
-        if self._bytes > MOST_BYTES:
-            self._thin_out()
+        """Holds a record whose text has so many bytes, unless there are enough like it."""
+        kind = str(record.get("kind", ""))
+        number = self._counts[kind] if kind in _SERIES else 0
+        self._counts[kind] += 1
+        if self._stays(number):
+            self._records.append((record, size, number))
+            self._bytes += size
+        while self._bytes > MOST_BYTES and self._every < _MOST_EVERY:
+            self._every *= 2
+            self._records = [one for one in self._records if self._stays(one[2])]
+            self._bytes = sum(size for _, size, _ in self._records)
 
     def clear(self) -> None:
         """Forgets all."""
         self._records.clear()
-        self._bytes = 0
+        self._counts.clear()
+        self._every, self._bytes = 1, 0
 
     @property
     def records(self) -> Iterable[Mapping[str, Any]]:
         """What is held."""
-        return (record for record, _ in self._records)
+        return (record for record, _, _ in self._records)
 
     def history(self, planned: int | None = None) -> History:
         """What is held as a history; takes time with its size."""
@@ -51,16 +62,8 @@ class Followed:
 
         return read_records(self.records, planned)
 
-    def _thin_out(self) -> None:
-        seen: dict[str, int] = {}
-        kept = []
-        for record, size in self._records:
-            kind = record.get("kind", "")
-            number = seen[kind] = seen.get(kind, 0) + 1
-            if kind not in _SERIES or number <= _FIRST or number % 2:
-                kept.append((record, size))
-        self._records = kept
-        self._bytes = sum(size for _, size in kept)
+    def _stays(self, number: int) -> bool:
+        return number < _FIRST or number % self._every == 0
 
 
 class Following(Followed):

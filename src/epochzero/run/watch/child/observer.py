@@ -144,14 +144,14 @@ class Observer:
         self._scene.value(name, tensor)
 
     @_safe
-    def optimizer_made(self, optimizer: Any) -> None:
-        """Tells of an optimizer."""
+    def optimizer_made(self, optimizer: Any, where: list[Any] | None = None) -> None:
+        """Tells of an optimizer; ``where`` it was made, if not here."""
         self._optimizers.append(weakref.ref(optimizer))
         self._records.emit(
             "optimizer",
             number=len(self._optimizers) - 1,
             **{"class": type(optimizer).__name__},
-            place=place(without=optimizer),
+            place=where or place(without=optimizer),
             groups=[_plain_settings(group) for group in optimizer.param_groups[:32]],
         )
 
