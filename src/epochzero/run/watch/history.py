@@ -198,6 +198,35 @@ class History:
             (one.number, one.layers.get(path, {}).get(number)) for one in self.iterations
         )
 
+    def value_series(self, name: str, number: str) -> Series:
+        """A number of a tensor that the user has chosen, such as ("body.1", "p50")."""
+        return _series(
+            (one.number, one.values.get(name, {}).get(number)) for one in self.iterations
+        )
+
+    def series(self, name: str) -> Series:
+        """The series that a `Finding` names; empty for one that is not known.
+
+        ``loss``, ``rate``, ``accuracy`` (of batches), ``evaluation/loss``, ``evaluation/accuracy``,
+        ``layers/PATH/NUMBER`` as of `layer_series`, ``parameters/NAME/WHAT/NUMBER`` as of `parameter_series`.
+        """
+        kind, _, rest = name.partition("/")
+        if kind == "loss":
+            return self.loss
+        if kind == "rate":
+            return _series((one.number, max(one.rates, default=None)) for one in self.iterations)
+        if kind == "accuracy":
+            return _series((one.number, one.accuracy) for one in self.iterations)
+        if kind == "evaluation" and rest in ("loss", "accuracy"):
+            return _series((one.iteration, getattr(one, rest)) for one in self.evaluations)
+        if kind == "layers" and "/" in rest:
+            path, _, number = rest.rpartition("/")
+            return self.layer_series(path, number)
+        if kind == "parameters" and rest.count("/") >= 2:
+            path, what, number = rest.rsplit("/", 2)
+            return self.parameter_series(path, what, number)
+        return _series(())
+
     def layer(self, path: str) -> Layer | None:
         """The layer of this path; of a function (``path:relu``) the one before it."""
         wanted = path.partition(":")[0]
