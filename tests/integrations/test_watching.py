@@ -182,5 +182,14 @@ def test_values_of_layers_and_tensors_are_kept() -> None:
     assert -1 <= kept[-1]["body.1"]["min"] <= kept[-1]["body.1"]["max"] <= 1
 
 
+def test_an_optimizer_that_nobody_told_of_is_found() -> None:
+    model, optimizer = made()
+    with epochzero.watch() as found:
+        train(model, optimizer, clear=True)
+        assert torch.is_grad_enabled()
+    assert found.history.optimizers[0]["class"] == "SGD"
+    assert found.history.count == 12
+
+
 def test_a_tensor_of_nobody_who_watches_is_let_go() -> None:
     epochzero.watch_tensor("any", torch.ones(2))

@@ -58,7 +58,9 @@ def _layers(module: Any, path: str, made: Expression | None) -> Iterator[tuple[s
     for number, (name, child) in enumerate(module._modules.items()):
         if child is None:
             continue
-        at = of_class.get(name) or (made and (made[0], _item(made[1], number, name)))
+        at = of_class.get(name)
+        if made is not None and not of_class:
+            at = made[0], _item(made[1], number, name)
         yield from _layers(child, f"{path}.{name}" if path else name, at)
 
 
@@ -84,11 +86,8 @@ def _attributes(body: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
     for node in ast.walk(body):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                if (
-                    isinstance(target, ast.Attribute)
-                    and isinstance(target.value, ast.Name)
-                    and target.value.id == "self"
-                ):
+                # Whatever it is called, only a layer of the model has a name that is asked for.
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                     yield target.attr, node.value
         elif isinstance(node, ast.Call) and _called(node) == "add_module" and len(node.args) == 2:
             name, value = node.args

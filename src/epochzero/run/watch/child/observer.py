@@ -47,7 +47,8 @@ def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
         if self.ended or self._busy or threading.get_ident() != self._thread:
             return None
         self._busy = True
-        self._gradients = torch.is_grad_enabled()
+        # One of these may call another.
+        gradients = self._gradients = torch.is_grad_enabled()
         try:
             with self._schedule:
                 torch._C._set_grad_enabled(False)
@@ -56,7 +57,7 @@ def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
             self._failed(method.__name__, error)
             return None
         finally:
-            torch._C._set_grad_enabled(self._gradients)
+            torch._C._set_grad_enabled(gradients)
             self._busy = False
 
     return guarded
