@@ -193,3 +193,65 @@ def test_an_optimizer_that_nobody_told_of_is_found() -> None:
 
 def test_a_tensor_of_nobody_who_watches_is_let_go() -> None:
     epochzero.watch_tensor("any", torch.ones(2))
+
+
+def test_lightning_is_watched_and_stopped(tmp_path: Path) -> None:
+    lightning = pytest.importorskip("lightning")
+    from epochzero.integrations import LightningWatch
+
+    class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.automatic_optimization = False
+            self.net = torch.nn.Linear(4, 2)
+
+        def training_step(self, batch: list[torch.Tensor], number: int) -> None:
+            loss = torch.nn.functional.cross_entropy(self.net(batch[0]), batch[1])
+            self.manual_backward(loss)
+            self.optimizers().step()
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    inputs = torch.randn(128, 4)
+    data = torch.utils.data.TensorDataset(inputs, (inputs.sum(1) > 0).long())
+    callback = LightningWatch(fail_on="any", every=1, report=str(tmp_path / "page.html"))
+    trainer = lightning.Trainer(
+        max_epochs=200, callbacks=[callback], logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, accelerator="cpu",
+    )  # fmt: skip
+    trainer.fit(Module(), torch.utils.data.DataLoader(data, batch_size=16))
+    assert callback.watching is not None
+    assert callback.watching.watched.root is not None
+    assert callback.watching.watched.root.word == "zero_grad_missing"
+    assert trainer.global_step < 1600
+    assert (tmp_path / "page.html").exists()
+
+
+def test_transformers_is_watched(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    from epochzero.integrations import TransformersWatch
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = torch.nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+            out = self.net(x)
+            return {"loss": torch.nn.functional.cross_entropy(out, labels), "logits": out}
+
+    inputs = torch.randn(64, 4)
+    data = [{"x": row, "labels": (row.sum() > 0).long()} for row in inputs]
+    callback = TransformersWatch(every=1)
+    arguments = transformers.TrainingArguments(
+        str(tmp_path), num_train_epochs=2, per_device_train_batch_size=16, report_to=[],
+        save_strategy="no", disable_tqdm=True, use_cpu=True,
+    )  # fmt: skip
+    transformers.Trainer(Model(), arguments, train_dataset=data, callbacks=[callback]).train()
+    assert callback.watching is not None
+    assert callback.watching.watched.iterations == 8
+    assert callback.watching.findings == ()
+    place = {layer.path: layer.place for layer in callback.watching.history.layers}["net"]
+    assert place is not None
+    assert place.text.startswith("self.net =")

@@ -32,7 +32,7 @@ _COMMANDS = {
     "locate": "Rank the places in a git repository where the bug of a report may be.",
     "data": "Profile, validate, synthesize and sample data sets.",
     "target": "Describe the platform that jobs are checked against.",
-    "explain": "Say what a category, phase, signature or rule means.",
+    "explain": "Say what a category, phase, fault, signature or rule means.",
     "signatures": "List and check failure signatures.",
 }
 
