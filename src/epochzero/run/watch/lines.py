@@ -12,7 +12,7 @@ from pathlib import Path
 from epochzero.run.watch.history import History, Record
 from epochzero.run.watch.model import Place
 
-__all__ = ["backward_place", "place_of", "setting_place"]
+__all__ = ["backward_place", "parsed", "place_of", "setting_place"]
 
 
 def place_of(record: Record) -> Place | None:
@@ -39,7 +39,7 @@ def setting_place(made: Place | None, keyword: str, position: int | None = None)
     """
     if made is None:
         return None
-    tree, lines = _parsed(made.path)
+    tree, lines = parsed(made.path)
     call = _call(tree, made.line, keyword, position) if tree else None
     if call is None or tree is None:
         return made
@@ -52,7 +52,8 @@ def setting_place(made: Place | None, keyword: str, position: int | None = None)
 
 
 @lru_cache(maxsize=64)
-def _parsed(path: str) -> tuple[ast.Module | None, tuple[str, ...]]:
+def parsed(path: str) -> tuple[ast.Module | None, tuple[str, ...]]:
+    """A file as a tree and its lines; None and none where it cannot be parsed."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         return ast.parse(text), tuple(text.splitlines())

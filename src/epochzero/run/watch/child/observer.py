@@ -65,7 +65,8 @@ def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
                 return None
             self._thread = threading.get_ident()
         self._busy = True
-        self._gradients = torch.is_grad_enabled()
+        # One of these may call another.
+        gradients = self._gradients = torch.is_grad_enabled()
         try:
             with self._schedule, torch._C.DisableTorchFunction():
                 torch._C._set_grad_enabled(False)
@@ -74,7 +75,7 @@ def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
             self._failed(method.__name__, error)
             return None
         finally:
-            torch._C._set_grad_enabled(self._gradients)
+            torch._C._set_grad_enabled(gradients)
             self._busy = False
 
     return guarded
@@ -91,13 +92,23 @@ class Observer:
         muted: above 0 while another library's training is watched in its own way.
     """
 
-    def __init__(self, records: Records, schedule: Schedule) -> None:
+    def __init__(
+        self, records: Records, schedule: Schedule, chosen: frozenset[str] = frozenset()
+    ) -> None:
+        """Nothing was seen yet.
+
+        Args:
+            records: takes what is seen.
+            schedule: says when to look closer.
+            chosen: paths of layers and parameters whose values are told at each look.
+        """
         self.ended = False
         self.deaf = False
         self.steps = self.muted = 0
         self.foreign: tuple[type, ...] = ()
         self._records = records
         self._schedule = schedule
+        self._chosen = chosen
         self._thread = threading.get_ident()
         self._busy = self._gradients = False
         self._failures = 0
@@ -157,17 +168,27 @@ class Observer:
         self._models.made(module)
 
     @_safe
-    def optimizer_made(self, optimizer: Any) -> None:
-        """Tells of an optimizer."""
-        self._note_optimizer(optimizer)
+    def made_at(self, module: Any, where: list[Any]) -> None:
+        """A layer was made there, before watching began."""
+        self._models.made_at(module, where)
 
-    def _note_optimizer(self, optimizer: Any) -> None:
+    @_safe
+    def value(self, name: str, tensor: Any) -> None:
+        """The user wants to know how a tensor changes."""
+        self._scene.value(name, tensor)
+
+    @_safe
+    def optimizer_made(self, optimizer: Any, where: list[Any] | None = None) -> None:
+        """Tells of an optimizer; ``where`` it was made, if not here."""
+        self._note_optimizer(optimizer, where)
+
+    def _note_optimizer(self, optimizer: Any, where: list[Any] | None = None) -> None:
         self._optimizers.append(weakref.ref(optimizer))
         self._records.emit(
             "optimizer",
             number=len(self._optimizers) - 1,
             **{"class": type(optimizer).__name__},
-            place=place(without=optimizer),
+            place=where or place(without=optimizer),
             groups=[_plain_settings(group) for group in optimizer.param_groups[:32]],
         )
 
@@ -248,12 +269,22 @@ class Observer:
         if not self._scene.looking:
             return
         self._models.was_called(module)
-        if output is not None and not any(module._modules.values()):
-            path = self._models.path(module, outermost)
-            source = entered.partition(" ")[2]
-            self._scene.layer_called(path, type(module).__name__, output, source)
+        if output is not None:
+            self._look_at_layer(module, self._models.path(module, outermost), output, entered)
         if entered == "outer":
             self._scene.model_left(output)
+
+    def _look_at_layer(self, module: Any, path: str, output: Any, entered: str) -> None:
+        if not any(module._modules.values()):
+            source = entered.partition(" ")[2]
+            self._scene.layer_called(path, type(module).__name__, output, source)
+        if self._chosen:
+            self._tell_chosen(path, output)
+
+    def _tell_chosen(self, path: str, value: Any) -> None:
+        name = path.partition("/")[2]
+        if name in self._chosen:
+            self._scene.value(name, value)
 
     @_safe
     def activation(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
@@ -511,6 +542,8 @@ class Observer:
         """Tells of the iteration, and begins the next."""
         scene = self._scene
         if scene.looking:
+            for name, parameter in self._models.all_parameters() if self._chosen else ():
+                self._tell_chosen(name, parameter)
             self._models.tell(self._iteration, self._living_optimizers())
             self._tell_losses()
             self._records.emit(

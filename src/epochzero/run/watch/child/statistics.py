@@ -12,17 +12,9 @@ from typing import Any, Union
 import torch
 
 __all__ = [
-    "ACTIVATION",
-    "GRADIENT",
-    "VALUES",
-    "Look",
-    "activation",
-    "few",
-    "gradient",
-    "is_readable",
-    "of_weights",
-    "values",
-]
+    "ACTIVATION", "GRADIENT", "DISTRIBUTION", "VALUES", "Look", "activation", "distribution", "few",
+    "gradient", "is_readable", "of_weights", "values",
+]  # fmt: skip
 
 Numbers = Union[torch.Tensor, list[float]]
 """A vector on a GPU, not to be read yet; else what it holds."""
@@ -33,6 +25,7 @@ MOST_UNITS = 256
 
 VALUES = ("mean", "std", "min", "max", "zeros", "nonfinite")
 ACTIVATION = (*VALUES, "constant", "low", "high", "spread")
+DISTRIBUTION = (*VALUES, "p5", "p25", "p50", "p75", "p95")
 GRADIENT = ("rms", "largest", "zeros", "nonfinite")
 
 
@@ -151,6 +144,18 @@ def activation(output: torch.Tensor, low: float, high: float) -> Numbers:
     if isinstance(told, torch.Tensor):
         return torch.cat([told, numbers])
     return [*told, *numbers.tolist()]
+
+
+def distribution(tensor: torch.Tensor) -> Numbers:
+    """`DISTRIBUTION` of a tensor: `VALUES`, and percentiles of what is finite."""
+    flat = few(tensor)
+    finite = flat[torch.isfinite(flat)]
+    at = torch.tensor((0.05, 0.25, 0.5, 0.75, 0.95), device=flat.device)
+    percentiles = finite.quantile(at) if finite.numel() else torch.full_like(at, float("nan"))
+    told = _values(flat)
+    if isinstance(told, torch.Tensor):
+        return torch.cat([told, percentiles])
+    return [*told, *percentiles.tolist()]
 
 
 def _units(output: torch.Tensor) -> torch.Tensor:
