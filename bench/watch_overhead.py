@@ -10,6 +10,7 @@ of their own. Beside it "again": bare against bare, which tells how far numbers 
 from __future__ import annotations
 
 import argparse
+import itertools
 import resource
 import statistics
 import subprocess
@@ -94,8 +95,7 @@ def residual_network() -> nn.Module:
     """Eight blocks, as ResNet-18 has."""
     widths = (64, 64, 64, 128, 128, 256, 256, 512, 512)
     blocks = [
-        Residual(width, to, 2 if to != width else 1)
-        for width, to in zip(widths[:-1], widths[1:], strict=True)
+        Residual(width, to, 2 if to != width else 1) for width, to in itertools.pairwise(widths)
     ]
     start = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
     return nn.Sequential(*start, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))

@@ -157,9 +157,9 @@ class Scene:
             given = {
                 "p": 0.5,
                 "training": True,
-                **dict(zip(("p", "training"), args[1:3])),
+                **dict(zip(("p", "training"), args[1:3], strict=False)),
                 **kwargs,
-            }  # noqa: B905
+            }
             described["rate"], described["drops"] = float(given["p"]), bool(given["training"])
 
     def _add_layer(self, path: str, kind: str, tensor: torch.Tensor) -> dict[str, Any] | None:
@@ -195,7 +195,8 @@ class Scene:
 
     def own_loss(self, names: dict[str, Any]) -> None:
         """A loss that the program computes itself: its target is what among its variables has the first
-        size of the model's output, and is no input, where that is one tensor only."""
+        size of the model's output, and is no input, where that is one tensor only.
+        """
         shape = self._told.get("output", {}).get("shape")
         if not shape or self.has_loss:
             return
