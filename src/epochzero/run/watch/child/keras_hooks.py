@@ -83,7 +83,8 @@ class KerasWatch:
         self._paths: dict[int, str] = {}
         self._optimizers: list[weakref.ref[Any]] = []
         self._iteration = 0
-        self._line, self._place = "", None
+        self._line = ""
+        self._place: list[Any] | None = None
         self._scene: Any = None
         self._before: dict[str, Any] = {}
         self._mean: tuple[int, float] = (0, 0.0)
@@ -134,7 +135,7 @@ class KerasWatch:
         @functools.wraps(function)
         def called(model: Any, *args: Any, **kwargs: Any) -> Any:
             given = signature.bind(model, *args, **kwargs)
-            theirs = given.arguments.get("callbacks")
+            theirs: Any = given.arguments.get("callbacks")
             if self.ended or isinstance(theirs, self._keras.callbacks.CallbackList):
                 return function(model, *args, **kwargs)
             several = isinstance(theirs, (list, tuple))
@@ -303,12 +304,13 @@ class KerasWatch:
     def loss_computed(self, loss: Any, model: Any, *args: Any, **kwargs: Any) -> None:
         """A loss was computed, of the inputs, the labels and the output."""
         if self._scene is not None:
-            given = dict(zip(("x", "y", "y_pred"), args)) | kwargs  # noqa: B905
+            given = dict(zip(("x", "y", "y_pred"), args, strict=False)) | kwargs
             self._look_at_loss(loss, model, given)
 
     @_safe
     def _look_at_loss(self, loss: Any, model: Any, given: dict[str, Any]) -> None:
-        output, target = given.get("y_pred"), given.get("y")
+        output: Any = given.get("y_pred")
+        target: Any = given.get("y")
         scene = self._scene
         scene.model_given(f"{self._number(model)}/", not scene.evaluating, given.get("x"))
         if output is None or isinstance(output, (dict, list, tuple)):
@@ -350,7 +352,7 @@ class KerasWatch:
         for path, layer in _layers(model):
             self._paths[id(layer)] = f"{number}/{path}"
             activation = getattr(layer, "activation", None)
-            settings = {
+            settings: dict[str, Any] = {
                 name: value
                 for name, value in layer.get_config().items()
                 if isinstance(value, (bool, int, float, str)) and name != "name"
@@ -440,7 +442,8 @@ def _numbers(flat: Any) -> dict[str, float]:
 
 def _inside(layer: Any) -> Iterator[Any]:
     """The layers of a layer."""
-    for one in getattr(layer, "layers", None) or getattr(layer, "_layers", ()):
+    found: Any = getattr(layer, "layers", None) or getattr(layer, "_layers", ())
+    for one in found:
         if one is not layer and type(one).__name__ != "InputLayer":
             yield one
 

@@ -15,7 +15,7 @@ import time
 import weakref
 from collections.abc import Callable
 from math import isfinite
-from typing import Any, Union
+from typing import Any
 
 import torch
 
@@ -26,7 +26,7 @@ from epochzero.run.watch.child.places import calls, locals_of, place, user_frame
 from epochzero.run.watch.child.records import SCHEMA, Records
 from epochzero.run.watch.child.scene import Scene
 from epochzero.run.watch.child.schedule import Schedule
-from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient, of_weights
+from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient, number, of_weights
 
 __all__ = ["Observer"]
 
@@ -37,7 +37,7 @@ MOST_EVALUATIONS = 2000
 MOST_EPOCHS = 5000
 MOST_FAILURES = 8
 _WEIGHTS = 4096
-Loss = Union[float, torch.Tensor]
+Loss = float | torch.Tensor
 
 
 def _out_of_reach() -> bool:
@@ -355,7 +355,7 @@ class Observer:
         loss = _mean(tensor) if unscaled is None else unscaled
         # Reading it makes a GPU wait: only what is looked at is read at once.
         if self._scene.looking and isinstance(loss, torch.Tensor):
-            loss = float(loss.tolist())
+            loss = number(loss)
         self._losses.append((self._iteration, line, loss))
         if isinstance(loss, float) and not isfinite(loss) and self._first("nonfinite", ""):
             told = {"iteration": self._iteration, "loss": str(loss)}
@@ -571,15 +571,15 @@ class Observer:
     def _tell_losses(self) -> None:
         """Tells the losses that are held."""
         losses, self._losses = self._losses, []
+        look, read = Look(), []
+        for _, _, loss in losses:
+            of: dict[str, Any] = {}
+            look.add(of, ("loss",), loss.reshape(1) if isinstance(loss, torch.Tensor) else [loss])
+            read.append(of)
+        look.read()
         if losses:
-            look, told = Look(), [[number, line, loss] for number, line, loss in losses]
-            for one in told:
-                if isinstance(one[2], torch.Tensor):
-                    one[2], vector = {}, one[2].reshape(1)
-                    look.add(one[2], ("",), vector)
-            look.read()
-            for one in told:
-                one[2] = one[2][""] if isinstance(one[2], dict) else one[2]
+            numbered = zip(losses, read, strict=True)
+            told = [[iteration, line, of["loss"]] for (iteration, line, _), of in numbered]
             self._records.emit("losses", losses=told)
 
     def _rates(self) -> list[float]:
@@ -594,9 +594,9 @@ class Observer:
 
     def _number(self, optimizer: Any) -> int:
         """The number of an optimizer, also of one that was made before watching began."""
-        for number, ref in enumerate(self._optimizers):
+        for index, ref in enumerate(self._optimizers):
             if ref() is optimizer:
-                return number
+                return index
         self._note_optimizer(optimizer)
         return len(self._optimizers) - 1
 
@@ -677,9 +677,9 @@ def _mean(loss: torch.Tensor) -> Loss:
     """The number of a loss; of a GPU a tensor of its own, not to be read yet."""
     loss = loss.detach()
     if loss.device.type == "cpu" and loss.dim() == 0:
-        return float(loss.tolist())
+        return number(loss)
     mean = loss.float().mean()
-    return float(mean.tolist()) if loss.device.type == "cpu" else mean
+    return number(mean) if loss.device.type == "cpu" else mean
 
 
 def _heads(tensor: torch.Tensor) -> list[str]:
