@@ -87,6 +87,7 @@ class KerasWatch(Callback):
     def __init__(self, report: str | None = None, **options: Any) -> None:
         super().__init__()
         self.watching: Watch | None = None
+        self._sees: Any = None
         self._report = report
         self._options = options
 
@@ -103,12 +104,39 @@ class KerasWatch(Callback):
         from epochzero.integrations.watching import Watch
 
         self.watching = Watch(raises=False, **self._options)
+        self._sees = self.watching.keras_callback() or Callback()
+        self._sees.set_model(self.model)
+        self._sees.set_params(self.params)
+        self._sees.on_train_begin(logs)
+
+    @never_raises
+    def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Sees it."""
+        self._sees.on_epoch_begin(epoch, logs)
+
+    @never_raises
+    def on_train_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Sees it."""
+        self._sees.on_train_batch_begin(batch, logs)
 
     @never_raises
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Stops training for a fault."""
-        if self.watching is not None and self.watching.fault is not None:
-            self.model.stop_training = True
+        """Sees it, and stops training for a fault."""
+        self._sees.on_train_batch_end(batch, logs)
+        if self.watching is not None:
+            self.watching.judge()
+            if self.watching.fault is not None:
+                self.model.stop_training = True
+
+    @never_raises
+    def on_test_begin(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Sees it."""
+        self._sees.on_test_begin(logs)
+
+    @never_raises
+    def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Sees it."""
+        self._sees.on_test_end(logs)
 
     @never_raises
     def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:

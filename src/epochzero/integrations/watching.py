@@ -31,8 +31,8 @@ from epochzero.run.watch.sources import call_of, layer_places
 
 __all__ = ["Watch", "watch", "watch_tensor"]
 
-_SHARE = 0.01
-"""Of the job's time that conclusions may take; looking takes a share of its own."""
+_FREE_S, _SHARE = 1.0, 0.01
+"""Seconds that conclusions may take, and the share of the job's time beyond; looking has its own."""
 _log = logging.getLogger("epochzero")
 
 
@@ -105,10 +105,10 @@ class Watch:
         self._followed = Followed()
         self._watched: Watched | None = None
         self._told: set[str] = set()
-        self._next = 0.0
+        self._began, self._spent = time.perf_counter(), 0.0
         self._new = False
         self._watching = watch_here(self._hear, every, values) if is_first(os.environ) else None
-        self._hook = register_optimizer_step_post_hook(lambda *_: self._after_step())
+        self._hook = register_optimizer_step_post_hook(lambda *_: self.judge())
         atexit.register(self.close)
         with suppress(Exception):
             self._introduce(model, optimizer)
@@ -139,6 +139,11 @@ class Watch:
         from epochzero.run.watch.page import page
 
         Path(path).write_text(page(self.history, self.watched), encoding="utf-8")
+
+    def keras_callback(self) -> Any:
+        """Sees what a ``fit`` of Keras does that goes on already; None where nothing is watched."""
+        keras = self._watching.keras if self._watching is not None else None
+        return keras.joins() if keras is not None else None
 
     def close(self) -> None:
         """Watches no longer. Closing twice does nothing."""
@@ -180,11 +185,16 @@ class Watch:
         self._followed.take(record, len(str(record)))
         self._new = True
 
-    def _after_step(self) -> None:
+    def judge(self) -> None:
+        """Concludes from what is new, where the time allows it; called after each step of an optimizer.
+
+        Raises:
+            TrainingFault: as ``fail_on`` says.
+        """
         now = time.perf_counter()
-        if self._new and now >= self._next:
+        if self._new and self._spent <= _FREE_S + _SHARE * (now - self._began):
             self._conclude()
-            self._next = now + (time.perf_counter() - now) / _SHARE
+            self._spent += time.perf_counter() - now
         self._raise()
 
     def _raise(self) -> None:
@@ -198,7 +208,7 @@ class Watch:
             self._watched = self._method(self.history)
         except Exception:
             _log.warning("the training cannot be judged; it goes on", exc_info=True)
-            self._next = float("inf")
+            self._spent = float("inf")
             return
         for finding in self._watched.findings:
             if finding.word in self._told or finding.confidence < TOLD:

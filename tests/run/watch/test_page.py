@@ -38,7 +38,7 @@ def records() -> list[dict[str, Any]]:
                 "parameters": ["weight"], "place": ["train.py", 3, "self.a = Linear(2, 2)"],
             }],
             "parameters": [{
-                "name": f"{HOSTILE}.weight", "shape": [2, 2], "trainable": True, "held": True, **values,
+                "name": f"{HOSTILE}.weight", "shape": [2, 2], "trainable": True, "held": True, **values, "mean": 0.0, "std": 0.1,
             }],
         },
     ]  # fmt: skip

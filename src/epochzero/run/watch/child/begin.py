@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -116,6 +117,9 @@ def watch_here(hear: Callable[[dict[str, Any]], None], every: int, values: Itera
     """
     here = Here(Records(hear=hear), every, values)
     here.watch_torch()
+    keras = sys.modules.get("keras")
+    if hasattr(keras, "Model"):
+        here.watch_keras(keras)
     return here
 
 

@@ -129,6 +129,17 @@ class KerasWatch:
         """A callback that tells this watch what ``fit`` or ``evaluate`` does."""
         return _callback_class(self._keras, self)()
 
+    def joins(self) -> Any:
+        """A callback for a ``fit`` that goes on already; what watches torch looks away from now on."""
+        if self._observer is not None:
+            self._observer.muted += 1
+        self._began_at(place())
+        return self.callback()
+
+    def _began_at(self, where: list[Any] | None) -> None:
+        self._line = f"{where[0]}:{where[1]}" if where else ""
+        self._place = where
+
     def _with_callback(self, function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
 
@@ -141,9 +152,8 @@ class KerasWatch:
             several = isinstance(theirs, (list, tuple))
             theirs = list(theirs) if several else [theirs] if theirs is not None else []
             given.arguments["callbacks"] = [*theirs, self.callback()]
-            observer, where = self._observer, place()
-            self._line = f"{where[0]}:{where[1]}" if where else ""
-            self._place = where
+            observer = self._observer
+            self._began_at(place())
             if observer is not None:
                 observer.muted += 1
             try:

@@ -26,7 +26,14 @@ from epochzero.run.watch.child.places import calls, locals_of, place, user_frame
 from epochzero.run.watch.child.records import SCHEMA, Records
 from epochzero.run.watch.child.scene import Scene
 from epochzero.run.watch.child.schedule import Schedule
-from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient, number, of_weights
+from epochzero.run.watch.child.statistics import (
+    GRADIENT,
+    Look,
+    few,
+    gradient,
+    number_in,
+    of_weights,
+)
 
 __all__ = ["Observer"]
 
@@ -355,7 +362,7 @@ class Observer:
         loss = _mean(tensor) if unscaled is None else unscaled
         # Reading it makes a GPU wait: only what is looked at is read at once.
         if self._scene.looking and isinstance(loss, torch.Tensor):
-            loss = number(loss)
+            loss = number_in(loss)
         self._losses.append((self._iteration, line, loss))
         if isinstance(loss, float) and not isfinite(loss) and self._first("nonfinite", ""):
             told = {"iteration": self._iteration, "loss": str(loss)}
@@ -677,9 +684,9 @@ def _mean(loss: torch.Tensor) -> Loss:
     """The number of a loss; of a GPU a tensor of its own, not to be read yet."""
     loss = loss.detach()
     if loss.device.type == "cpu" and loss.dim() == 0:
-        return number(loss)
+        return number_in(loss)
     mean = loss.float().mean()
-    return number(mean) if loss.device.type == "cpu" else mean
+    return number_in(mean) if loss.device.type == "cpu" else mean
 
 
 def _heads(tensor: torch.Tensor) -> list[str]:

@@ -79,6 +79,8 @@ class Records:
         if self._path is None or os.getpid() != self._process or not self._may_write(self._path):
             return
         lines, self._lines = self._lines, []
+        if not lines:
+            return
         try:
             if not self._owns:
                 self._own(self._path)

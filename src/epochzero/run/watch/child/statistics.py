@@ -22,7 +22,7 @@ __all__ = [
     "few",
     "gradient",
     "is_readable",
-    "number",
+    "number_in",
     "of_weights",
     "values",
 ]
@@ -67,7 +67,7 @@ class Look:
                 at += vector.numel()
 
 
-def number(tensor: torch.Tensor) -> float:
+def number_in(tensor: torch.Tensor) -> float:
     """The number in a tensor, read in a way that is not watched."""
     value: Any = tensor.tolist()
     return float(value)
@@ -108,9 +108,9 @@ def values(tensor: torch.Tensor) -> Numbers:
 
 def _values(flat: torch.Tensor) -> Numbers:
     if flat.device.type == "cpu":
-        low, high = (number(one) for one in flat.aminmax())
+        low, high = (number_in(one) for one in flat.aminmax())
         if isfinite(low) and isfinite(high):
-            spread, middle = (number(one) for one in torch.std_mean(flat, correction=0))
+            spread, middle = (number_in(one) for one in torch.std_mean(flat, correction=0))
             return [middle, spread, low, high, _zeros(flat), 0.0]
     finite = torch.isfinite(flat)
     clean = torch.where(finite, flat, torch.zeros_like(flat))
@@ -130,7 +130,7 @@ def _values(flat: torch.Tensor) -> Numbers:
 
 
 def _zeros(flat: torch.Tensor) -> float:
-    return 1 - number(torch.count_nonzero(flat)) / flat.numel()
+    return 1 - number_in(torch.count_nonzero(flat)) / flat.numel()
 
 
 def activation(output: torch.Tensor, low: float, high: float) -> Numbers:
@@ -160,7 +160,7 @@ def activation(output: torch.Tensor, low: float, high: float) -> Numbers:
     told = _values(flat)
     if isinstance(told, torch.Tensor):
         return torch.cat([told, numbers])
-    return [*told, *map(number, numbers)]
+    return [*told, *map(number_in, numbers)]
 
 
 def distribution(tensor: torch.Tensor) -> Numbers:
@@ -172,7 +172,7 @@ def distribution(tensor: torch.Tensor) -> Numbers:
     told = _values(flat)
     if isinstance(told, torch.Tensor):
         return torch.cat([told, percentiles])
-    return [*told, *map(number, percentiles)]
+    return [*told, *map(number_in, percentiles)]
 
 
 def _units(output: torch.Tensor) -> torch.Tensor:
@@ -213,12 +213,12 @@ def of_weights(tensor: torch.Tensor) -> Numbers:
 
 def _of_weights(flat: torch.Tensor) -> Numbers:
     if flat.device.type == "cpu":
-        largest = number(torch.linalg.vector_norm(flat, float("inf"))) if flat.numel() else 0.0
+        largest = number_in(torch.linalg.vector_norm(flat, float("inf"))) if flat.numel() else 0.0
         if largest == 0:
             return [0.0, 0.0, 1.0, 0.0]
         # The square of a small number is nothing in single precision, that of a large one infinite.
         if 1e-12 < largest < 1e12:
-            rms = number(torch.linalg.vector_norm(flat)) / sqrt(flat.numel())
+            rms = number_in(torch.linalg.vector_norm(flat)) / sqrt(flat.numel())
             return [rms, largest, _zeros(flat), 0.0]
     finite = torch.isfinite(flat)
     clean = torch.where(finite, flat, torch.zeros_like(flat))
