@@ -4,5 +4,7 @@ child     runs in the job and writes records of cheap statistics
 history   records -> History: series and tables by layer
 faults/   one file a fault: History -> Findings
 verdict   Findings -> Watched: the root, and its symptoms under it
+live      watches a job of `epochzero run`; `epochzero.integrations.watching` this process
+page      the verdict and the curves as HTML
 methods/  DeepLocalize, DeepDiagnosis, DeepFD on the same records
 """
