@@ -24,7 +24,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,14 +31,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import LAB, rate, save
+from common import REPOSITORY, rate, save
 
 from epochzero.run.watch.history import Record, read_records
 from epochzero.run.watch.methods import NAMES, by_name
 from epochzero.run.watch.model import Watched
 
-WATCH = LAB / "watch"
-START = Path(__file__).parent.parent / "src" / "epochzero" / "run" / "watch" / "child" / "start"
+sys.path.insert(0, str(REPOSITORY))
+from lab.watch.cases import WATCH, all_cases, held_out_bases
+
+START = REPOSITORY / "src" / "epochzero" / "run" / "watch" / "child" / "start"
 SOURCE = START.parents[4]
 LIMIT_S = 300
 CUTS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
@@ -117,23 +118,15 @@ def main() -> None:
 
 
 def _cases() -> Iterator[Case]:
-    for part in ("bugs", "keras"):
-        for folder in sorted(path.parent for path in (WATCH / part).glob("*/fault.toml")):
-            truth = tomllib.loads((folder / "fault.toml").read_text())
-            faulty, fixed = ((folder / f"{n}.py").read_text() for n in ("faulty", "fixed"))
-            yield Case(f"{part}/{folder.name}", part, faulty, truth, held_out=True)
-            yield Case(f"{part}/{folder.name}/fixed", "healthy", fixed, held_out=True)
-    held = set(tomllib.loads((WATCH / "base" / "split.toml").read_text())["held_out"])
-    bases = {path.stem: path.read_text() for path in sorted((WATCH / "base").glob("*.py"))}
-    for name, text in bases.items():
-        yield Case(f"base/{name}", "healthy", text, held_out=name in held)
-    for path in sorted((WATCH / "mutants").glob("*.toml")):
-        truth = tomllib.loads(path.read_text())
-        text = bases[truth["base"]]
-        for edit in truth["edits"]:
-            assert text.count(edit["old"]) == 1, f"{path}: {edit['old']!r}"
-            text = text.replace(edit["old"], edit["new"])
-        yield Case(f"mutants/{path.stem}", "mutants", text, truth, truth["base"] in held)
+    held = held_out_bases()
+    for made in all_cases():
+        is_mutant = made.collection == "mutants"
+        out = made.about["base"] in held if is_mutant else True
+        yield Case(made.id, made.collection, made.faulty, made.about, out)
+        if not is_mutant:
+            yield Case(f"{made.id}/fixed", "healthy", made.healthy, held_out=True)
+    for path in sorted((WATCH / "base").glob("*.py")):
+        yield Case(f"base/{path.stem}", "healthy", path.read_text(), held_out=path.stem in held)
     for number, path in enumerate(sorted((WATCH / "healthy").glob("*.py"))):
         yield Case(f"healthy/{path.stem}", "healthy", path.read_text(), held_out=number % 2 == 1)
 

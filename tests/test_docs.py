@@ -112,8 +112,8 @@ def test_examples_in_docstrings(module: str) -> None:
 
 @pytest.mark.parametrize(
     "vocabulary",
-    [taxonomy.categories(), taxonomy.dimensions(), taxonomy.root_causes(), taxonomy.phases(), taxonomy.retries()],
-    ids=["categories", "dimensions", "root causes", "phases", "retries"],
+    [taxonomy.categories(), taxonomy.dimensions(), taxonomy.root_causes(), taxonomy.phases(), taxonomy.retries(), taxonomy.faults(), taxonomy.symptoms()],
+    ids=["categories", "dimensions", "root causes", "phases", "retries", "faults", "symptoms"],
 )  # fmt: skip
 def test_every_word_has_a_definition_and_a_source(vocabulary: taxonomy.Vocabulary) -> None:
     for term in vocabulary.values():

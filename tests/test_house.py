@@ -24,7 +24,7 @@ ROOMS = {
     # What ends a dry run is diagnosed as what ends a job.
     "check": {"errors", "injected", "taxonomy", "logs", "diagnose", "data"},
     "run": {"errors", "injected", "taxonomy", "logs", "diagnose", "code", "locate", "check"},
-    "integrations": {"run"},
+    "integrations": {"errors", "taxonomy", "run"},
     "store": {"errors", "taxonomy", "check", "run"},
     "cli": {
         "errors",

@@ -8,7 +8,8 @@ from collections import Counter
 
 import pytest
 
-from lab.watch.cases import FAULTS, Case, all_cases, mutated
+from epochzero import taxonomy
+from lab.watch.cases import Case, all_cases, mutated
 
 CASES = all_cases()
 KEYS = {
@@ -44,9 +45,9 @@ def test_the_description_is_whole(case: Case) -> None:
 
 
 @case
-def test_the_causes_are_words_of_the_lab(case: Case) -> None:
+def test_the_causes_are_words_of_the_taxonomy(case: Case) -> None:
     also = case.about["also"]
-    assert {case.about["fault"], *also} <= FAULTS
+    assert {case.about["fault"], *also} <= taxonomy.faults().keys()
     assert len(also) <= 2
     assert case.about["fault"] not in also
 

@@ -15,12 +15,6 @@ from typing import Any
 WATCH = Path(__file__).resolve().parent
 TWINS = ("bugs", "keras")
 
-FAULTS = frozenset(
-    word
-    for group in tomllib.loads((WATCH / "faults.toml").read_text(encoding="utf-8")).values()
-    for word in group
-)
-
 
 @dataclass(frozen=True)
 class Case:
@@ -78,6 +72,12 @@ def mutated(program: str, edits: list[dict[str, str]]) -> str:
 
 def all_cases() -> list[Case]:
     return [*twin_cases(), *mutants()]
+
+
+def held_out_bases() -> frozenset[str]:
+    """The bases whose mutants nobody looks at while a detector is built."""
+    path = WATCH / "base" / "split.toml"
+    return frozenset(tomllib.loads(path.read_text(encoding="utf-8"))["held_out"])
 
 
 def healthy_programs() -> dict[str, Mapping[str, Any]]:

@@ -21,7 +21,8 @@ from epochzero.errors import CatalogError, EpochZeroError, InputError
 if TYPE_CHECKING:
     from epochzero.check import Checked, Target, check
     from epochzero.diagnose import Diagnosis, Facts, diagnose
-    from epochzero.integrations import progress
+    from epochzero.errors import TrainingFault
+    from epochzero.integrations import Watch, progress, watch, watch_tensor
     from epochzero.locate import Locator, Ranking, Report, locate
     from epochzero.run import run
 
@@ -38,18 +39,23 @@ __all__ = [
     "Ranking",
     "Report",
     "Target",
+    "TrainingFault",
+    "Watch",
     "__version__",
     "check",
     "diagnose",
     "locate",
     "progress",
     "run",
+    "watch",
+    "watch_tensor",
 ]
 
 _ROOMS = {
     "epochzero.check": ("Checked", "Target", "check"),
     "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
-    "epochzero.integrations": ("progress",),
+    "epochzero.errors": ("TrainingFault",),
+    "epochzero.integrations": ("Watch", "progress", "watch", "watch_tensor"),
     "epochzero.locate": ("Locator", "Ranking", "Report", "locate"),
     "epochzero.run": ("run",),
 }

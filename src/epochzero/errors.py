@@ -2,12 +2,15 @@
 
 EpochZeroError
 ├── InputError       an input is missing, unreadable or not what it claims to be
-└── CatalogError     a signature or rule file is wrong
+├── CatalogError     a signature or rule file is wrong
+└── TrainingFault    a watched training has a fault that its user does not want to train with
 """
 
 from __future__ import annotations
 
-__all__ = ["CatalogError", "EpochZeroError", "InputError"]
+from typing import Any
+
+__all__ = ["CatalogError", "EpochZeroError", "InputError", "TrainingFault"]
 
 
 class EpochZeroError(Exception):
@@ -20,3 +23,15 @@ class InputError(EpochZeroError):
 
 class CatalogError(EpochZeroError):
     """A signature or rule file is wrong; the message names the file and the field."""
+
+
+class TrainingFault(EpochZeroError):  # noqa: N818 - the fault is the training's
+    """A watched training has a fault for which its user wants it to end.
+
+    Attributes:
+        finding: the fault, an `epochzero.run.watch.model.Finding`.
+    """
+
+    def __init__(self, message: str, finding: Any) -> None:
+        super().__init__(message)
+        self.finding = finding

@@ -69,7 +69,8 @@ def test_help_is_fast() -> None:
 
 @pytest.mark.parametrize("command", [[], ["diagnose"], ["locate"], ["explain"], ["signatures"],
                                      ["data"], ["data", "profile"], ["data", "validate"],
-                                     ["data", "synthesize"], ["data", "sample"], ["signatures", "list"], ["signatures", "check"]])  # fmt: skip
+                                     ["data", "synthesize"], ["data", "sample"], ["signatures", "list"], ["signatures", "check"],
+                                     ["watch"], ["watch", "show"], ["watch", "export"]])  # fmt: skip
 def test_every_command_has_help(run: Command, command: list[str]) -> None:
     ran = run(*command, "--help")
     assert ran.code == 0
@@ -436,7 +437,10 @@ def test_signatures_list(run: Command, option: list[str]) -> None:
 
 def test_explain_lists_every_word(run: Command) -> None:
     out = run("explain").out
-    for vocabulary in (taxonomy.categories(), taxonomy.root_causes(), taxonomy.phases()):
+    for vocabulary in (
+        taxonomy.categories(), taxonomy.root_causes(), taxonomy.phases(), taxonomy.faults(),
+        taxonomy.symptoms(),
+    ):  # fmt: skip
         for name in vocabulary:
             assert name in out
 
@@ -444,7 +448,8 @@ def test_explain_lists_every_word(run: Command) -> None:
 @pytest.mark.parametrize(
     "word",
     [name for words in (taxonomy.categories(), taxonomy.dimensions(), taxonomy.root_causes(),
-                        taxonomy.phases(), taxonomy.retries()) for name in words],
+                        taxonomy.phases(), taxonomy.retries(), taxonomy.faults(),
+                        taxonomy.symptoms()) for name in words],
 )  # fmt: skip
 def test_explain_a_word(run: Command, word: str) -> None:
     ran = run("explain", word)
@@ -462,7 +467,12 @@ def test_explain_a_signature(run: Command) -> None:
 
 @pytest.mark.parametrize(
     ("word", "hint"),
-    [("tensor_mismach", "tensor_mismatch"), ("xyzzy", "lists all"), ("a/b", "list")],
+    [
+        ("tensor_mismach", "tensor_mismatch"),
+        ("zero_grad_mising", "zero_grad_missing"),
+        ("xyzzy", "lists all"),
+        ("a/b", "list"),
+    ],
 )
 def test_explain_an_unknown_word(run: Command, word: str, hint: str) -> None:
     ran = run("explain", word)

@@ -28,10 +28,11 @@ _COMMANDS = {
     "jobs": "List the jobs that were run, and how they are.",
     "show": "Show everything that is known of one job.",
     "export": "Write what is known of jobs as plain tables.",
+    "watch": "Show what was seen of a training that was watched.",
     "locate": "Rank the places in a git repository where the bug of a report may be.",
     "data": "Profile, validate, synthesize and sample data sets.",
     "target": "Describe the platform that jobs are checked against.",
-    "explain": "Say what a category, phase, signature or rule means.",
+    "explain": "Say what a category, phase, fault, signature or rule means.",
     "signatures": "List and check failure signatures.",
 }
 

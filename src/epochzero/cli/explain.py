@@ -18,8 +18,8 @@ __all__ = ["command"]
 @click.command(name="explain")
 @click.argument("word", required=False)
 def command(word: str | None) -> None:
-    """Say what WORD means: a category, dimension, root cause, phase, retry advice, signature
-    or rule of `epochzero check`.
+    """Say what WORD means: a category, dimension, root cause, phase, retry advice, fault or symptom
+    of a training, signature or rule of `epochzero check`.
 
     Without WORD, list them all.
 
@@ -27,6 +27,7 @@ def command(word: str | None) -> None:
     epochzero explain tensor_mismatch
     epochzero explain pytorch/cuda-out-of-memory
     epochzero explain module-missing
+    epochzero explain zero_grad_missing
     """
     if word is None:
         _list()
@@ -46,6 +47,8 @@ def _list() -> None:
         ("Root causes", taxonomy.root_causes()),
         ("Phases", taxonomy.phases()),
         ("Retry", taxonomy.retries()),
+        ("Faults of a training", taxonomy.faults()),
+        ("Symptoms of a training", taxonomy.symptoms()),
     ):
         click.secho(title, bold=True)
         for term in vocabulary.values():
@@ -69,10 +72,14 @@ def _term(word: str) -> None:
         from difflib import get_close_matches
 
         near = get_close_matches(
-            word.replace(" ", "_").lower(), [*rules, *others(), *taxonomy.categories()], n=1
+            word.replace(" ", "_").lower(),
+            [*rules, *others(), *taxonomy.categories(), *taxonomy.faults(), *taxonomy.symptoms()],
+            n=1,
         )
         hint = f"; did you mean {near[0]}?" if near else "; `epochzero explain` lists all words"
-        raise InputError(f"no category, cause, phase or rule is called {word!r}{hint}") from None
+        raise InputError(
+            f"no category, cause, phase, fault or rule is called {word!r}{hint}"
+        ) from None
     click.secho(f"{term.title} ({term.name})", bold=True)
     click.echo(term.definition)
     if term.dimension:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -10,7 +11,8 @@ from typing import Any
 import click
 
 from epochzero import taxonomy
-from epochzero.cli import layout
+from epochzero.cli import layout, render_watch
+from epochzero.run.watch.live import EVENT
 from epochzero.store.queries import (
     AttemptDetails,
     JobDetails,
@@ -125,6 +127,7 @@ def _rank(rank: RankDetails, used: Sequence[Usage], *, named: bool) -> Iterator[
     for decision in rank.decisions:
         action = str(decision["action"]).replace("_", " ")
         yield layout.wrapped("Retry", f"{action} ({decision['policy']}): {decision['reason']}")
+    yield from _training(rank.events)
     yield from _usage(used)
     for number, event in enumerate(rank.events[-_MOST_EVENTS:]):
         yield layout.wrapped("Events" if number == 0 else "", f"{_clock(event)}  {event['text']}")
@@ -157,6 +160,21 @@ def _diagnosis(diagnosis: Mapping[str, Any] | None) -> Iterator[str]:
         yield layout.field("Your code", f"{frame.get('file')}:{frame.get('line')}")
     for number, fix in enumerate(diagnosis.get("fixes", ())[:2]):
         yield layout.wrapped("Fix" if number == 0 else "", f"{number + 1}. {fix}")
+
+
+def _training(events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The last verdict on the training, where it was watched."""
+    told = [event for event in events if event.get("what") == EVENT]
+    if not told:
+        return
+    from epochzero.run.watch.model import of_dict
+
+    try:
+        watched = of_dict(json.loads(told[-1]["details"]["watched"]))
+    except (KeyError, TypeError, ValueError):
+        yield layout.wrapped("Training", str(told[-1]["text"]))
+        return
+    yield from render_watch.verdict(watched)
 
 
 def _places(ranking: Sequence[Mapping[str, Any]]) -> Iterator[str]:

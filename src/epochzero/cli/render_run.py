@@ -11,6 +11,7 @@ from epochzero.cli import layout
 from epochzero.locate import Ranking
 from epochzero.run.job import Failed, Job
 from epochzero.run.model import Decision
+from epochzero.run.watch.live import WHY
 
 __all__ = ["closing", "decided", "explained", "failed"]
 
@@ -25,6 +26,8 @@ def closing(told: Failed) -> str:
         return (
             f"{started.command[0] or repr('')}: {_not_started(started.command[0], ended.exit_code)}"
         )
+    if ended.why == WHY:
+        return f"{started.name} was ended after {layout.duration(ended.elapsed)} for its training"
     if ended.signal is None:
         how = f"failed with exit code {ended.exit_code}"
     elif ended.signal == signal.SIGKILL and ended.why in ("user", "scheduler"):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from epochzero import taxonomy
 from epochzero.cli import layout
 from epochzero.cli.home import homes
 from epochzero.cli.storing import store_address, store_option
@@ -27,6 +30,7 @@ from epochzero.run.notes import TOOLS
 from epochzero.run.notify import Webhook
 from epochzero.run.supervise import Options
 from epochzero.run.terminal import closed_streams
+from epochzero.run.watch.live import TrainingWatcher, WatchOptions
 from epochzero.run.watcher import Watcher
 from epochzero.store.recording import Recording
 
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from epochzero.check import Checked
     from epochzero.locate import Ranking
     from epochzero.run.retry import Policy
+    from epochzero.run.watch.model import Finding
 
 __all__ = ["command"]
 
@@ -64,6 +69,27 @@ def _retries(_: click.Context, __: click.Parameter, text: str) -> str | int:
     if text.isascii() and text.isdigit():
         return int(text)
     raise click.BadParameter("must be advise, auto, never or a number")
+
+
+def _faults(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> frozenset[str]:
+    known = {"any", *taxonomy.faults(), *taxonomy.symptoms()} if words else set()
+    for word in words:
+        if word not in known:
+            near = get_close_matches(word, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "`epochzero explain` lists them"
+            raise click.BadParameter(f"no fault or symptom is called {word!r}; {hint}")
+    return frozenset(words)
+
+
+def _method(_: click.Context, __: click.Parameter, name: str) -> str:
+    if name != "epochzero":
+        from epochzero.run.watch.methods import by_name
+
+        try:
+            by_name(name)
+        except InputError as error:
+            raise click.BadParameter(str(error)) from error
+    return name
 
 
 @click.command(
@@ -154,6 +180,28 @@ def _retries(_: click.Context, __: click.Parameter, text: str) -> str | int:
     multiple=True,
     help="After a failure, note the diagnosis in the job's runs there too; repeatable.",
 )
+@click.option("--watch", "watches", is_flag=True, help="Look for faults of its training (PyTorch).")
+@click.option(
+    "--fail-on",
+    metavar="WORD|any",
+    multiple=True,
+    callback=_faults,
+    help="With --watch: end the job, with exit code 79, when this fault or symptom is found; repeatable.",
+)
+@click.option(
+    "--method",
+    metavar="NAME",
+    default="epochzero",
+    show_default=True,
+    callback=_method,
+    help="With --watch: what concludes from what is seen.",
+)
+@click.option(
+    "--values",
+    metavar="LAYER[,LAYER]",
+    default="",
+    help="With --watch: keep the values of these layers and parameters over time.",
+)
 @click.option("--quiet", is_flag=True, help="Say nothing, however the job ends.")
 @click.pass_context
 def command(
@@ -173,6 +221,10 @@ def command(
     keep: int,
     notify: Webhook | None,
     notes: tuple[str, ...],
+    watches: bool,
+    fail_on: frozenset[str],
+    method: str,
+    values: str,
     quiet: bool,
 ) -> None:
     """Run the job of COMMAND as it would run by itself, and keep what matters.
@@ -186,12 +238,15 @@ def command(
     epochzero run -- python train.py --epochs 3
     epochzero run --name resnet --gpus 8 -- torchrun --nproc_per_node 8 train.py
     epochzero run --retries auto --check --target cluster.toml -- python train.py
+    epochzero run --watch --fail-on any -- python train.py
     srun epochzero run -- python train.py
 
     SIGINT and SIGTERM end the job's whole process tree after --grace seconds, a second SIGINT at
     once. Exit code of the job, 128 + n when signal n ended it, 127 when it was not found, 126 when
-    it could not be executed; 1 when --check found that it would fail.
+    it could not be executed; 1 when --check found that it would fail; 79 when --fail-on ended it.
     """
+    if not watches and (fail_on or values or method != "epochzero"):
+        raise click.UsageError("--fail-on, --method and --values are of --watch")
     if os.getpid() == 1 and (code := stand_behind_init()) is not None:
         context.exit(code)
     closed = closed_streams()
@@ -219,6 +274,9 @@ def command(
         options=Options(grace, keep, closed),
         stall=stall,
         notes=notes,
+        watch=WatchOptions(fail_on, method, tuple(filter(None, values.split(","))))
+        if watches
+        else None,
     )
     ended, decision = run_job(
         whole,
@@ -243,6 +301,7 @@ class _Screen:
         self._quiet = quiet
         self._recording: Recording | None = None
         self._has_to_be_kept = store is not None
+        self._job_is_kept = False
         self._knows_more = False
         self._began = time.monotonic()
 
@@ -251,6 +310,7 @@ class _Screen:
         self._began = time.monotonic()
         if journal is None:
             return ()
+        self._job_is_kept = True
         home = journal.path.parents[3]
         self._recording = Recording(store_address(self._store, home), journal.path)
         return (self._recording,)
@@ -288,6 +348,29 @@ class _Screen:
         """Who asked for a note is told when there is none."""
         if event.what == "note_failed" and not self._quiet:
             _say(event.text)
+
+    def found(self, finding: Finding) -> None:
+        """One line, clear of a progress bar."""
+        if not self._quiet:
+            from epochzero.cli import render_watch
+
+            text = layout.plain(f"epochzero: {render_watch.found(finding)}")
+            # While the job has the terminal's keys, the terminal does not return the carriage itself.
+            line = f"\r\033[K{text}\r\n" if sys.stderr.isatty() else f"{text}\n"
+            with suppress(OSError):
+                os.write(2, line.encode(errors="replace"))
+
+    def watched(self, training: TrainingWatcher) -> None:
+        """The verdict on the training."""
+        if not self._quiet:
+            from epochzero.cli import render_watch
+
+            if training.watched is None:
+                _tell([render_watch.nothing(training.nothing)])
+                return
+            _tell(render_watch.verdict(training.watched))
+            if training.watched.findings and self._job_is_kept:
+                _tell([layout.field("Page", f"epochzero watch show {self._job.started.job}")])
 
     def waits(self, seconds: float) -> bool:
         """Waits for a retry; Ctrl-C ends the waiting and the job."""

@@ -1,10 +1,11 @@
-"""What a training program imports so that `epochzero run` knows exactly how far it is.
+"""What a training program imports: so that `epochzero run` knows exactly how far it is, and to be watched.
 
 >>> from epochzero.integrations import LightningCallback            # doctest: +SKIP
 >>> trainer = lightning.Trainer(callbacks=[LightningCallback()])    # doctest: +SKIP
 
 For a loop written by hand: ``epochzero.progress(step=step, steps=10_000, loss=loss.item())``. Without
-`epochzero run` all of it does nothing. A framework is imported when its callback is.
+`epochzero run` that does nothing. ``epochzero.watch(model, optimizer)`` and the callbacks called
+``...Watch`` look for faults of the training itself. A framework is imported when its callback is.
 """
 
 from __future__ import annotations
@@ -15,16 +16,34 @@ from typing import TYPE_CHECKING
 from epochzero.integrations.reporting import progress
 
 if TYPE_CHECKING:
-    from epochzero.integrations.keras import KerasCallback
-    from epochzero.integrations.lightning import LightningCallback
-    from epochzero.integrations.transformers import TransformersCallback
+    from epochzero.integrations.keras import KerasCallback, KerasWatch
+    from epochzero.integrations.lightning import LightningCallback, LightningWatch
+    from epochzero.integrations.transformers import TransformersCallback, TransformersWatch
+    from epochzero.integrations.watching import Watch, watch, watch_tensor
 
-__all__ = ["KerasCallback", "LightningCallback", "TransformersCallback", "progress"]
+__all__ = [
+    "KerasCallback",
+    "KerasWatch",
+    "LightningCallback",
+    "LightningWatch",
+    "TransformersCallback",
+    "TransformersWatch",
+    "Watch",
+    "progress",
+    "watch",
+    "watch_tensor",
+]
 
 _MODULES = {
     "KerasCallback": "epochzero.integrations.keras",
+    "KerasWatch": "epochzero.integrations.keras",
     "LightningCallback": "epochzero.integrations.lightning",
+    "LightningWatch": "epochzero.integrations.lightning",
     "TransformersCallback": "epochzero.integrations.transformers",
+    "TransformersWatch": "epochzero.integrations.transformers",
+    "Watch": "epochzero.integrations.watching",
+    "watch": "epochzero.integrations.watching",
+    "watch_tensor": "epochzero.integrations.watching",
 }
 
 

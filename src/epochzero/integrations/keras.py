@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keras.callbacks import Callback
 
 from epochzero.integrations.reporting import never_raises, reporter
 
-__all__ = ["KerasCallback"]
+if TYPE_CHECKING:
+    from epochzero.integrations.watching import Watch
+
+__all__ = ["KerasCallback", "KerasWatch"]
 
 
 class KerasCallback(Callback):
@@ -69,3 +72,73 @@ class KerasCallback(Callback):
     def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:
         """What follows is no training."""
         reporter().tell(phase="evaluation")
+
+
+class KerasWatch(Callback):
+    """``model.fit(..., callbacks=[KerasWatch()])``: looks for faults of the training, see `epochzero.watch`.
+
+    Training is stopped when something that ``fail_on`` names is found; ``report`` is the path of a page
+    that is written at the end.
+
+    Attributes:
+        watching: what is found; None before training.
+    """
+
+    def __init__(self, report: str | None = None, **options: Any) -> None:
+        super().__init__()
+        self.watching: Watch | None = None
+        self._sees: Any = None
+        self._report = report
+        self._options = options
+
+    def _ends(self) -> None:
+        if self.watching is not None:
+            self.watching.close()
+            if self._report:
+                self.watching.report(self._report)
+
+    @never_raises
+    def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Begins to watch."""
+        # Another backend than torch's need not have torch.
+        from epochzero.integrations.watching import Watch
+
+        self.watching = Watch(raises=False, **self._options)
+        self._sees = self.watching.keras_callback() or Callback()
+        self._sees.set_model(self.model)
+        self._sees.set_params(self.params)
+        self._sees.on_train_begin(logs)
+
+    @never_raises
+    def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Sees it."""
+        self._sees.on_epoch_begin(epoch, logs)
+
+    @never_raises
+    def on_train_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Sees it."""
+        self._sees.on_train_batch_begin(batch, logs)
+
+    @never_raises
+    def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Sees it, and stops training for a fault."""
+        self._sees.on_train_batch_end(batch, logs)
+        if self.watching is not None:
+            self.watching.judge()
+            if self.watching.fault is not None:
+                self.model.stop_training = True
+
+    @never_raises
+    def on_test_begin(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Sees it."""
+        self._sees.on_test_begin(logs)
+
+    @never_raises
+    def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Sees it."""
+        self._sees.on_test_end(logs)
+
+    @never_raises
+    def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Watches no longer."""
+        self._ends()

@@ -9,13 +9,14 @@ import math
 from typing import Any
 
 from epochzero.integrations.reporting import never_raises, reporter
+from epochzero.integrations.watching import Watch
 
 try:
     from lightning.pytorch import Callback
 except ModuleNotFoundError:
     from pytorch_lightning import Callback
 
-__all__ = ["LightningCallback"]
+__all__ = ["LightningCallback", "LightningWatch"]
 
 
 class LightningCallback(Callback):
@@ -100,6 +101,53 @@ class LightningCallback(Callback):
             return None
         self._newest = saved
         return saved
+
+
+class LightningWatch(Callback):
+    """``Trainer(callbacks=[LightningWatch()])``: looks for faults of the training, see `epochzero.watch`.
+
+    Training is stopped when something that ``fail_on`` names is found; ``report`` is the path of a page
+    that is written at the end.
+
+    Attributes:
+        watching: what is found; None before training.
+    """
+
+    def __init__(self, report: str | None = None, **options: Any) -> None:
+        super().__init__()
+        self.watching: Watch | None = None
+        self._report = report
+        self._options = options
+
+    def _ends(self) -> None:
+        if self.watching is not None:
+            self.watching.close()
+            if self._report:
+                self.watching.report(self._report)
+
+    @never_raises
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begins to watch."""
+        optimizer = next(iter(trainer.optimizers), None)
+        self.watching = Watch(pl_module, optimizer, raises=False, **self._options)
+
+    @never_raises
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Stops training for a fault."""
+        if self.watching is not None and self.watching.fault is not None:
+            trainer.should_stop = True
+
+    @never_raises
+    def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+        """Watches no longer."""
+        self._ends()
+
+    @never_raises
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        """Watches no longer."""
+        self._ends()
 
 
 def _saved(callback: Any) -> str:

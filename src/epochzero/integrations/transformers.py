@@ -12,8 +12,9 @@ from typing import Any
 from transformers import TrainerCallback
 
 from epochzero.integrations.reporting import never_raises, reporter
+from epochzero.integrations.watching import Watch
 
-__all__ = ["TransformersCallback"]
+__all__ = ["TransformersCallback", "TransformersWatch"]
 
 
 class TransformersCallback(TrainerCallback):
@@ -59,3 +60,42 @@ class TransformersCallback(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """What follows is no training."""
         reporter().tell(step=state.global_step, epoch=state.epoch, phase="evaluation")
+
+
+class TransformersWatch(TrainerCallback):
+    """``Trainer(..., callbacks=[TransformersWatch()])``: looks for faults of the training, see `epochzero.watch`.
+
+    Training is stopped when something that ``fail_on`` names is found; ``report`` is the path of a page
+    that is written at the end.
+
+    Attributes:
+        watching: what is found; None before training.
+    """
+
+    def __init__(self, report: str | None = None, **options: Any) -> None:
+        super().__init__()
+        self.watching: Watch | None = None
+        self._report = report
+        self._options = options
+
+    def _ends(self) -> None:
+        if self.watching is not None:
+            self.watching.close()
+            if self._report:
+                self.watching.report(self._report)
+
+    @never_raises
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Begins to watch."""
+        self.watching = Watch(kwargs.get("model"), raises=False, **self._options)
+
+    @never_raises
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Stops training for a fault."""
+        if self.watching is not None and self.watching.fault is not None:
+            control.should_training_stop = True
+
+    @never_raises
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Watches no longer."""
+        self._ends()

@@ -38,6 +38,7 @@ from epochzero.run.reported import Reported
 from epochzero.run.samples import SampleWatcher
 from epochzero.run.snapshot import SnapshotWatcher
 from epochzero.run.supervise import Options, run_attempt
+from epochzero.run.watch.live import WHY, TrainingWatcher, WatchOptions, watched_environment
 from epochzero.run.watcher import Clock, Watcher
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
     from epochzero.locate import Ranking
     from epochzero.run.retry import Attempt, Policy
+    from epochzero.run.watch.model import Finding
 
 __all__ = ["Failed", "Job", "Kept", "Listener", "Ran", "first_record", "run_here", "run_job"]
 
@@ -67,6 +69,7 @@ class Job:
         options: how each attempt is run.
         stall: seconds without output and without work until a stall is told.
         notes: the tools in which a diagnosis is noted (`epochzero.run.notes`).
+        watch: how its training is watched; None for not at all.
     """
 
     started: Started
@@ -78,6 +81,7 @@ class Job:
     options: Options = field(default_factory=Options)
     stall: float = 300.0
     notes: tuple[str, ...] = ()
+    watch: WatchOptions | None = None
 
     @property
     def is_one_of_many(self) -> bool:
@@ -127,6 +131,14 @@ class Listener(Protocol):
 
     def noted(self, event: Event) -> None:
         """The diagnosis was noted in a tool, or could not be."""
+        ...
+
+    def found(self, finding: Finding) -> None:
+        """Something is wrong with the training; called from a watcher's thread while the job runs."""
+        ...
+
+    def watched(self, training: TrainingWatcher) -> None:
+        """The attempt has ended, and this is the verdict on its training."""
         ...
 
     def waits(self, seconds: float) -> bool:
@@ -271,6 +283,12 @@ class _Silent:
     def noted(self, event: Event) -> None:
         pass
 
+    def found(self, finding: Finding) -> None:
+        pass
+
+    def watched(self, training: TrainingWatcher) -> None:
+        pass
+
     def waits(self, seconds: float) -> bool:
         time.sleep(seconds)
         return True
@@ -299,20 +317,32 @@ class _Attempts:
         )
         if "mlflow" in self._job.notes:
             environment |= run_tags(environment, job=started.job, attempt=number)
+        training = None
+        if self._job.watch is not None and folder is not None:
+            training = TrainingWatcher(self._job.watch, self._listener.found)
+            environment = watched_environment(environment, folder, self._job.watch)
         ended = run_attempt(
             started,
             folder,
             journal,
             environment=environment,
             options=self._job.options,
-            watchers=(*self._watchers(started, environment), *self._listener.begins(journal)),
+            watchers=(
+                *self._watchers(started, environment),
+                *filter(None, (training,)),
+                *self._listener.begins(journal),
+            ),
         )
+        decision = None
         if ended.exit_code == 0:
-            return ended, None
-        if folder is None or journal is None or ended.why in ("not_started", "another_rank"):
+            pass
+        elif folder is None or journal is None or ended.why in ("not_started", "another_rank", WHY):
             self._listener.failed(Failed(started, ended, folder))
-            return ended, None
-        return ended, self._concluded(After(started, ended, folder, clock), journal)
+        else:
+            decision = self._concluded(After(started, ended, folder, clock), journal)
+        if training is not None and ended.why != "not_started":
+            self._listener.watched(training)
+        return ended, decision
 
     def _watchers(self, started: Started, environment: Mapping[str, str]) -> tuple[Watcher, ...]:
         folder = Path(started.folder)

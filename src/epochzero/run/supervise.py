@@ -35,7 +35,7 @@ from epochzero.run.signals import Signals
 from epochzero.run.streams import Streams
 from epochzero.run.terminal import Keys
 from epochzero.run.tree import adopt_orphans
-from epochzero.run.watcher import Clock, Watcher, Watching
+from epochzero.run.watcher import Clock, EndJob, Watcher, Watching
 
 __all__ = ["Options", "run_attempt"]
 
@@ -115,6 +115,7 @@ class _Attempt:
         exited: when and how the job itself ended: exit code, signal.
         asked: when it was last asked to end, and by whom.
         terminated: whether SIGTERM came.
+        wish: of the watcher that asked first.
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class _Attempt:
         self.exited: tuple[tuple[float, float], int, int | None] | None = None
         self.asked: tuple[float, str] | None = None
         self.terminated = False
+        self.wish: EndJob | None = None
         self.interrupts = 0
         self.told_to_stop = False
         self.tree_is_gone = False
@@ -147,7 +149,9 @@ class _Attempt:
         self.terminal = streams.terminal
         if self.folder is not None:
             self.logs = Logs(self.folder, self.options.keep, terminal="stdout" if typed else "")
-            self.watching = [Watching(watcher, self.keep, self.clock) for watcher in watchers]
+            self.watching = [
+                Watching(watcher, self.keep, self.clock, self._end_for) for watcher in watchers
+            ]
         self.guarding = Guarding(
             self.started.command,
             environment,
@@ -196,7 +200,10 @@ class _Attempt:
             text = f"{self.journal.lost} records could not be written"
             self.event("journal_lost", text)
         when, code, number = self.exited or (self.clock.now(), 128 + signal.SIGKILL, signal.SIGKILL)
-        ended = Ended(*when, code, number, self._why(when[1]))
+        why = self._why(when[1])
+        if self.wish is not None and why in ("", self.wish.why):
+            why, code, number = self.wish.why, self.wish.exit_code, None
+        ended = Ended(*when, code, number, why)
         self.keep(ended)
         return ended
 
@@ -230,6 +237,17 @@ class _Attempt:
                 self.event("ended_for_rank", text)
                 return "another_rank"
         return self.asked[1]
+
+    def _end_for(self, wish: EndJob) -> None:
+        """A watcher wants the job to end; called from its thread, also when the job has ended."""
+        if self.wish is not None:
+            return
+        self.wish = wish
+        self.event(f"ended_by_{wish.why}", str(wish))
+        if not self.tree_is_gone:
+            self.asked = (self.clock.now()[1], wish.why)
+            self.guarding.signal(signal.SIGTERM)
+            self.guarding.end(self.options.grace)
 
     def _guard_spoke(self) -> None:
         messages = self.guarding.channel.receive()

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from epochzero.run.model import Event, Record
 
-__all__ = ["Clock", "Watcher", "Watching", "load"]
+__all__ = ["Clock", "EndJob", "Watcher", "Watching", "load"]
 
 TICK_S = 1.0
 _OUTPUT_S = 0.1
@@ -34,8 +34,25 @@ class Clock:
         return time.time(), time.monotonic() - self._began
 
 
+class EndJob(Exception):  # noqa: N818 - it is no error
+    """A watcher raises it when the job is to be ended; it goes on watching.
+
+    Attributes:
+        why: as `Ended.why` will have it.
+        exit_code: of the attempt.
+    """
+
+    def __init__(self, why: str, exit_code: int, text: str) -> None:
+        super().__init__(text)
+        self.why = why
+        self.exit_code = exit_code
+
+
 class Watcher(Protocol):
-    """Looks at one attempt. All methods are called from one thread, and return new records."""
+    """Looks at one attempt. All methods are called from one thread, and return new records.
+
+    Any of them may raise `EndJob`.
+    """
 
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """The job runs.
@@ -79,15 +96,23 @@ def load(*packages: str) -> None:
 class Watching:
     """One watcher in its thread."""
 
-    def __init__(self, watcher: Watcher, keep: Callable[[Record], object], clock: Clock) -> None:
+    def __init__(
+        self,
+        watcher: Watcher,
+        keep: Callable[[Record], object],
+        clock: Clock,
+        end: Callable[[EndJob], object],
+    ) -> None:
         """Nothing runs yet.
 
         Args:
             watcher: who looks.
             keep: takes the records; may be called from several threads.
             clock: of the attempt.
+            end: ends the job; may be called from several threads.
         """
         self._watcher = watcher
+        self._end = end
         self._keep = keep
         self._clock = clock
         self._name = type(watcher).__name__
@@ -139,8 +164,11 @@ class Watching:
             self._keep_all(self._watcher.output(stream, newest.bytes()))
 
     def _keep_all(self, records: Iterable[Record]) -> None:
-        for record in records:
-            self._keep(record)
+        try:
+            for record in records:
+                self._keep(record)
+        except EndJob as wish:
+            self._end(wish)
 
     def _tell(self, what: str, text: str) -> None:
         self._keep(Event(*self._clock.now(), what, text))

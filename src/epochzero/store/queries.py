@@ -35,6 +35,7 @@ __all__ = [
     "filtered",
     "find_job",
     "find_jobs",
+    "folders",
     "job_details",
     "read_log",
     "usage",
@@ -258,6 +259,16 @@ def usage(database: Database, rank_id: int, *, points: int = 60) -> list[Usage]:
             .order_by(stretch)
         )
         return [Usage(*row) for row in rows]
+
+
+def folders(database: Database, identity: str) -> list[Path]:
+    """Where the ranks of a job's last attempt are kept, or were.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    with database.read() as session:
+        return [journal_of(rank).parent for rank in _ranks(session, identity, None)]
 
 
 def read_log(

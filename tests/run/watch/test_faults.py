@@ -189,7 +189,9 @@ FAULTY = {
         schedule=lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.5),
     ),
     "optimizer_wrong": replace(GOOD, optimizer=partial(torch.optim.Adam, lr=3e-3, maximize=True)),
-    "epochs_too_few": replace(GOOD, epochs=1, batch=80, optimizer=partial(torch.optim.Adam, lr=1e-3)),
+    "epochs_too_few": replace(
+        GOOD, epochs=1, batch=80, optimizer=partial(torch.optim.Adam, lr=1e-3)
+    ),
     "gradient_clipping_wrong": replace(GOOD, optimizer=SGD, clip=1e-5),
     "regularization_too_strong": replace(GOOD, optimizer=partial(SGD, weight_decay=1.0)),
     "weight_init_wrong": replace(

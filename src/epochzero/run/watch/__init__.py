@@ -5,5 +5,7 @@ history   records -> History: series and tables by layer
 faults/   one file a fault: History -> Findings
 lines/    which line of the source made a layer or set a value
 verdict   Findings -> Watched: the root, and its symptoms under it
+live      watches a job of `epochzero run`; `epochzero.integrations.watching` this process
+page      the verdict and the curves as HTML
 methods/  DeepLocalize, DeepDiagnosis, DeepFD on the same records
 """

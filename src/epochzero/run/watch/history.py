@@ -98,6 +98,8 @@ class Iteration:
         clippings: of gradients: ``line``, ``limit``, ``norm``.
         skipped_steps: how many steps the scaler of gradients left out.
         loader: number of the loader that was begun last; None where there is none.
+        values: of tensors that the user has chosen, by name: mean, std, min, max, zeros, nonfinite,
+            p5, p25, p50, p75, p95.
     """
 
     number: int
@@ -120,6 +122,7 @@ class Iteration:
     clippings: Sequence[Record] = ()
     skipped_steps: int = 0
     loader: int | None = None
+    values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +224,35 @@ class History:
         return _series(
             (one.number, one.layers.get(path, {}).get(number)) for one in self.iterations
         )
+
+    def value_series(self, name: str, number: str) -> Series:
+        """A number of a tensor that the user has chosen, such as ("body.1", "p50")."""
+        return _series(
+            (one.number, one.values.get(name, {}).get(number)) for one in self.iterations
+        )
+
+    def series(self, name: str) -> Series:
+        """The series that a `Finding` names; empty for one that is not known.
+
+        ``loss``, ``rate``, ``accuracy`` (of batches), ``evaluation/loss``, ``evaluation/accuracy``,
+        ``layers/PATH/NUMBER`` as of `layer_series`, ``parameters/NAME/WHAT/NUMBER`` as of `parameter_series`.
+        """
+        kind, _, rest = name.partition("/")
+        if kind == "loss":
+            return self.loss
+        if kind == "rate":
+            return _series((one.number, max(one.rates, default=None)) for one in self.iterations)
+        if kind == "accuracy":
+            return _series((one.number, one.accuracy) for one in self.iterations)
+        if kind == "evaluation" and rest in ("loss", "accuracy"):
+            return _series((one.iteration, getattr(one, rest)) for one in self.evaluations)
+        if kind == "layers" and "/" in rest:
+            path, _, number = rest.rpartition("/")
+            return self.layer_series(path, number)
+        if kind == "parameters" and rest.count("/") >= 2:
+            path, what, number = rest.rsplit("/", 2)
+            return self.parameter_series(path, what, number)
+        return _series(())
 
     def layer(self, path: str) -> Layer | None:
         """The layer of this path; of a function (``path:relu``) the one before it."""
@@ -352,6 +384,7 @@ class _Reading:
             clippings=[_numbers(one) for one in record.get("clippings", ())],
             skipped_steps=int(record.get("skipped_steps", 0)),
             loader=record.get("loader"),
+            values={name: _numbers(one) for name, one in record.get("values", {}).items()},
         )
 
     def _evaluation(self, record: Record) -> Evaluation:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-__all__ = ["SCHEMA", "Finding", "Place", "Watched", "to_dict"]
+__all__ = ["SCHEMA", "Finding", "Place", "Watched", "of_dict", "to_dict"]
 
 SCHEMA = "epochzero.watched/1"
 
@@ -67,7 +67,34 @@ class Watched:
     others: tuple[Finding, ...] = ()
     failed: tuple[str, ...] = ()
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All, the root first."""
+        return (*filter(None, (self.root,)), *self.symptoms, *self.others)
+
 
 def to_dict(watched: Watched) -> dict[str, Any]:
     """The JSON form."""
     return {"schema": SCHEMA, **asdict(watched)}
+
+
+def of_dict(values: Mapping[str, Any]) -> Watched:
+    """The verdict that a JSON form is of. Fields of a newer version are passed over.
+
+    Raises:
+        KeyError, TypeError: a field that there must be is missing.
+    """
+    root = values["root"]
+    return Watched(
+        int(values["iterations"]),
+        _finding(root) if root else None,
+        tuple(map(_finding, values["symptoms"])),
+        tuple(map(_finding, values["others"])),
+    )
+
+
+def _finding(values: Mapping[str, Any]) -> Finding:
+    known = {one.name: values[one.name] for one in fields(Finding) if one.name in values}
+    known["place"] = Place(**known["place"]) if known.get("place") else None
+    known["causes"] = tuple(known.get("causes", ()))
+    return Finding(**known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -116,11 +117,15 @@ def test_of_several_ranks_the_first_is_watched(watch: Watch) -> None:
         f"program = {DISTRIBUTED!r}\n"
         "import torch\n"
         "open('rank.py', 'w').write(program)\n"
-        "both = [subprocess.Popen([sys.executable, 'rank.py'], env=os.environ | {'RANK': str(r)})"
-        " for r in range(2)]\n"
+        "both = []\n"
+        "for rank in range(2):\n"
+        "    os.environ['RANK'] = str(rank)\n"
+        "    both.append(subprocess.Popen([sys.executable, 'rank.py']))\n"
         "sys.exit(sum(one.wait() for one in both))\n"
     )
-    settings = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29581",
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+    settings = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
                 "USE_LIBUV": "0"}  # fmt: skip
     heard, said = watch(launcher, **settings)
     weights = said.split("\n")

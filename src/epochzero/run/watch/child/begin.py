@@ -1,56 +1,134 @@
-"""Begins to watch this process: from `start`, or from `epochzero.watch`."""
+"""Begins to watch a process, and ends with it."""
 
 from __future__ import annotations
 
 import atexit
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.schedule import Schedule
 
-__all__ = ["begin", "begin_keras"]
+__all__ = ["Here", "active", "begin", "begin_keras", "is_first", "watch_here"]
 
 EVERY_VARIABLE = "EPOCHZERO_WATCH_EVERY"
+VALUES_VARIABLE = "EPOCHZERO_WATCH_VALUES"
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
-_begun: dict[str, tuple[Records, Any]] = {}
+_begun: dict[str, Here] = {}
+_active: list[Any] = []
 
 
-def begin(path: str, environment: Mapping[str, str]) -> Any:
-    """Watches torch from now to the end of the process; gives its observer, None for any rank but the first.
+class Here:
+    """Watches this process for as long as somebody wants it.
+
+    Attributes:
+        observer: who is told what torch does; None while torch is not watched.
+        keras: who is told what Keras does; None while Keras is not watched.
+    """
+
+    def __init__(self, records: Records, every: int = 0, values: Iterable[str] = ()) -> None:
+        """Nothing is watched yet.
+
+        Args:
+            records: takes what is seen.
+            every: as of `Schedule`.
+            values: paths of layers and parameters whose values are told at each look.
+        """
+        self.observer: Any = None
+        self.keras: Any = None
+        self._records = records
+        self._every = every
+        self._values = frozenset(values)
+        self._hooks: list[Any] = []
+
+    def watch_torch(self) -> None:
+        """Watches what torch does; torch is imported."""
+        from epochzero.run.watch.child.hooks import Hooks
+        from epochzero.run.watch.child.observer import Observer
+
+        self.observer = Observer(self._records, Schedule(every=self._every), self._values)
+        self._put(Hooks(self.observer))
+        _active.append(self.observer)
+
+    def watch_keras(self, keras: Any) -> None:
+        """Watches what Keras trains, into the same records."""
+        from epochzero.run.watch.child.keras_hooks import KerasWatch
+
+        schedule = Schedule(every=self._every)
+        self.keras = KerasWatch(keras, self._records, schedule, self.observer)
+        self._put(self.keras)
+
+    def _put(self, hooks: Any) -> None:
+        hooks.install()
+        self._hooks.append(hooks)
+
+    def end(self) -> None:
+        """Tells what is held, and that nothing more comes."""
+        for one in (self.keras, self.observer):
+            if one is not None:
+                one.end()
+
+    def close(self) -> None:
+        """Ends the watching; all is as it was before."""
+        self.end()
+        while self._hooks:
+            self._hooks.pop().remove()
+
+
+def begin(path: str, environment: Mapping[str, str]) -> Here | None:
+    """Watches torch from now to the end of the process; None for any rank but the first.
 
     Args:
         path: of the file for the records.
         environment: of the job.
     """
-    if not _is_first(environment):
-        return None
-    from epochzero.run.watch.child.hooks import Hooks
-    from epochzero.run.watch.child.observer import Observer
-
-    records = _begun[path][0] if path in _begun else Records(path)
-    observer = Observer(records, _schedule(environment))
-    _begun[path] = records, observer
-    Hooks(observer).install()
-    atexit.register(observer.end)
-    return observer
+    here = _of_file(path, environment)
+    if here is not None:
+        here.watch_torch()
+    return here
 
 
 def begin_keras(keras: Any, path: str, environment: Mapping[str, str]) -> None:
-    """Watches what keras trains, into the same file."""
-    if not _is_first(environment):
-        return
-    from epochzero.run.watch.child.keras_hooks import KerasWatch
-
-    records, observer = _begun.setdefault(path, (Records(path), None))
-    watch = KerasWatch(keras, records, _schedule(environment), observer)
-    watch.install()
-    atexit.register(watch.end)
+    """Watches what Keras trains, into the same file."""
+    here = _of_file(path, environment)
+    if here is not None:
+        here.watch_keras(keras)
 
 
-def _is_first(environment: Mapping[str, str]) -> bool:
+def _of_file(path: str, environment: Mapping[str, str]) -> Here | None:
+    if not is_first(environment):
+        return None
+    if path not in _begun:
+        every = int(environment.get(EVERY_VARIABLE, "0"))
+        values = environment.get(VALUES_VARIABLE, "").split(",")
+        _begun[path] = Here(Records(path), every, values)
+        atexit.register(_begun[path].end)
+    return _begun[path]
+
+
+def watch_here(hear: Callable[[dict[str, Any]], None], every: int, values: Iterable[str]) -> Here:
+    """Watches this process from now on.
+
+    Args:
+        hear: is given each record.
+        every: as of `Schedule`.
+        values: as of `Observer`.
+    """
+    here = Here(Records(hear=hear), every, values)
+    here.watch_torch()
+    keras = sys.modules.get("keras")
+    if hasattr(keras, "Model"):
+        here.watch_keras(keras)
+    return here
+
+
+def active() -> Sequence[Any]:
+    """The observers that watch this process now."""
+    _active[:] = [observer for observer in _active if not observer.ended]
+    return _active
+
+
+def is_first(environment: Mapping[str, str]) -> bool:
+    """Whether this process is the first rank of its job, or the only one."""
     return next((environment[name] for name in _RANKS if name in environment), "0") == "0"
-
-
-def _schedule(environment: Mapping[str, str]) -> Schedule:
-    return Schedule(every=int(environment.get(EVERY_VARIABLE, "0")))

@@ -83,14 +83,16 @@ class KerasWatch:
         self._paths: dict[int, str] = {}
         self._optimizers: list[weakref.ref[Any]] = []
         self._iteration = 0
-        self._line, self._place = "", None
+        self._line = ""
+        self._place: list[Any] | None = None
         self._scene: Any = None
         self._before: dict[str, Any] = {}
         self._mean: tuple[int, float] = (0, 0.0)
         self._losses: list[list[Any]] = []
+        self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
-        """Puts everything in place, for as long as the process lives."""
+        """Puts everything in place."""
         model, layer = self._keras.Model, self._keras.layers.Layer
         if self._observer is not None:
             self._observer.foreign = (layer,)
@@ -98,32 +100,60 @@ class KerasWatch:
             self.records.emit(
                 "begun", schema=SCHEMA, time=time.time(), pid=os.getpid(), torch=None, gpu=False
             )
-        layer.__init__ = _after(layer.__init__, lambda _, made, *a, **k: self.layer_made(made))
-        model.compile = _after(model.compile, lambda _, made, *a, **k: self.compiled(made))
-        callback = _callback_class(self._keras, self)
-        model.fit = self._with_callback(model.fit, callback)
-        model.evaluate = self._with_callback(model.evaluate, callback)
+        self._put(
+            layer, "__init__", lambda f: _after(f, lambda _, made, *a, **k: self.layer_made(made))
+        )
+        self._put(
+            model, "compile", lambda f: _after(f, lambda _, made, *a, **k: self.compiled(made))
+        )
+        for name in ("fit", "evaluate"):
+            self._put(model, name, self._with_callback)
         if self._keras.backend.backend() == "torch":
-            layer.__call__ = _after(
-                layer.__call__, lambda output, of, *a, **k: self.layer_called(of, output)
-            )
-            model.compute_loss = _after(model.compute_loss, self.loss_computed)
+            self._put(layer, "__call__", lambda f: _after(f, self.layer_called))
+            self._put(model, "compute_loss", lambda f: _after(f, self.loss_computed))
 
-    def _with_callback(self, function: Callable[..., Any], callback: Any) -> Callable[..., Any]:
+    def _put(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
+        before = getattr(owner, name)
+        inherited = name not in vars(owner)
+        setattr(owner, name, around(before))
+        self._undo.append(
+            (lambda: delattr(owner, name)) if inherited else (lambda: setattr(owner, name, before))
+        )
+
+    def remove(self) -> None:
+        """Puts back what was there before."""
+        while self._undo:
+            self._undo.pop()()
+
+    def callback(self) -> Any:
+        """A callback that tells this watch what ``fit`` or ``evaluate`` does."""
+        return _callback_class(self._keras, self)()
+
+    def joins(self) -> Any:
+        """A callback for a ``fit`` that goes on already; what watches torch looks away from now on."""
+        if self._observer is not None:
+            self._observer.muted += 1
+        self._began_at(place())
+        return self.callback()
+
+    def _began_at(self, where: list[Any] | None) -> None:
+        self._line = f"{where[0]}:{where[1]}" if where else ""
+        self._place = where
+
+    def _with_callback(self, function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
 
         @functools.wraps(function)
         def called(model: Any, *args: Any, **kwargs: Any) -> Any:
             given = signature.bind(model, *args, **kwargs)
-            theirs = given.arguments.get("callbacks")
+            theirs: Any = given.arguments.get("callbacks")
             if self.ended or isinstance(theirs, self._keras.callbacks.CallbackList):
                 return function(model, *args, **kwargs)
             several = isinstance(theirs, (list, tuple))
             theirs = list(theirs) if several else [theirs] if theirs is not None else []
-            given.arguments["callbacks"] = [*theirs, callback()]
-            observer, where = self._observer, place()
-            self._line = f"{where[0]}:{where[1]}" if where else ""
-            self._place = where
+            given.arguments["callbacks"] = [*theirs, self.callback()]
+            observer = self._observer
+            self._began_at(place())
             if observer is not None:
                 observer.muted += 1
             try:
@@ -267,28 +297,30 @@ class KerasWatch:
 
     # With the backend torch -----------------------------------------------------------------------
 
-    def layer_called(self, layer: Any, output: Any) -> None:
-        """A layer has given its output."""
+    def layer_called(self, output: Any, layer: Any, *args: Any, **kwargs: Any) -> None:
+        """A layer has given its output, of what another one made."""
         if self._scene is not None:
-            self._look_at_layer(layer, output)
+            self._look_at_layer(layer, args, output)
 
     @_safe
-    def _look_at_layer(self, layer: Any, output: Any) -> None:
+    def _look_at_layer(self, layer: Any, args: Any, output: Any) -> None:
         path = self._paths.get(id(layer))
         if path is not None and not any(True for _ in _inside(layer)):
             activation = getattr(getattr(layer, "activation", None), "__name__", "linear")
             kind = type(layer).__name__
-            self._scene.layer_called(path, kind if activation == "linear" else activation, output)
+            kind = kind if activation == "linear" else activation
+            self._scene.layer_called(path, kind, output, self._scene.source(args))
 
     def loss_computed(self, loss: Any, model: Any, *args: Any, **kwargs: Any) -> None:
         """A loss was computed, of the inputs, the labels and the output."""
         if self._scene is not None:
-            given = dict(zip(("x", "y", "y_pred"), args)) | kwargs  # noqa: B905
+            given = dict(zip(("x", "y", "y_pred"), args, strict=False)) | kwargs
             self._look_at_loss(loss, model, given)
 
     @_safe
     def _look_at_loss(self, loss: Any, model: Any, given: dict[str, Any]) -> None:
-        output, target = given.get("y_pred"), given.get("y")
+        output: Any = given.get("y_pred")
+        target: Any = given.get("y")
         scene = self._scene
         scene.model_given(f"{self._number(model)}/", not scene.evaluating, given.get("x"))
         if output is None or isinstance(output, (dict, list, tuple)):
@@ -330,7 +362,7 @@ class KerasWatch:
         for path, layer in _layers(model):
             self._paths[id(layer)] = f"{number}/{path}"
             activation = getattr(layer, "activation", None)
-            settings = {
+            settings: dict[str, Any] = {
                 name: value
                 for name, value in layer.get_config().items()
                 if isinstance(value, (bool, int, float, str)) and name != "name"
@@ -420,7 +452,8 @@ def _numbers(flat: Any) -> dict[str, float]:
 
 def _inside(layer: Any) -> Iterator[Any]:
     """The layers of a layer."""
-    for one in getattr(layer, "layers", None) or getattr(layer, "_layers", ()):
+    found: Any = getattr(layer, "layers", None) or getattr(layer, "_layers", ())
+    for one in found:
         if one is not layer and type(one).__name__ != "InputLayer":
             yield one
 

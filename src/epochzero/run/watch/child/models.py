@@ -39,6 +39,10 @@ class Models:
         if found is not None:
             self._made.set(module, found)
 
+    def made_at(self, module: Any, where: list[Any]) -> None:
+        """Remembers where a layer was made before watching began."""
+        self._made.set(module, where)
+
     def knows(self, module: Any) -> bool:
         """Whether a module was called outermost before."""
         return self._roots.get(module) is not None
@@ -93,12 +97,17 @@ class Models:
 
     def parameters(self) -> list[tuple[str, Any]]:
         """Names and parameters of all models that live; of many, some at even distances."""
-        found = []
-        for number, root in self._living():
-            for name, parameter in structure.inner(root).named_parameters():
-                if structure.has_values(parameter):
-                    found.append((f"{number}/{name}", parameter))
+        found = self.all_parameters()
         return found[:: -(-len(found) // MOST_WATCHED)] if found else []
+
+    def all_parameters(self) -> list[tuple[str, Any]]:
+        """Names and parameters of all models that live."""
+        return [
+            (f"{number}/{name}", parameter)
+            for number, root in self._living()
+            for name, parameter in structure.inner(root).named_parameters()
+            if structure.has_values(parameter)
+        ]
 
     def tell(self, iteration: int, optimizers: Iterable[Any]) -> None:
         """Each model once, and again when what of it is trained or called has changed."""

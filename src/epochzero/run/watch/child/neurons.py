@@ -35,7 +35,7 @@ class Neurons:
 
     def __init__(self, model: torch.nn.Module, path: str, threshold: float = 0.5) -> None:
         self._model = model
-        self._records = Records(str(path))
+        self._records = Records(str(path), append=True)
         self._threshold = threshold
         self._active: dict[str, torch.Tensor] = {}
         self._handles: list[Any] = []

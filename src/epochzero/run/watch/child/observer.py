@@ -15,7 +15,7 @@ import time
 import weakref
 from collections.abc import Callable
 from math import isfinite
-from typing import Any, Union
+from typing import Any
 
 import torch
 
@@ -26,7 +26,14 @@ from epochzero.run.watch.child.places import calls, locals_of, place, user_frame
 from epochzero.run.watch.child.records import SCHEMA, Records
 from epochzero.run.watch.child.scene import Scene
 from epochzero.run.watch.child.schedule import Schedule
-from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient, of_weights
+from epochzero.run.watch.child.statistics import (
+    GRADIENT,
+    Look,
+    few,
+    gradient,
+    number_in,
+    of_weights,
+)
 
 __all__ = ["Observer"]
 
@@ -37,7 +44,7 @@ MOST_EVALUATIONS = 2000
 MOST_EPOCHS = 5000
 MOST_FAILURES = 8
 _WEIGHTS = 4096
-Loss = Union[float, torch.Tensor]
+Loss = float | torch.Tensor
 
 
 def _out_of_reach() -> bool:
@@ -65,7 +72,8 @@ def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
                 return None
             self._thread = threading.get_ident()
         self._busy = True
-        self._gradients = torch.is_grad_enabled()
+        # One of these may call another.
+        gradients = self._gradients = torch.is_grad_enabled()
         try:
             with self._schedule, torch._C.DisableTorchFunction():
                 torch._C._set_grad_enabled(False)
@@ -74,7 +82,7 @@ def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
             self._failed(method.__name__, error)
             return None
         finally:
-            torch._C._set_grad_enabled(self._gradients)
+            torch._C._set_grad_enabled(gradients)
             self._busy = False
 
     return guarded
@@ -91,13 +99,23 @@ class Observer:
         muted: above 0 while another library's training is watched in its own way.
     """
 
-    def __init__(self, records: Records, schedule: Schedule) -> None:
+    def __init__(
+        self, records: Records, schedule: Schedule, chosen: frozenset[str] = frozenset()
+    ) -> None:
+        """Nothing was seen yet.
+
+        Args:
+            records: takes what is seen.
+            schedule: says when to look closer.
+            chosen: paths of layers and parameters whose values are told at each look.
+        """
         self.ended = False
         self.deaf = False
         self.steps = self.muted = 0
         self.foreign: tuple[type, ...] = ()
         self._records = records
         self._schedule = schedule
+        self._chosen = chosen
         self._thread = threading.get_ident()
         self._busy = self._gradients = False
         self._failures = 0
@@ -157,17 +175,27 @@ class Observer:
         self._models.made(module)
 
     @_safe
-    def optimizer_made(self, optimizer: Any) -> None:
-        """Tells of an optimizer."""
-        self._note_optimizer(optimizer)
+    def made_at(self, module: Any, where: list[Any]) -> None:
+        """A layer was made there, before watching began."""
+        self._models.made_at(module, where)
 
-    def _note_optimizer(self, optimizer: Any) -> None:
+    @_safe
+    def value(self, name: str, tensor: Any) -> None:
+        """The user wants to know how a tensor changes."""
+        self._scene.value(name, tensor)
+
+    @_safe
+    def optimizer_made(self, optimizer: Any, where: list[Any] | None = None) -> None:
+        """Tells of an optimizer; ``where`` it was made, if not here."""
+        self._note_optimizer(optimizer, where)
+
+    def _note_optimizer(self, optimizer: Any, where: list[Any] | None = None) -> None:
         self._optimizers.append(weakref.ref(optimizer))
         self._records.emit(
             "optimizer",
             number=len(self._optimizers) - 1,
             **{"class": type(optimizer).__name__},
-            place=place(without=optimizer),
+            place=where or place(without=optimizer),
             groups=[_plain_settings(group) for group in optimizer.param_groups[:32]],
         )
 
@@ -248,12 +276,22 @@ class Observer:
         if not self._scene.looking:
             return
         self._models.was_called(module)
-        if output is not None and not any(module._modules.values()):
-            path = self._models.path(module, outermost)
-            source = entered.partition(" ")[2]
-            self._scene.layer_called(path, type(module).__name__, output, source)
+        if output is not None:
+            self._look_at_layer(module, self._models.path(module, outermost), output, entered)
         if entered == "outer":
             self._scene.model_left(output)
+
+    def _look_at_layer(self, module: Any, path: str, output: Any, entered: str) -> None:
+        if not any(module._modules.values()):
+            source = entered.partition(" ")[2]
+            self._scene.layer_called(path, type(module).__name__, output, source)
+        if self._chosen:
+            self._tell_chosen(path, output)
+
+    def _tell_chosen(self, path: str, value: Any) -> None:
+        name = path.partition("/")[2]
+        if name in self._chosen:
+            self._scene.value(name, value)
 
     @_safe
     def activation(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
@@ -324,7 +362,7 @@ class Observer:
         loss = _mean(tensor) if unscaled is None else unscaled
         # Reading it makes a GPU wait: only what is looked at is read at once.
         if self._scene.looking and isinstance(loss, torch.Tensor):
-            loss = float(loss.tolist())
+            loss = number_in(loss)
         self._losses.append((self._iteration, line, loss))
         if isinstance(loss, float) and not isfinite(loss) and self._first("nonfinite", ""):
             told = {"iteration": self._iteration, "loss": str(loss)}
@@ -511,6 +549,8 @@ class Observer:
         """Tells of the iteration, and begins the next."""
         scene = self._scene
         if scene.looking:
+            for name, parameter in self._models.all_parameters() if self._chosen else ():
+                self._tell_chosen(name, parameter)
             self._models.tell(self._iteration, self._living_optimizers())
             self._tell_losses()
             self._records.emit(
@@ -537,15 +577,15 @@ class Observer:
     def _tell_losses(self) -> None:
         """Tells the losses that are held."""
         losses, self._losses = self._losses, []
+        look, read = Look(), []
+        for _, _, loss in losses:
+            of: dict[str, Any] = {}
+            look.add(of, ("loss",), loss.reshape(1) if isinstance(loss, torch.Tensor) else [loss])
+            read.append(of)
+        look.read()
         if losses:
-            look, told = Look(), [[number, line, loss] for number, line, loss in losses]
-            for one in told:
-                if isinstance(one[2], torch.Tensor):
-                    one[2], vector = {}, one[2].reshape(1)
-                    look.add(one[2], ("",), vector)
-            look.read()
-            for one in told:
-                one[2] = one[2][""] if isinstance(one[2], dict) else one[2]
+            numbered = zip(losses, read, strict=True)
+            told = [[iteration, line, of["loss"]] for (iteration, line, _), of in numbered]
             self._records.emit("losses", losses=told)
 
     def _rates(self) -> list[float]:
@@ -560,9 +600,9 @@ class Observer:
 
     def _number(self, optimizer: Any) -> int:
         """The number of an optimizer, also of one that was made before watching began."""
-        for number, ref in enumerate(self._optimizers):
+        for index, ref in enumerate(self._optimizers):
             if ref() is optimizer:
-                return number
+                return index
         self._note_optimizer(optimizer)
         return len(self._optimizers) - 1
 
@@ -643,9 +683,9 @@ def _mean(loss: torch.Tensor) -> Loss:
     """The number of a loss; of a GPU a tensor of its own, not to be read yet."""
     loss = loss.detach()
     if loss.device.type == "cpu" and loss.dim() == 0:
-        return float(loss.tolist())
+        return number_in(loss)
     mean = loss.float().mean()
-    return float(mean.tolist()) if loss.device.type == "cpu" else mean
+    return number_in(mean) if loss.device.type == "cpu" else mean
 
 
 def _heads(tensor: torch.Tensor) -> list[str]:

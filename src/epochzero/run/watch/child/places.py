@@ -8,12 +8,14 @@ import os
 import sys
 import sysconfig
 from functools import lru_cache
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 __all__ = ["calls", "locals_of", "place", "user_frame"]
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HERE = str(Path(__file__).absolute().parents[3]) + os.sep
+"""Our package, which need not be installed as a library."""
 _STANDARD = tuple(
     os.path.join(os.path.realpath(sysconfig.get_path(name)), "")
     for name in ("stdlib", "platstdlib")

@@ -19,23 +19,31 @@ SCHEMA = "epochzero.watch/1"
 MOST_BYTES = 256 << 20
 """A watched job must not fill a disk."""
 EVERY_S = 0.5
-_NO_TRAINING = ("begun", "loader", "epoch", "failed", "ended")
-"""Kinds that a process has which only launches the training, or loads its data."""
+_TRAINS = ("losses", "iteration")
+"""Kinds that only a process has which trains: a launcher and the workers of a loader have none."""
+_MOST_HELD = 8 << 20
+"""Of a process that only evaluates so far."""
 
 
 class Records:
     """Where records go: a file that is appended to, or a function of this process.
 
     A launcher, the workers of a loader and several ranks may all be given the same file. It belongs to
-    the first of them that trains; the others write nothing.
+    the first of them that trains; the others write nothing. When that has ended, the next that trains
+    begins the file anew.
 
     Args:
         path: of the file; None for none.
         hear: is given each record as it is made; None for nobody.
+        append: write behind what is in the file, whoever wrote that.
     """
 
     def __init__(
-        self, path: str | None = None, hear: Callable[[dict[str, Any]], None] | None = None
+        self,
+        path: str | None = None,
+        hear: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        append: bool = False,
     ) -> None:
         self._path = path
         self._hear = hear
@@ -43,7 +51,8 @@ class Records:
         self._lines: list[bytes] = []
         self._written = 0
         self._next = 0.0
-        self._trains = self._owns = False
+        self._trains = self._owns = append
+        self._failed = False
 
     def emit(self, kind: str, **fields: Any) -> None:
         """Keeps one record; of a forked process, or when there are too many, none."""
@@ -54,23 +63,28 @@ class Records:
             self._hear(record)
         if self._path is None:
             return
+        self._trains = self._trains or kind in _TRAINS
+        self._failed = self._failed or kind == "failed"
+        if kind == "evaluation" and not self._trains and self._written > _MOST_HELD:
+            return
         line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
         self._lines.append(line)
-        self._trains = self._trains or kind not in _NO_TRAINING
         self._written += len(line)
         if time.monotonic() >= self._next:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what is held; a full disk loses it."""
-        if self._path is None or not self._trains or os.getpid() != self._process:
+        """Writes what is held, if the file is ours; a full disk loses it."""
+        self._next = time.monotonic() + EVERY_S
+        if self._path is None or os.getpid() != self._process or not self._may_write(self._path):
             return
         lines, self._lines = self._lines, []
-        self._next = time.monotonic() + EVERY_S
         if not lines:
             return
         try:
-            file = self._opened(self._path)
+            if not self._owns:
+                self._own(self._path)
+            file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 os.write(file, b"".join(lines))
             finally:
@@ -78,13 +92,36 @@ class Records:
         except OSError:
             self._written = MOST_BYTES + 1
 
-    def _opened(self, path: str) -> int:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        if not self._owns and not (os.path.exists(path) and os.path.getsize(path) == 0):
-            flags |= os.O_EXCL
-        file = os.open(path, flags, 0o600)
+    def _may_write(self, path: str) -> bool:
+        """Whether the file is ours or may become so: a failure is told where there is nothing else."""
+        return self._owns or self._trains or (self._failed and not os.path.exists(path))
+
+    def _own(self, path: str) -> None:
+        """Begins the file, unless another process that lives writes it.
+
+        Raises:
+            OSError: another one does.
+        """
         self._owns = True
-        return file
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            owner = _owner(path)
+            if owner not in (None, self._process) and os.path.exists(f"/proc/{owner}"):
+                raise
+            os.truncate(path, 0)
+
+
+def _owner(path: str) -> int | None:
+    """The process that began the file, as its first line says."""
+    if not os.path.getsize(path):
+        # One that is about to write has a moment.
+        time.sleep(EVERY_S / 10)
+    try:
+        with open(path, "rb") as file:
+            return int(json.loads(file.readline())["pid"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def plain(value: Any) -> Any:

@@ -11,7 +11,15 @@ import torch
 
 from epochzero.injected.identity import ByIdentity
 from epochzero.run.watch.child import batches
-from epochzero.run.watch.child.statistics import ACTIVATION, VALUES, Look, activation, values
+from epochzero.run.watch.child.statistics import (
+    ACTIVATION,
+    DISTRIBUTION,
+    VALUES,
+    Look,
+    activation,
+    distribution,
+    values,
+)
 
 __all__ = ["Scene"]
 
@@ -167,6 +175,16 @@ class Scene:
                 **kwargs,
             }
             described["rate"], described["drops"] = float(given["p"]), bool(given["training"])
+
+    def value(self, name: str, value: Any) -> None:
+        """A tensor that the user has chosen; of what holds several the first."""
+        tensor = next((tensor for _, tensor in batches.tensors_in([value])), None)
+        if not self.looking or tensor is None:
+            return
+        told = self._told.setdefault("values", {})
+        if name not in told and len(told) < MOST_LAYERS:
+            told[name] = {"shape": list(tensor.shape)}
+            self._look.add(told[name], DISTRIBUTION, distribution(tensor))
 
     def _add_layer(
         self, path: str, kind: str, tensor: torch.Tensor, source: str

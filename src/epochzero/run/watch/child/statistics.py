@@ -7,24 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite, sqrt
-from typing import Any, Union
+from typing import Any
 
 import torch
 
 __all__ = [
     "ACTIVATION",
+    "DISTRIBUTION",
     "GRADIENT",
     "VALUES",
     "Look",
     "activation",
+    "distribution",
     "few",
     "gradient",
     "is_readable",
+    "number_in",
     "of_weights",
     "values",
 ]
 
-Numbers = Union[torch.Tensor, list[float]]
+Numbers = torch.Tensor | list[float]
 """A vector on a GPU, not to be read yet; else what it holds."""
 MOST_ELEMENTS = 8192
 _RUN = 8
@@ -33,6 +36,7 @@ MOST_UNITS = 256
 
 VALUES = ("mean", "std", "min", "max", "zeros", "nonfinite")
 ACTIVATION = (*VALUES, "constant", "low", "high", "spread")
+DISTRIBUTION = (*VALUES, "p5", "p25", "p50", "p75", "p95")
 GRADIENT = ("rms", "largest", "zeros", "nonfinite")
 
 
@@ -61,6 +65,12 @@ class Look:
             for into, names, vector in items:
                 into.update(zip(names, numbers[at : at + vector.numel()], strict=True))
                 at += vector.numel()
+
+
+def number_in(tensor: torch.Tensor) -> float:
+    """The number in a tensor, read in a way that is not watched."""
+    value: Any = tensor.tolist()
+    return float(value)
 
 
 def is_readable(tensor: torch.Tensor) -> bool:
@@ -98,10 +108,10 @@ def values(tensor: torch.Tensor) -> Numbers:
 
 def _values(flat: torch.Tensor) -> Numbers:
     if flat.device.type == "cpu":
-        low, high = (one.tolist() for one in flat.aminmax())
+        low, high = (number_in(one) for one in flat.aminmax())
         if isfinite(low) and isfinite(high):
-            std, mean = (one.tolist() for one in torch.std_mean(flat, correction=0))
-            return [mean, std, low, high, _zeros(flat), 0.0]
+            spread, middle = (number_in(one) for one in torch.std_mean(flat, correction=0))
+            return [middle, spread, low, high, _zeros(flat), 0.0]
     finite = torch.isfinite(flat)
     clean = torch.where(finite, flat, torch.zeros_like(flat))
     count = finite.sum().clamp(min=1)
@@ -120,7 +130,7 @@ def _values(flat: torch.Tensor) -> Numbers:
 
 
 def _zeros(flat: torch.Tensor) -> float:
-    return 1 - int(torch.count_nonzero(flat).tolist()) / flat.numel()
+    return 1 - number_in(torch.count_nonzero(flat)) / flat.numel()
 
 
 def activation(output: torch.Tensor, low: float, high: float) -> Numbers:
@@ -150,7 +160,19 @@ def activation(output: torch.Tensor, low: float, high: float) -> Numbers:
     told = _values(flat)
     if isinstance(told, torch.Tensor):
         return torch.cat([told, numbers])
-    return [*told, *numbers.tolist()]
+    return [*told, *map(number_in, numbers)]
+
+
+def distribution(tensor: torch.Tensor) -> Numbers:
+    """`DISTRIBUTION` of a tensor: `VALUES`, and percentiles of what is finite."""
+    flat = few(tensor)
+    finite = flat[torch.isfinite(flat)]
+    at = torch.tensor((0.05, 0.25, 0.5, 0.75, 0.95), device=flat.device)
+    percentiles = finite.quantile(at) if finite.numel() else torch.full_like(at, float("nan"))
+    told = _values(flat)
+    if isinstance(told, torch.Tensor):
+        return torch.cat([told, percentiles])
+    return [*told, *map(number_in, percentiles)]
 
 
 def _units(output: torch.Tensor) -> torch.Tensor:
@@ -167,7 +189,8 @@ def _units(output: torch.Tensor) -> torch.Tensor:
         found = found[..., :: max(1, found.shape[-1] // 64)].transpose(1, 2)
     found = found.reshape(-1, found.shape[-1])
     rows, columns = (
-        -(-size // most) for size, most in zip(found.shape, (2 * MOST_ROWS, MOST_UNITS))
+        -(-size // most)
+        for size, most in zip(found.shape, (2 * MOST_ROWS, MOST_UNITS), strict=True)
     )
     return found[::rows, ::columns].float()
 
@@ -190,19 +213,19 @@ def of_weights(tensor: torch.Tensor) -> Numbers:
 
 def _of_weights(flat: torch.Tensor) -> Numbers:
     if flat.device.type == "cpu":
-        largest = torch.linalg.vector_norm(flat, float("inf")).tolist() if flat.numel() else 0.0
+        largest = number_in(torch.linalg.vector_norm(flat, float("inf"))) if flat.numel() else 0.0
         if largest == 0:
             return [0.0, 0.0, 1.0, 0.0]
         # The square of a small number is nothing in single precision, that of a large one infinite.
         if 1e-12 < largest < 1e12:
-            rms = torch.linalg.vector_norm(flat).tolist() / sqrt(flat.numel())
+            rms = number_in(torch.linalg.vector_norm(flat)) / sqrt(flat.numel())
             return [rms, largest, _zeros(flat), 0.0]
     finite = torch.isfinite(flat)
     clean = torch.where(finite, flat, torch.zeros_like(flat))
-    largest = clean.abs().max().clamp(min=1e-37)
+    scale = clean.abs().max().clamp(min=1e-37)
     return torch.stack(
         [
-            (clean / largest).pow(2).mean().sqrt() * largest,
+            (clean / scale).pow(2).mean().sqrt() * scale,
             clean.abs().max(),
             (flat == 0).float().mean(),
             1 - finite.float().mean(),

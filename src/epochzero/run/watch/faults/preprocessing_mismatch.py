@@ -38,9 +38,9 @@ def find(history: History) -> Iterable[Finding]:
         evaluations(history)[0].iteration,
         f"Inputs of the training have mean {mean:.3g} and spread {spread:.3g}, those of the "
         f"evaluations {other:.3g} and {width:.3g}.",
-        place=preprocessing_place(history),
         # A shift of the mean may be that of the classes.
         confidence=0.9 if abs(mean - other) > max(spread, width) or not 0.4 < ratio < 2.5 else 0.72,
+        place=preprocessing_place(history),
         fix="Prepare both with one function, and with the numbers of the training data.",
         evidence={"training mean": mean, "evaluation mean": other, "training spread": spread,
                   "evaluation spread": width},

@@ -1,7 +1,8 @@
 """Python imports this before the first line of a job: watching begins as soon as torch or keras is imported.
 
 Its folder is the first of PYTHONPATH when `epochzero run --watch` starts the job. It needs nothing but the
-standard library until then, and it never keeps a job from running.
+standard library until then, and it never keeps a job from running. How far it came stands in the file
+beside the records: python, torch, keras, or why it failed.
 """
 
 from __future__ import annotations
@@ -13,13 +14,22 @@ import sys
 from types import ModuleType
 
 FILE_VARIABLE = "EPOCHZERO_WATCH_FILE"
+SEEN_SUFFIX = ".seen"
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_LAUNCHERS = frozenset(
+    (
+        "torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate",
+        "accelerate.commands.launch", "deepspeed", "deepspeed.launcher.runner",
+        "deepspeed.launcher.launch", "horovodrun", "fabric", "composer",
+    )
+)  # fmt: skip
+"""Programs that start a training's ranks with a copy of their own variables."""
 _PACKAGES = ("epochzero", "epochzero.run", "epochzero.run.watch", "epochzero.run.watch.child")
 
 
 def _next_of_the_same_name() -> None:
     """Runs the sitecustomize that this one stands before."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != here]
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != _HERE]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize")
     if spec is not None and spec.loader is not None:
         module = importlib.util.module_from_spec(spec)
@@ -27,16 +37,48 @@ def _next_of_the_same_name() -> None:
         spec.loader.exec_module(module)
 
 
-def _find_ourselves() -> None:
-    """Makes our package importable in a Python that has none."""
-    if importlib.util.find_spec("epochzero") is not None:
+def _hide_ourselves() -> None:
+    """The job reads PYTHONPATH as it was; the programs that it starts still get it with us in front."""
+    started = getattr(sys, "orig_argv", [])[:4]
+    if not _LAUNCHERS.isdisjoint(os.path.basename(word) for word in started):
         return
-    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    left = os.pathsep.join(path for path in paths if os.path.abspath(path) != _HERE)
+    # Only what this process reads: what a child inherits is kept by the system.
+    variables: dict[object, object] = getattr(os.environ, "_data", {})
+    name: object = os.environ.encodekey("PYTHONPATH")
+    if left:
+        variables[name] = os.environ.encodevalue(left)
+    else:
+        variables.pop(name, None)
+
+
+def _seen(what: str) -> None:
+    """Leaves a word beside the records."""
+    try:
+        with open(os.environ[FILE_VARIABLE] + SEEN_SUFFIX, "a", encoding="utf-8") as file:
+            file.write(what + "\n")
+    except OSError:
+        pass
+
+
+def _find_ourselves() -> bool:
+    """Makes our package importable in a Python that has none; whether that was needed."""
+    if importlib.util.find_spec("epochzero") is not None:
+        return False
+    folder = os.path.dirname(_HERE)
     for name in reversed(_PACKAGES):
         package = ModuleType(name)
         package.__path__ = [folder]
         sys.modules[name] = package
         folder = os.path.dirname(folder)
+    return True
+
+
+def _forget_ourselves() -> None:
+    """A job that tries to import our package finds as before that there is none."""
+    for name in _PACKAGES:
+        sys.modules.pop(name, None)
 
 
 class _AfterImport:
@@ -57,10 +99,13 @@ class _AfterImport:
         def run_and_watch(module: ModuleType) -> None:
             run(module)
             try:
-                _find_ourselves()
+                _seen(name)
+                needed = _find_ourselves()
                 begin(module)
+                if needed:
+                    _forget_ourselves()
             except Exception as error:
-                print(f"epochzero: the training is not watched: {error!r}", file=sys.stderr)
+                _seen(f"failed {type(error).__name__}: {error}")
 
         spec.loader.exec_module = run_and_watch  # type: ignore[method-assign]
         return spec
@@ -79,5 +124,7 @@ def _begin_keras(keras: ModuleType) -> None:
 
 
 if os.environ.get(FILE_VARIABLE):
+    _seen("python")
+    _hide_ourselves()
     sys.meta_path.insert(0, _AfterImport())  # type: ignore[arg-type]
 _next_of_the_same_name()

@@ -1,0 +1,142 @@
+"""``epochzero watch``: what was seen of a training, as a page, as text, for TensorBoard; spectra."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli import render_watch
+from epochzero.cli.group import Group
+from epochzero.cli.output import OutputFile
+from epochzero.cli.storing import opened, store_option
+from epochzero.cli.watch_spectrum import make_spectrum
+from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from epochzero.run.watch.history import History
+
+__all__ = ["command"]
+
+
+@click.group(cls=Group, name="watch")
+def command() -> None:
+    """Show what was seen of a training that was watched: `epochzero run --watch`.
+
+    \b
+    epochzero watch show last --html page.html
+    epochzero watch export last --tensorboard runs/last
+    epochzero watch spectrum passing.jsonl --failing failing.jsonl
+    """
+
+
+command.add_command(make_spectrum)
+
+
+@command.command(name="show")
+@click.argument("training", metavar="JOB|FILE.jsonl")
+@click.option("--html", type=OutputFile(".html"), help="Write the page with the curves there.")
+@click.option(
+    "--method",
+    metavar="NAME",
+    default="epochzero",
+    show_default=True,
+    help="What concludes: epochzero, deeplocalize, deepdiagnosis or deepfd.",
+)
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="How to print the verdict.",
+)
+@store_option
+def show(training: str, html: Path | None, method: str, form: str, store: str | None) -> None:
+    """Say what is wrong with a training: of JOB's last attempt, or of a file of records.
+
+    A job is given by its identity, the beginning of it, its name, or `last`.
+
+    \b
+    epochzero watch show last
+    epochzero watch show watch.jsonl --html page.html
+
+    Exit code 0, or 2 when there is no such job or file, or it was not watched.
+    """
+    from epochzero.run.watch.methods import by_name
+    from epochzero.run.watch.model import to_dict
+
+    conclude = by_name(method)
+    file, name = _records(training, store)
+    history = _history(file)
+    watched = conclude(history)
+    if html is not None:
+        from epochzero.run.watch.page import page
+
+        try:
+            html.write_text(page(history, watched, name), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{html}: cannot be written: {error.strerror or error}") from error
+    if form == "json":
+        click.echo(json.dumps(to_dict(watched), indent=2, ensure_ascii=False))
+        return
+    for line in render_watch.verdict(watched):
+        click.echo(line)
+
+
+@command.command(name="export")
+@click.argument("training", metavar="JOB|FILE.jsonl")
+@click.option(
+    "--tensorboard",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Write its curves there, for `tensorboard --logdir DIR`.",
+)
+@store_option
+def export(training: str, folder: Path, store: str | None) -> None:
+    """Write the curves of a training for another tool.
+
+    \b
+    epochzero watch export last --tensorboard runs/last
+
+    Exit code 0, or 2 when there is nothing to write, or no tensorboard to write it with.
+    """
+    from epochzero.run.watch.export import write_tensorboard
+
+    count = write_tensorboard(_history(_records(training, store)[0]), folder)
+    click.echo(f"{folder}: {count:,} curves")
+
+
+def _records(training: str, store: str | None) -> tuple[Path, str]:
+    """The file of records, itself or that of a job's last attempt, and what the training is called."""
+    if training.endswith(".jsonl") or Path(training).is_file():
+        return Path(training), Path(training).name
+    from epochzero.run.watch.live import RECORDS_FILE
+    from epochzero.store.queries import find_job, folders, job_details
+
+    with opened(store) as database:
+        identity = find_job(database, training)
+        name = job_details(database, identity).summary.name
+        found = [folder / RECORDS_FILE for folder in folders(database, identity)]
+    there = [path for path in found if path.is_file()]
+    if not there:
+        raise InputError(f"{training}: its training was not watched, or that is no longer kept")
+    return there[0], name
+
+
+def _history(path: Path) -> History:
+    from epochzero.run.watch.following import Following
+
+    following = Following(path)
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file")
+    following.read_all()
+    history = following.history()
+    if not history.count:
+        raise InputError(f"{path}: no training was recorded in it")
+    return history

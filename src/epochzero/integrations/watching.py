@@ -1,0 +1,226 @@
+"""Looks for faults of the training in this process: ``with epochzero.watch(model, optimizer): ...``
+
+Runs in the job: but for what ``fail_on`` asks, it never raises.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from epochzero import taxonomy
+from epochzero.errors import TrainingFault
+from epochzero.run.watch.child.begin import active, is_first, watch_here
+from epochzero.run.watch.child.places import user_frame
+from epochzero.run.watch.following import Followed
+from epochzero.run.watch.history import History
+from epochzero.run.watch.live import TOLD, fails
+from epochzero.run.watch.methods import by_name
+from epochzero.run.watch.model import Finding, Watched
+from epochzero.run.watch.sources import call_of, layer_places
+
+__all__ = ["Watch", "watch", "watch_tensor"]
+
+_FREE_S, _SHARE = 1.0, 0.01
+"""Seconds that conclusions may take, and the share of the job's time beyond; looking has its own."""
+_log = logging.getLogger("epochzero")
+
+
+def watch(
+    model: torch.nn.Module | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
+    *,
+    fail_on: str | Iterable[str] = (),
+    every: int = 0,
+    values: Iterable[str] = (),
+    method: str = "epochzero",
+) -> Watch:
+    """Watches all training in this process until `Watch.close`, or to the end of ``with``.
+
+    A finding is logged as a warning of the logger ``epochzero`` when it is first seen.
+
+    >>> with epochzero.watch(model, optimizer, fail_on="any") as watching:  # doctest: +SKIP
+    ...     train(model, optimizer)
+    >>> watching.watched.root  # doctest: +SKIP
+
+    Args:
+        model: if it is made already: the lines of its layers are then looked up in the source.
+        optimizer: the same of the optimizer.
+        fail_on: words of faults or symptoms for which the next step raises; ``any`` for all.
+        every: look closer at each such iteration; 0 as often as costs little time.
+        values: paths of layers and parameters whose values are kept over time.
+        method: that concludes: epochzero, deeplocalize, deepdiagnosis or deepfd.
+
+    Raises:
+        TrainingFault: later, from an optimizer's step or the end of ``with``, as ``fail_on`` says.
+        InputError: no method has the name.
+    """
+    return Watch(model, optimizer, fail_on=fail_on, every=every, values=values, method=method)
+
+
+def watch_tensor(name: str, tensor: torch.Tensor) -> None:
+    """Keeps the values of a tensor over time, where this process is watched; else does nothing.
+
+    Args:
+        name: under which it is shown.
+        tensor: any; its statistics are taken when the iteration is looked at closely.
+    """
+    for observer in active():
+        observer.value(name, tensor)
+
+
+class Watch:
+    """What is found in this process so far; see `watch`.
+
+    Attributes:
+        fault: the finding for which ``fail_on`` ends the training; None so far.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+        *,
+        fail_on: str | Iterable[str] = (),
+        every: int = 0,
+        values: Iterable[str] = (),
+        method: str = "epochzero",
+        raises: bool = True,
+    ) -> None:
+        """Begins to watch; ``raises`` is whether ``fail_on`` does, or only sets `fault`."""
+        self.fault: Finding | None = None
+        self._fail_on = frozenset((fail_on,) if isinstance(fail_on, str) else fail_on)
+        self._method = by_name(method)
+        self._raises = raises
+        self._followed = Followed()
+        self._watched: Watched | None = None
+        self._told: set[str] = set()
+        self._began, self._spent = time.perf_counter(), 0.0
+        self._new = False
+        self._watching = watch_here(self._hear, every, values) if is_first(os.environ) else None
+        self._hook = register_optimizer_step_post_hook(lambda *_: self.judge())
+        atexit.register(self.close)
+        with suppress(Exception):
+            self._introduce(model, optimizer)
+
+    @property
+    def history(self) -> History:
+        """What was seen, as series."""
+        return self._followed.history()
+
+    @property
+    def watched(self) -> Watched:
+        """The verdict on all that was seen so far."""
+        if self._new or self._watched is None:
+            self._conclude()
+        return self._watched or Watched(0)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, the root first."""
+        return self.watched.findings
+
+    def report(self, path: str | Path) -> None:
+        """Writes the page with the verdict and the curves: one HTML file without a network.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        from epochzero.run.watch.page import page
+
+        Path(path).write_text(page(self.history, self.watched), encoding="utf-8")
+
+    def keras_callback(self) -> Any:
+        """Sees what a ``fit`` of Keras does that goes on already; None where nothing is watched."""
+        keras = self._watching.keras if self._watching is not None else None
+        return keras.joins() if keras is not None else None
+
+    def close(self) -> None:
+        """Watches no longer. Closing twice does nothing."""
+        if self._watching is not None:
+            self._watching.close()
+            self._watching = None
+        self._hook.remove()
+        atexit.unregister(self.close)
+        if self._new:
+            self._conclude()
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        self.close()
+        if kind is None:
+            self._raise()
+
+    def _introduce(self, model: Any, optimizer: Any) -> None:
+        """Tells the observer where the model and the optimizer were made, as the source shows."""
+        frame = user_frame()
+        if self._watching is None or frame is None:
+            return
+        observer, file = self._watching.observer, frame.f_code.co_filename
+        near = {"first": frame.f_code.co_firstlineno, "last": frame.f_lineno}
+        if model is not None:
+            made = call_of(file, type(model).__name__, **near)
+            for path, place in layer_places(model, made).items():
+                observer.made_at(model.get_submodule(path), [place.path, place.line, place.text])
+        if optimizer is not None:
+            call = call_of(file, type(optimizer).__name__, **near)
+            where = [file, call[1].lineno, ""] if call else None
+            observer.optimizer_made(optimizer, where)
+
+    def _hear(self, record: dict[str, Any]) -> None:
+        self._followed.take(record, len(str(record)))
+        self._new = True
+
+    def judge(self) -> None:
+        """Concludes from what is new, where the time allows it; called after each step of an optimizer.
+
+        Raises:
+            TrainingFault: as ``fail_on`` says.
+        """
+        now = time.perf_counter()
+        if self._new and self._spent <= _FREE_S + _SHARE * (now - self._began):
+            self._conclude()
+            self._spent += time.perf_counter() - now
+        self._raise()
+
+    def _raise(self) -> None:
+        if self.fault is not None and self._raises:
+            fault, self.fault = self.fault, None
+            raise TrainingFault(_told(fault), fault)
+
+    def _conclude(self) -> None:
+        self._new = False
+        try:
+            self._watched = self._method(self.history)
+        except Exception:
+            _log.warning("the training cannot be judged; it goes on", exc_info=True)
+            self._spent = float("inf")
+            return
+        for finding in self._watched.findings:
+            if finding.word in self._told or finding.confidence < TOLD:
+                continue
+            self._told.add(finding.word)
+            _log.warning("%s", _told(finding))
+            if self.fault is None and fails(finding, self._fail_on):
+                self.fault = finding
+
+
+def _told(finding: Finding) -> str:
+    term = taxonomy.faults().get(finding.word) or taxonomy.symptoms().get(finding.word)
+    place = f" ({finding.place.path}:{finding.place.line})" if finding.place else ""
+    title = term.title if term else finding.word
+    return f"{title}{place}: {finding.text} {finding.fix}".strip()

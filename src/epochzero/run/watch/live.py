@@ -1,0 +1,199 @@
+"""Watches the training of a job while it runs: sets up its environment, reads its records, concludes.
+
+The job's Python imports `child/start` before its first line, which begins to watch when torch is
+imported. What is seen comes through a file in the attempt's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from epochzero.run.model import Event, Record
+from epochzero.run.watch.following import Following
+from epochzero.run.watcher import Clock, EndJob
+
+if TYPE_CHECKING:
+    from epochzero.run.watch.model import Finding, Watched
+
+__all__ = [
+    "EVENT", "EXIT_CODE", "FOUND_EVENT", "RECORDS_FILE", "WHY", "TrainingWatcher", "WatchOptions",
+    "fails", "watched_environment",
+]  # fmt: skip
+
+RECORDS_FILE = "watch.jsonl"
+"""In the attempt's folder."""
+EVENT, FOUND_EVENT = "watched", "training_fault"
+"""`Event.what` of the verdict at the end, whose JSON form is in its details, and of each new finding."""
+WHY = "watch"
+"""`Ended.why` of a job that was ended for a fault of its training."""
+EXIT_CODE = 79
+"""Of a job that ``fail_on`` ended: the first that sysexits.h and retries leave."""
+TOLD = 0.5
+"""A finding of less confidence is in the verdict, and is not told while the job runs."""
+_SHARE = 0.02
+"""Of one core that conclusions may take."""
+_FILE_VARIABLE = "EPOCHZERO_WATCH_FILE"
+_VALUES_VARIABLE = "EPOCHZERO_WATCH_VALUES"
+_SEEN_SUFFIX = ".seen"
+_START = Path(__file__).parent / "child" / "start"
+_IGNORED = "no Python began, or one that is told to ignore PYTHONPATH (-I, -E, -S)"
+_NO_TORCH = "PyTorch was never imported"
+_NO_TRAINING = "PyTorch was imported, and neither a backward pass nor an optimizer's step was seen"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """How a training is watched.
+
+    Attributes:
+        fail_on: words of faults and symptoms that end the job; ``any`` for whatever is found.
+        method: that concludes, `epochzero.run.watch.methods`.
+        values: paths of layers and parameters whose values are kept over time.
+    """
+
+    fail_on: frozenset[str] = frozenset()
+    method: str = "epochzero"
+    values: tuple[str, ...] = ()
+
+
+def watched_environment(
+    environment: Mapping[str, str], folder: Path, options: WatchOptions
+) -> dict[str, str]:
+    """The environment of a job whose training is watched; its own PYTHONPATH stands behind ours."""
+    paths = [str(_START), *filter(None, [environment.get("PYTHONPATH")])]
+    return {
+        **environment,
+        "PYTHONPATH": os.pathsep.join(paths),
+        _FILE_VARIABLE: str(folder / RECORDS_FILE),
+        _VALUES_VARIABLE: ",".join(options.values),
+    }
+
+
+def fails(finding: Finding, words: Collection[str]) -> bool:
+    """Whether a job is to be ended for a finding."""
+    return finding.confidence >= TOLD and (finding.word in words or "any" in words)
+
+
+class TrainingWatcher:
+    """A watcher that says what is wrong with the training, as soon as it is seen.
+
+    Attributes:
+        watched: the verdict so far; None while nothing was seen.
+        nothing: why nothing was watched, when the job has ended; empty where something was.
+    """
+
+    def __init__(self, options: WatchOptions, tell: Callable[[Finding], object]) -> None:
+        """Nothing is seen yet.
+
+        Args:
+            options: how it is watched.
+            tell: is told of each new finding, in the watcher's thread.
+        """
+        self._options = options
+        self._tell = tell
+        self._told: set[str] = set()
+        self._new = False
+        self._next = 0.0
+        self.watched: Watched | None = None
+        self.nothing = ""
+
+    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
+        """See `Watcher`."""
+        self._path = folder / RECORDS_FILE
+        self._clock = clock
+        self._following = Following(self._path)
+        return ()
+
+    def output(self, name: str, data: bytes) -> Iterable[Record]:
+        """See `Watcher`: what the job prints says nothing here."""
+        return ()
+
+    def tick(self) -> Iterator[Record]:
+        """See `Watcher`: concludes from what is new, as often as the time for it allows.
+
+        Raises:
+            EndJob: something is found that is to end the job.
+        """
+        self._new = self._following.read() or self._new
+        now = time.monotonic()
+        if self._new and now >= self._next:
+            yield from self._conclude()
+            self._next = now + (time.monotonic() - now) / _SHARE
+
+    def ended(self) -> Iterator[Record]:
+        """See `Watcher`: the verdict.
+
+        Raises:
+            EndJob: as of `tick`.
+        """
+        self._following.read_all()
+        try:
+            yield from self._conclude()
+        finally:
+            yield self._verdict()
+
+    def _conclude(self) -> Iterator[Record]:
+        """The verdict on what was read; an event for each finding that is new."""
+        from epochzero.run.watch.methods import by_name
+
+        self._new = False
+        history = self._following.history()
+        if not history.count:
+            return
+        self.watched = by_name(self._options.method)(history)
+        ending = None
+        for finding in self.watched.findings:
+            if finding.word in self._told or finding.confidence < TOLD:
+                continue
+            self._told.add(finding.word)
+            self._tell(finding)
+            yield Event(*self._clock.now(), FOUND_EVENT, finding.text, details=_details(finding))
+            if fails(finding, self._options.fail_on):
+                ending = ending or finding
+        if ending is not None:
+            raise EndJob(WHY, EXIT_CODE, f"the training was ended for its fault: {ending.word}")
+
+    def _verdict(self) -> Event:
+        if self.watched is None:
+            self.nothing = self._why_nothing()
+            return Event(*self._clock.now(), EVENT, f"nothing was watched: {self.nothing}")
+        from epochzero.run.watch.model import to_dict
+
+        root = self.watched.root
+        text = f"watched {self.watched.iterations} iterations: {root.word if root else 'no fault'}"
+        told = json.dumps(to_dict(self.watched))
+        return Event(*self._clock.now(), EVENT, text, details={"watched": told})
+
+    def _why_nothing(self) -> str:
+        failed = [one for one in self._following.records if one.get("kind") == "failed"]
+        if failed:
+            return f"the watcher failed in {failed[0].get('where')}: {failed[0].get('error')}"
+        seen = ""
+        with suppress(OSError):
+            path = self._path.with_name(self._path.name + _SEEN_SUFFIX)
+            seen = path.read_text("utf-8", errors="replace")
+        lines = seen.splitlines()
+        reasons = [line.removeprefix("failed ") for line in lines if line.startswith("failed ")]
+        if reasons:
+            return f"the watcher could not begin: {reasons[0]}"
+        return _NO_TRAINING if "torch" in lines else _NO_TORCH if lines else _IGNORED
+
+
+def _details(finding: Finding) -> dict[str, str]:
+    place = f"{finding.place.path}:{finding.place.line}" if finding.place else ""
+    details = {
+        "word": finding.word,
+        "since": str(finding.since),
+        "layer": finding.layer,
+        "place": place,
+        "confidence": f"{finding.confidence:.2f}",
+        "fix": finding.fix,
+    }
+    return {name: text for name, text in details.items() if text}

@@ -1,0 +1,259 @@
+"""``epochzero.watch`` in the process that trains."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from pathlib import Path
+
+import pytest
+
+import epochzero
+
+torch = pytest.importorskip("torch")
+
+from epochzero.run.watch.child.begin import active  # noqa: E402
+from epochzero.run.watch.sources import layer_places  # noqa: E402
+
+HERE = Path(__file__)
+
+
+class Net(torch.nn.Module):
+    """A model with layers of every kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(4, 8)
+        self.body = torch.nn.Sequential(
+            torch.nn.Linear(8, 8),
+            torch.nn.Tanh(),
+        )
+        self.named = torch.nn.Sequential(
+            OrderedDict(
+                [
+                    ("one", torch.nn.Linear(8, 8)),
+                    ("two", torch.nn.ReLU()),
+                ]
+            )
+        )
+        self.several = torch.nn.ModuleList([torch.nn.Linear(8, 8) for _ in range(2)])
+        self.by_name = torch.nn.ModuleDict(
+            {
+                "a": torch.nn.Identity(),
+                "b": torch.nn.Linear(8, 8),
+            }
+        )
+        layers = [torch.nn.Linear(8, 2), torch.nn.Identity()]
+        self.head = torch.nn.Sequential(*layers)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        out = self.named(self.body(self.first(inputs)))
+        for layer in self.several:
+            out = layer(out)
+        return self.head(self.by_name["b"](out))
+
+
+def line_of(text: str) -> int:
+    lines = HERE.read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, clear: bool) -> None:
+    torch.manual_seed(0)
+    inputs = torch.randn(32, 4)
+    labels = (inputs.sum(1) > 0).long()
+    for _ in range(12):
+        if clear:
+            optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(inputs), labels)
+        loss.backward()
+        epochzero.watch_tensor("logits", model(inputs))
+        optimizer.step()
+
+
+def made() -> tuple[Net, torch.optim.Optimizer]:
+    torch.manual_seed(0)
+    model = Net()
+    return model, torch.optim.SGD(model.parameters(), lr=0.05)
+
+
+def test_a_fault_is_found_and_logged(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    model, optimizer = made()
+    before = torch.nn.Module.__call__
+    with caplog.at_level(logging.WARNING, "epochzero"), epochzero.watch(model, optimizer) as found:
+        train(model, optimizer, clear=False)
+    assert torch.nn.Module.__call__ is before
+    assert not active()
+    root = found.watched.root
+    assert root is not None
+    assert root.word == "zero_grad_missing"
+    assert root.place is not None
+    assert root.place.line == line_of("loss" + ".backward()")
+    told = [one.getMessage() for one in caplog.records if one.name == "epochzero"]
+    assert "Gradients are not cleared" in told[0]
+    assert found.findings[0] is root
+
+
+def test_a_good_training_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    with epochzero.watch(model, optimizer, fail_on="any") as found:
+        train(model, optimizer, clear=True)
+    assert found.findings == ()
+    assert not caplog.records
+
+
+def test_it_does_not_change_the_training() -> None:
+    weights = []
+    for watched in (False, True):
+        model, optimizer = made()
+        if watched:
+            with epochzero.watch(model, optimizer):
+                train(model, optimizer, clear=True)
+        else:
+            train(model, optimizer, clear=True)
+        weights.append(torch.cat([value.flatten() for value in model.parameters()]))
+    assert torch.equal(*weights)
+
+
+def test_fail_on_raises_from_the_step() -> None:
+    model, optimizer = made()
+    watching = epochzero.watch(model, optimizer, fail_on="zero_grad_missing")
+    with pytest.raises(epochzero.TrainingFault, match="zero_grad") as raised:
+        train(model, optimizer, clear=False)
+    watching.close()
+    assert raised.value.finding.word == "zero_grad_missing"
+
+
+def test_an_error_of_the_training_stays_what_it_is() -> None:
+    model, optimizer = made()
+    with (
+        pytest.raises(ZeroDivisionError),
+        epochzero.watch(model, optimizer, fail_on="zero_grad_missing"),
+    ):
+        _ = 1 / 0
+
+
+def test_layers_that_were_made_before_have_their_lines() -> None:
+    model, optimizer = made()
+    with epochzero.watch(model, optimizer) as found:
+        train(model, optimizer, clear=True)
+    places = {layer.path: layer.place for layer in found.history.layers}
+    wanted = {
+        "first": "self.first =",
+        "body.0": "Linear(8, 8),",
+        "body.1": "nn.Tanh(),",
+        "named.one": '"one", ',
+        "named.two": '"two", ',
+        "several.1": "for _ in range(2)",
+        "by_name.b": '"b": ',
+        "head.0": "*layers",
+    }
+    for path, text in wanted.items():
+        place = places[path]
+        assert place is not None, path
+        assert place.line == line_of(text), path
+
+
+def test_a_model_that_is_no_class_is_found_where_it_is_assigned() -> None:
+    plain = torch.nn.Sequential(
+        torch.nn.Linear(4, 3),
+        torch.nn.Linear(3, 2),
+    )
+    optimizer = torch.optim.SGD(plain.parameters(), lr=0.05)
+    with epochzero.watch(plain, optimizer) as found:
+        train(plain, optimizer, clear=True)
+    layers = {layer.path: layer.place for layer in found.history.layers}
+    assert layers["1"] is not None
+    assert layers["1"].line == line_of("Linear(3, 2)")
+    assert found.history.optimizers[0]["place"][1] == line_of("SGD(plain")
+
+
+def test_what_the_source_does_not_show_has_no_line() -> None:
+    assert layer_places(torch.nn.TransformerEncoderLayer(8, 2)) == {}
+
+
+def test_values_of_layers_and_tensors_are_kept() -> None:
+    model, optimizer = made()
+    with epochzero.watch(model, optimizer, values=("body.1", "first.weight")) as found:
+        train(model, optimizer, clear=True)
+    kept = [one.values for one in found.history.iterations]
+    assert {"body.1", "first.weight", "logits"} <= set(kept[-1])
+    assert kept[-1]["body.1"]["p5"] <= kept[-1]["body.1"]["p50"] <= kept[-1]["body.1"]["p95"]
+    assert -1 <= kept[-1]["body.1"]["min"] <= kept[-1]["body.1"]["max"] <= 1
+
+
+def test_an_optimizer_that_nobody_told_of_is_found() -> None:
+    model, optimizer = made()
+    with epochzero.watch() as found:
+        train(model, optimizer, clear=True)
+        assert torch.is_grad_enabled()
+    assert found.history.optimizers[0]["class"] == "SGD"
+    assert found.history.count == 12
+
+
+def test_a_tensor_of_nobody_who_watches_is_let_go() -> None:
+    epochzero.watch_tensor("any", torch.ones(2))
+
+
+def test_lightning_is_watched_and_stopped(tmp_path: Path) -> None:
+    lightning = pytest.importorskip("lightning")
+    from epochzero.integrations import LightningWatch
+
+    class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.automatic_optimization = False
+            self.net = torch.nn.Linear(4, 2)
+
+        def training_step(self, batch: list[torch.Tensor], number: int) -> None:
+            loss = torch.nn.functional.cross_entropy(self.net(batch[0]), batch[1])
+            self.manual_backward(loss)
+            self.optimizers().step()
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    inputs = torch.randn(128, 4)
+    data = torch.utils.data.TensorDataset(inputs, (inputs.sum(1) > 0).long())
+    callback = LightningWatch(fail_on="any", every=1, report=str(tmp_path / "page.html"))
+    trainer = lightning.Trainer(
+        max_epochs=200, callbacks=[callback], logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, accelerator="cpu",
+    )  # fmt: skip
+    trainer.fit(Module(), torch.utils.data.DataLoader(data, batch_size=16))
+    assert callback.watching is not None
+    assert callback.watching.watched.root is not None
+    assert callback.watching.watched.root.word == "zero_grad_missing"
+    assert trainer.global_step < 1600
+    assert (tmp_path / "page.html").exists()
+
+
+def test_transformers_is_watched(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    from epochzero.integrations import TransformersWatch
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = torch.nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+            out = self.net(x)
+            return {"loss": torch.nn.functional.cross_entropy(out, labels), "logits": out}
+
+    inputs = torch.randn(64, 4)
+    data = [{"x": row, "labels": (row.sum() > 0).long()} for row in inputs]
+    callback = TransformersWatch(every=1)
+    arguments = transformers.TrainingArguments(
+        str(tmp_path), num_train_epochs=2, per_device_train_batch_size=16, report_to=[],
+        save_strategy="no", disable_tqdm=True, use_cpu=True,
+    )  # fmt: skip
+    transformers.Trainer(Model(), arguments, train_dataset=data, callbacks=[callback]).train()
+    assert callback.watching is not None
+    assert callback.watching.watched.iterations == 8
+    assert callback.watching.findings == ()
+    place = {layer.path: layer.place for layer in callback.watching.history.layers}["net"]
+    assert place is not None
+    assert place.text.startswith("self.net =")
