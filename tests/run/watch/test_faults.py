@@ -26,6 +26,10 @@ def clusters(count: int, seed: int) -> tuple[Any, Any]:
     return centers[labels] + torch.randn(count, 12, generator=draw), labels
 
 
+SLOWLY = partial(torch.optim.Adam, lr=3e-3)
+TRAIN, TEST = partial(clusters, 640, 1), partial(clusters, 200, 2)
+
+
 def network(*inside: Any) -> Any:
     """Two hidden layers, and what comes between them and the end."""
     return nn.Sequential(
@@ -39,9 +43,9 @@ class Training:
 
     model: Callable[[], Any] = network
     loss: Callable[[Any, Any], Any] = functional.cross_entropy
-    optimizer: Callable[[Any], Any] = partial(torch.optim.Adam, lr=3e-3)
-    data: Callable[[], tuple[Any, Any]] = partial(clusters, 640, 1)
-    tested: Callable[[], tuple[Any, Any]] = partial(clusters, 200, 2)
+    optimizer: Callable[[Any], Any] = SLOWLY
+    data: Callable[[], tuple[Any, Any]] = TRAIN
+    tested: Callable[[], tuple[Any, Any]] = TEST
     epochs: int = 8
     batch: int = 32
     shuffle: bool = True
@@ -174,7 +178,6 @@ def by_chance(labels: Any) -> Any:
     return labels[torch.randperm(len(labels), generator=torch.Generator().manual_seed(5))]
 
 
-TRAIN = partial(clusters, 640, 1)
 SGD = partial(torch.optim.SGD, lr=0.1)
 FAULTY = {
     "zero_grad_missing": replace(GOOD, clears=False),
@@ -210,7 +213,7 @@ FAULTY = {
         GOOD,
         model=lambda: nn.Sequential(nn.BatchNorm1d(12, momentum=0.0), network()),
         data=with_(TRAIN, inputs=lambda x: 5 * x + 30),
-        tested=with_(partial(clusters, 200, 2), inputs=lambda x: 5 * x + 30),
+        tested=with_(TEST, inputs=lambda x: 5 * x + 30),
     ),
     "dropout_wrong": replace(GOOD, model=lambda: network(nn.Dropout(0.97))),
     "parameters_frozen": replace(GOOD, model=changed(frozen)),
@@ -223,16 +226,14 @@ FAULTY = {
     "labels_wrong": replace(GOOD, data=with_(TRAIN, labels=by_chance), epochs=6),
     "classes_unbalanced": replace(GOOD, data=mostly_one, epochs=2),
     "not_shuffled": replace(GOOD, data=in_order, shuffle=False),
-    "data_leaked": replace(GOOD, tested=partial(clusters, 640, 1)),
+    "data_leaked": replace(GOOD, tested=TRAIN),
     "data_duplicated": replace(
         GOOD,
         data=with_(
             TRAIN, inputs=lambda x: x[:16].repeat(40, 1), labels=lambda y: y[:16].repeat(40)
         ),
     ),
-    "preprocessing_mismatch": replace(
-        GOOD, tested=with_(partial(clusters, 200, 2), inputs=lambda x: x * 20)
-    ),
+    "preprocessing_mismatch": replace(GOOD, tested=with_(TEST, inputs=lambda x: x * 20)),
     "sample_weights_wrong": replace(
         GOOD,
         loss=partial(functional.cross_entropy, weight=torch.tensor([1.0, 0.0, 0.0, 1.0])),
