@@ -18,7 +18,7 @@ from epochzero.run.watch.faults._signals import (
     peak_updates,
     relative_updates,
 )
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import History, Record
 from epochzero.run.watch.lines import place_of, setting_place
 from epochzero.run.watch.model import Finding
 
@@ -49,7 +49,7 @@ def find(history: History) -> Iterable[Finding]:
         f"size, and the loss {trouble}.",
         place=setting_place(place_of(record), "lr", 1),
         confidence=certain,
-        fix=f"Try {_better(rate, largest):.1g}; with a warm-up over the first few hundred steps.",
+        fix=f"Try {_better(record, rate, largest):.1g}; with a warm-up over the first few hundred steps.",
         evidence={"learning rate": rate, "update beside weight": largest},
         series="loss",
         causes=(
@@ -111,6 +111,7 @@ def _highest(history: History) -> tuple[float, int]:
     return highest, 0
 
 
-def _better(rate: float, largest: float) -> float:
-    """A rate at which a step changes weights by about a hundredth."""
-    return rate * min(0.1, 0.01 / max(largest, 1e-12))
+def _better(record: Record, rate: float, largest: float) -> float:
+    """A rate at which a step changes weights by about a hundredth; of Adam and the like the usual one."""
+    lower = rate * min(0.1, 0.01 / max(largest, 1e-12))
+    return min(lower, 1e-3) if record["class"] in ADAPTIVE else lower

@@ -14,12 +14,12 @@ __all__ = ["find"]
 def find(history: History) -> Iterable[Finding]:
     """The training loss is as good as zero."""
     found = course(history)
-    if found is None or found.count < 30 or not abs(found.end) < 1e-4 * max(abs(found.start), 1e-3):
+    if found is None or found.count < 30 or not abs(found.end) < 1e-4 * max(abs(found.first), 1e-3):
         return
     yield Finding(
         "loss_vanishing",
         0,
-        f"The loss has gone from {found.start:.4g} to {found.end:.2g}.",
+        f"The loss has gone from {found.first:.4g} to {found.end:.2g}.",
         confidence=0.5,
         evidence={"first loss": found.start, "last loss": found.end},
         series="loss",
