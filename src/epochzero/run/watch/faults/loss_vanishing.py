@@ -21,6 +21,6 @@ def find(history: History) -> Iterable[Finding]:
         0,
         f"The loss has gone from {found.first:.4g} to {found.end:.2g}.",
         confidence=0.5,
-        evidence={"first loss": found.start, "last loss": found.end},
+        evidence={"first loss": found.first, "last loss": found.end},
         series="loss",
     )
