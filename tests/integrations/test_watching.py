@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from collections import OrderedDict
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -257,3 +261,33 @@ def test_transformers_is_watched(tmp_path: Path) -> None:
     place = {layer.path: layer.place for layer in callback.watching.history.layers}["net"]
     assert place is not None
     assert place.text.startswith("self.net =")
+
+
+KERAS = """
+import keras, numpy
+from epochzero.integrations import KerasWatch
+
+before = keras.Model.fit
+inputs = numpy.random.default_rng(0).normal(size=(64, 4)).astype("float32")
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(2, name="only")])
+model.compile("sgd", "mse")
+watch = KerasWatch(every=1)
+model.fit(inputs, inputs[:, :2], 16, epochs=2, validation_split=0.25, verbose=0, callbacks=[watch])
+history = watch.watching.history
+assert keras.Model.fit is before
+assert history.count == len(history.loss) == len(history.iterations) == 6, history
+assert [one.iteration for one in history.evaluations] == [3, 6]
+assert [one.path for one in history.layers] == ["only"]
+assert len(history.optimizers) == 1
+"""
+
+
+@pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
+def test_keras_is_watched(backend: str) -> None:
+    if find_spec("keras") is None or find_spec(backend) is None:
+        pytest.skip("no such backend")
+    variables = os.environ | {"KERAS_BACKEND": backend}
+    done = subprocess.run(
+        [sys.executable, "-c", KERAS], env=variables, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

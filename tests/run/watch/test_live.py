@@ -128,7 +128,7 @@ def test_a_word_that_is_no_fault_is_refused(run: Run) -> None:
     ("words", "why"),
     [
         (("true",), b"no Python began"),
-        ((sys.executable, "-c", "pass"), b"PyTorch was never imported"),
+        ((sys.executable, "-c", "pass"), b"neither PyTorch nor Keras was ever imported"),
         ((sys.executable, "-c", "import torch"), b"neither a backward pass"),
     ],
 )
@@ -238,3 +238,33 @@ def test_a_file_has_the_records_of_one_process_that_trains(tmp_path: Path) -> No
     second.flush()
     begun = json.loads(path.read_text().splitlines()[0])
     assert begun["pid"] == os.getppid()
+
+
+def test_who_trains_next_begins_the_file_anew(tmp_path: Path) -> None:
+    path = tmp_path / "watch.jsonl"
+    gone = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    training, evaluating, failing, next_training = (Records(str(path)) for _ in range(4))
+    training.emit("begun", pid=int(gone.stdout))
+    training.emit("losses", losses=[])
+    training.flush()
+    before = path.read_text()
+    evaluating.emit("begun", pid=os.getpid())
+    evaluating.emit("evaluation", loss=1.0)
+    evaluating.flush()
+    failing.emit("failed", error="KeyError")
+    failing.flush()
+    assert path.read_text() == before
+    next_training.emit("begun", pid=os.getpid())
+    next_training.emit("losses", losses=[])
+    next_training.flush()
+    assert json.loads(path.read_text().splitlines()[0])["pid"] == os.getpid()
+
+
+def test_a_failure_is_told_where_nothing_trains(tmp_path: Path) -> None:
+    path = tmp_path / "watch.jsonl"
+    failing = Records(str(path))
+    failing.emit("failed", error="KeyError")
+    failing.flush()
+    assert json.loads(path.read_text())["error"] == "KeyError"

@@ -44,8 +44,8 @@ _VALUES_VARIABLE = "EPOCHZERO_WATCH_VALUES"
 _SEEN_SUFFIX = ".seen"
 _START = Path(__file__).parent / "child" / "start"
 _IGNORED = "no Python began, or one that is told to ignore PYTHONPATH (-I, -E, -S)"
-_NO_TORCH = "PyTorch was never imported"
-_NO_TRAINING = "PyTorch was imported, and neither a backward pass nor an optimizer's step was seen"
+_NO_TORCH = "neither PyTorch nor Keras was ever imported"
+_NO_TRAINING = "neither a backward pass nor an optimizer's step was seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,8 @@ class TrainingWatcher:
         reasons = [line.removeprefix("failed ") for line in lines if line.startswith("failed ")]
         if reasons:
             return f"the watcher could not begin: {reasons[0]}"
-        return _NO_TRAINING if "torch" in lines else _NO_TORCH if lines else _IGNORED
+        imported = "torch" in lines or "keras" in lines
+        return _NO_TRAINING if imported else _NO_TORCH if lines else _IGNORED
 
 
 def _details(finding: Finding) -> dict[str, str]:

@@ -135,6 +135,19 @@ def test_of_several_ranks_the_first_is_watched(watch: Watch) -> None:
     assert "0/weight" in heard.of("iteration")[0]["parameters"]
 
 
+def test_another_version_of_this_package_is_left_to_the_job(watch: Watch, tmp_path: Path) -> None:
+    other = tmp_path / "epochzero"
+    other.mkdir()
+    (other / "__init__.py").write_text("VERSION = 'another'\n")
+    program = (
+        "import epochzero\n" + TRAINING + "train()\nimport epochzero\nprint(epochzero.VERSION)\n"
+    )
+    heard, said = watch(program)
+    assert said == "another\n"
+    assert len(heard.of("iteration")) == 3
+    assert "values" not in heard.of("iteration")[0]
+
+
 KERAS = """
 import numpy, keras
 keras.utils.set_random_seed(1)

@@ -101,7 +101,7 @@ def _of_file(path: str, environment: Mapping[str, str]) -> Here | None:
         return None
     if path not in _begun:
         every = int(environment.get(EVERY_VARIABLE, "0"))
-        values = environment.get(VALUES_VARIABLE, "").split(",")
+        values = filter(None, environment.get(VALUES_VARIABLE, "").split(","))
         _begun[path] = Here(Records(path), every, values)
         atexit.register(_begun[path].end)
     return _begun[path]

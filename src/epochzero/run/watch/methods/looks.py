@@ -6,7 +6,7 @@ A layer's weight stands for its Keras kernel: its first parameter of two or more
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -122,7 +122,9 @@ def layers(history: History) -> tuple[Layer, ...]:
 
 
 def epochs(history: History) -> tuple[Epoch, ...]:
-    """The training in epochs: where it was evaluated, else by its loader, else in equal parts."""
+    """The training in epochs: as its loader was gone through, else where it was evaluated, else in equal
+    parts.
+    """
     ends = _ends(history)
     evaluations = {one.iteration: one for one in history.evaluations}
     found: list[Epoch] = []
@@ -146,6 +148,9 @@ def epochs(history: History) -> tuple[Epoch, ...]:
 
 def _ends(history: History) -> Sequence[int]:
     """The first iteration after each epoch."""
+    begun = _begun(history)
+    if len(begun) > 1:
+        return (*begun[1:], history.count)
     told = sorted({one.iteration for one in history.evaluations if one.iteration > 0})
     if len(told) > 1:
         return told
@@ -153,6 +158,13 @@ def _ends(history: History) -> Sequence[int]:
     if not 1 < length < history.count:
         length = max(1, -(-history.count // PARTS))
     return range(length, history.count + length, length)
+
+
+def _begun(history: History) -> Sequence[int]:
+    """The first iteration of each epoch, where the loader that most iterations are of was begun anew."""
+    usual = Counter(one.loader for one in history.iterations).most_common(1)
+    of_training = (one for one in history.epochs if usual and one.get("loader") == usual[0][0])
+    return sorted({n for one in of_training if (n := int(one["iteration"])) < history.count})
 
 
 def _batches(loader: Mapping[str, object]) -> int:

@@ -11,6 +11,8 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 FILE_VARIABLE = "EPOCHZERO_WATCH_FILE"
@@ -62,23 +64,22 @@ def _seen(what: str) -> None:
         pass
 
 
-def _find_ourselves() -> bool:
-    """Makes our package importable in a Python that has none; whether that was needed."""
-    if importlib.util.find_spec("epochzero") is not None:
-        return False
+@contextmanager
+def _ourselves() -> Iterator[None]:
+    """Within it our package is what is imported; the job's Python may have none, or another version."""
+    theirs = {name: sys.modules.pop(name) for name in _PACKAGES if name in sys.modules}
     folder = os.path.dirname(_HERE)
     for name in reversed(_PACKAGES):
         package = ModuleType(name)
         package.__path__ = [folder]
         sys.modules[name] = package
         folder = os.path.dirname(folder)
-    return True
-
-
-def _forget_ourselves() -> None:
-    """A job that tries to import our package finds as before that there is none."""
-    for name in _PACKAGES:
-        sys.modules.pop(name, None)
+    try:
+        yield
+    finally:
+        for name in _PACKAGES:
+            del sys.modules[name]
+        sys.modules.update(theirs)
 
 
 class _AfterImport:
@@ -100,10 +101,8 @@ class _AfterImport:
             run(module)
             try:
                 _seen(name)
-                needed = _find_ourselves()
-                begin(module)
-                if needed:
-                    _forget_ourselves()
+                with _ourselves():
+                    begin(module)
             except Exception as error:
                 _seen(f"failed {type(error).__name__}: {error}")
 
