@@ -106,7 +106,7 @@ for _ in range(3):
     model(torch.randn(8, 4)).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
-print(model.module.weight.tolist())
+os.write(1, f'{model.module.weight.tolist()}\\n'.encode())
 torch.distributed.destroy_process_group()
 """
 
