@@ -11,6 +11,7 @@ from epochzero.run.watch.model import Finding
 __all__ = ["find"]
 
 _DEEP = 6
+_SOON = 50
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -18,6 +19,9 @@ def find(history: History) -> Iterable[Finding]:
     found = course(history)
     deep = [path for path, kind in history.order if kind.startswith(("Linear", "Conv"))]
     if found is None or does_well(history) or len(deep) < _DEEP or normalizations(history):
+        return
+    # A deep network may begin slowly.
+    if found.finite and (found.count < _SOON or found.fall > 0.5):
         return
     first = next((one for one in history.iterations if one.layers), None)
     if first is None:

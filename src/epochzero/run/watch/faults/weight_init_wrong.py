@@ -25,7 +25,7 @@ _CAUSES = (
 
 def find(history: History) -> Iterable[Finding]:
     """The values of weights at the beginning, beside how many numbers a unit sums up."""
-    known = [one for one in weights(history) if one.trainable and "rms" in one.values]
+    known = [one for one in weights(history) if one.trainable and "std" in one.values]
     if not known or course(history) is None or does_well(history):
         return
     # The first values were taken after a step: what was equal may differ by that step.
