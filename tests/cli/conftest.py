@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -48,8 +49,13 @@ class Command:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Command:
     monkeypatch.delenv("NO_COLOR", raising=False)
+    # Not the jobs of whoever runs the tests; a fixture before this one may have chosen a home.
+    if "EPOCHZERO_HOME" not in os.environ:
+        monkeypatch.setenv("EPOCHZERO_HOME", str(tmp_path / "home of epochzero"))
     # By import: as an attribute of the package, the room's name means its function.
     monkeypatch.setattr(import_module("epochzero.diagnose"), "Scanner", SCANNERS)
     return Command(monkeypatch, capsys)
