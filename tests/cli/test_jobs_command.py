@@ -57,7 +57,11 @@ def test_jobs_filters_and_speaks_json(run: Command, kept: Runs) -> None:
     assert [json.loads(line)["id"] for line in lines] == ["bb3"]
 
 
-def test_jobs_of_an_empty_home_says_how_to_begin(run: Command) -> None:
+def test_jobs_of_an_empty_home_says_how_to_begin(
+    run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # What takes the place of a home that cannot be written.
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     done = run("jobs")
     assert (done.code, done.out) == (0, "")
     assert "epochzero run" in done.err
