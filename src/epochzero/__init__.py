@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from epochzero.check import Checked, Target, check
     from epochzero.diagnose import Diagnosis, Facts, diagnose
     from epochzero.errors import TrainingFault
-    from epochzero.integrations import Watch, progress, watch, watch_tensor
+    from epochzero.integrations import Watch, memory, progress, watch, watch_tensor
     from epochzero.locate import Locator, Ranking, Report, locate
     from epochzero.run import run
+    from epochzero.run.replay import replay
+    from epochzero.run.watch.live import WatchOptions
 
 __version__ = "0.1.0"
 
@@ -41,11 +43,14 @@ __all__ = [
     "Target",
     "TrainingFault",
     "Watch",
+    "WatchOptions",
     "__version__",
     "check",
     "diagnose",
     "locate",
+    "memory",
     "progress",
+    "replay",
     "run",
     "watch",
     "watch_tensor",
@@ -55,9 +60,11 @@ _ROOMS = {
     "epochzero.check": ("Checked", "Target", "check"),
     "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
     "epochzero.errors": ("TrainingFault",),
-    "epochzero.integrations": ("Watch", "progress", "watch", "watch_tensor"),
+    "epochzero.integrations": ("Watch", "memory", "progress", "watch", "watch_tensor"),
     "epochzero.locate": ("Locator", "Ranking", "Report", "locate"),
     "epochzero.run": ("run",),
+    "epochzero.run.watch.live": ("WatchOptions",),
+    "epochzero.run.replay": ("replay",),
 }
 
 

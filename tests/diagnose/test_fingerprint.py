@@ -127,6 +127,7 @@ def test_the_module_of_a_class_does_not_count() -> None:
         "/home/anna/torch_models/net.py",
         "/workspace/lib/net.py",
         "/root/project/tensorflow_models/a.py",
+        "/home/anna/epochzero/run/train.py",
     ],
 )
 def test_frames_of_the_user(file: str) -> None:
@@ -146,6 +147,8 @@ def test_frames_of_the_user(file: str) -> None:
         r"C:\Python311\Lib\site-packages\torch\nn\functional.py",
         r"C:\Python311\Lib\threading.py",
         "/usr/local/bin/torchrun",
+        "/home/anna/epochzero/src/epochzero/run/replay/child/hooks.py",
+        "/home/anna/epochzero/src/epochzero/injected/gpus/on_cpu.py",
     ],
 )
 def test_frames_of_libraries(file: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,19 +16,20 @@ from epochzero.diagnose.catalog import Catalog, Signature, builtin, load_folder
 from epochzero.diagnose.facts import Facts, find_facts, read_facts
 from epochzero.diagnose.model import Consequence, Diagnosis, ExceptionInfo, Place, Root
 from epochzero.diagnose.nearest import nearest_path
-from epochzero.diagnose.redact import redact_all
 from epochzero.diagnose.timeline import order
 from epochzero.diagnose.verdict import Job, verdict
 from epochzero.errors import InputError
 from epochzero.logs.events import Event, events_of
 from epochzero.logs.scan import Scanner
 from epochzero.logs.source import Log, find_logs, looks_binary
+from epochzero.redact import redact_all
 
 __all__ = [
     "Catalog",
     "Diagnoser",
     "Diagnosis",
     "Facts",
+    "LogRead",
     "Signature",
     "builtin",
     "diagnose",
@@ -40,6 +41,25 @@ __all__ = [
 
 NO_FACTS = Facts()
 _Result = TypeVar("_Result", Diagnosis, Root, ExceptionInfo, Place, Consequence)
+
+
+@dataclass(frozen=True, slots=True)
+class LogRead:
+    """What one log of a job tells, before it is set beside the job's other logs.
+
+    Attributes:
+        name: of the log.
+        events: what it says went wrong, in order.
+        size: bytes that were read.
+        trained: whether it shows progress.
+        restarts: how often the launcher had started the job again before this log began.
+    """
+
+    name: str
+    events: tuple[Event, ...]
+    size: int
+    trained: bool
+    restarts: int
 
 
 class Diagnoser:
@@ -70,17 +90,26 @@ class Diagnoser:
         Raises:
             InputError: a log cannot be read, or is no text.
         """
-        events: list[Event] = []
-        size = progress = 0
-        for log in logs:
-            scan = self._scanner.scan(log)
-            if looks_binary(scan.head):
-                raise InputError(f"{log.name}: not a text log; it looks like a binary file")
-            size += scan.size
-            progress += scan.progress_blocks
-            events.extend(events_of(log, scan, self._scanner.anchors))
-        job = Job(tuple(log.name for log in logs), facts, trained=progress > 0, empty=size == 0)
-        restarts = max((log.restarts for log in logs), default=0)
+        return self.conclude([self.read(log) for log in logs], facts)
+
+    def read(self, log: Log) -> LogRead:
+        """One log of a job; the logs of a large job can be read by several processes.
+
+        Raises:
+            InputError: the log cannot be read, or is no text.
+        """
+        scan = self._scanner.scan(log)
+        if looks_binary(scan.head):
+            raise InputError(f"{log.name}: not a text log; it looks like a binary file")
+        events = tuple(events_of(log, scan, self._scanner.anchors))
+        return LogRead(log.name, events, scan.size, scan.progress_blocks > 0, log.restarts)
+
+    def conclude(self, reads: Sequence[LogRead], facts: Facts = NO_FACTS) -> Diagnosis:
+        """The diagnosis of one job, of which all logs were read."""
+        events = [event for read in reads for event in read.events]
+        trained, empty = any(read.trained for read in reads), not any(read.size for read in reads)
+        job = Job(tuple(read.name for read in reads), facts, trained=trained, empty=empty)
+        restarts = max((read.restarts for read in reads), default=0)
         timeline = order(events, self.catalog, failed=bool(facts.exit_status), restarts=restarts)
         found = verdict(timeline, job)
         if self.look_around and found.category == "path_not_found":

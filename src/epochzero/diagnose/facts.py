@@ -13,12 +13,13 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from epochzero.errors import InputError
 
-__all__ = ["Facts", "facts_of_sacct", "find_facts", "read_facts", "signal_name"]
+__all__ = ["Facts", "facts_of_sacct", "find_facts", "is_facts_name", "read_facts", "signal_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,11 @@ _NAMES = (
     "describe*.txt",
     "pod*.json",
 )
+
+
+def is_facts_name(name: str) -> bool:
+    """Whether `find_facts` would read a file of this name, without folders."""
+    return any(fnmatchcase(name, pattern) for pattern in _NAMES)
 
 
 def find_facts(paths: Iterable[Path]) -> Facts:

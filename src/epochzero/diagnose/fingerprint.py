@@ -24,6 +24,8 @@ _LIBRARY = re.compile(
     r"|<__array_function__|^/usr/lib|[/\\]importlib[/\\]|[/\\]torch[/\\](?:nn|autograd|optim|utils|distributed|cuda|jit|onnx|multiprocessing|_\w+|(?:functional|serialization|tensor)\.py)|[/\\]tensorflow(?:_core)?[/\\]python[/\\]"
     r"|[/\\]Lib[/\\](?:threading|runpy|multiprocessing|concurrent|site-packages|importlib|subprocess|json)"
     r"|[/\\]python\d?\.?\d?[/\\]lib[/\\]|<decorator-gen|<attrs generated|<eval_with_key|[/\\]bin[/\\]\w+$|^(?![/\\.]).*\.(?:pyx|pxi|pxd)$"
+    # What of us runs within a job, wherever we are installed.
+    r"|[/\\]epochzero[/\\](?:injected[/\\]|run[/\\](?:\w+[/\\](?:child|inside)|memory)[/\\]|check[/\\]dryrun[/\\]child[/\\]|integrations[/\\])"
 )
 _VOLATILE = (
     (re.compile(r"0x[0-9a-fA-F]+"), "<hex>"),

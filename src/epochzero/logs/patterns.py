@@ -23,15 +23,21 @@ class PatternSet:
     Args:
         patterns: in the syntax that Hyperscan and ``re`` share: no look-around, no references.
         once: report each pattern at most once a scan.
+        starts: know where matches begin, for `spans`; slower.
     """
 
-    def __init__(self, patterns: Sequence[bytes], *, once: bool = False) -> None:
+    def __init__(
+        self, patterns: Sequence[bytes], *, once: bool = False, starts: bool = False
+    ) -> None:
+        flags = (hyperscan.HS_FLAG_SINGLEMATCH if once else 0) | (
+            hyperscan.HS_FLAG_SOM_LEFTMOST if starts else 0
+        )
         self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         self._database.compile(
             expressions=list(patterns),
             ids=list(range(len(patterns))),
             elements=len(patterns),
-            flags=[hyperscan.HS_FLAG_SINGLEMATCH if once else 0] * len(patterns),
+            flags=[flags] * len(patterns),
         )
 
     def ends(self, data: bytes) -> list[tuple[int, int]]:
@@ -40,6 +46,16 @@ class PatternSet:
         append = found.append
         self._database.scan(
             data, match_event_handler=lambda number, _start, end, _flags, _: append((end, number))
+        )
+        return found
+
+    def spans(self, data: bytes) -> list[tuple[int, int, int]]:
+        """Where each match begins and ends, with the number of its pattern, in the order of the ends."""
+        found: list[tuple[int, int, int]] = []
+        append = found.append
+        self._database.scan(
+            data,
+            match_event_handler=lambda number, start, end, _flags, _: append((start, end, number)),
         )
         return found
 

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,17 @@ import zstandard
 
 from epochzero.errors import InputError
 
-__all__ = ["ERROR_FILE", "STDIN", "Block", "Log", "find_logs", "looks_binary", "rank_of"]
+__all__ = [
+    "ERROR_FILE",
+    "STDIN",
+    "Block",
+    "Log",
+    "find_logs",
+    "is_log_name",
+    "last_attempts",
+    "looks_binary",
+    "rank_of",
+]
 
 STDIN = Path("-")
 ERROR_FILE = "error.json"
@@ -229,16 +239,25 @@ _RANK_NAME = re.compile(r"^(?:rank|worker|node|gpu|proc|process|task)[-_.]?\d+(?
 def _folder_logs(folder: Path) -> list[Log]:
     found = []
     for path in sorted(folder.rglob("*")):
-        named_as_log = _LOG_NAME.search(path.name) or _RANK_NAME.search(path.name)
-        if named_as_log and not _NO_LOG_NAME.search(path.name) and path.is_file():
+        if is_log_name(path.name) and path.is_file():
             found.append(_file_log(path, path.relative_to(folder).as_posix()))
-    return _last_attempts(found)
+    return last_attempts(found)
+
+
+def is_log_name(name: str) -> bool:
+    """Whether a file of this name, without folders, is taken for a log.
+
+    >>> is_log_name("slurm-4242.out"), is_log_name("model.pt")
+    (True, False)
+    """
+    named_as_log = _LOG_NAME.search(name) or _RANK_NAME.search(name)
+    return bool(named_as_log and not _NO_LOG_NAME.search(name))
 
 
 _ATTEMPT = re.compile(r"^(?P<run>.*?)(?:^|/)attempt_(?P<attempt>\d+)/")
 
 
-def _last_attempts(logs: list[Log]) -> list[Log]:
+def last_attempts(logs: Sequence[Log]) -> list[Log]:
     """Of a job that its launcher started again, the last attempt only: it decided the outcome."""
     last: dict[str, int] = {}
     for log in logs:

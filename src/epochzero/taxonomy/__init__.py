@@ -3,7 +3,8 @@
 The words are data: one TOML file a vocabulary, each entry with its definition, source and
 example. Categories and dimensions follow Zhang et al., "An Empirical Study on Program Failures
 of Deep Learning Jobs", ICSE 2020, Table 1; the infrastructure dimension is ours. Faults of a training
-follow Humbatova et al., "Taxonomy of Real Faults in Deep Learning Systems", ICSE 2020, Figure 4.
+follow Humbatova et al., "Taxonomy of Real Faults in Deep Learning Systems", ICSE 2020, Figure 4; its
+leaves are a vocabulary of their own, with what is made to find each.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
+from typing import Any
 
 __all__ = [
-    "Term", "categories", "dimensions", "faults", "find", "phases", "retries", "root_causes",
-    "symptoms",
+    "Leaf", "Node", "Term", "categories", "dimensions", "faults", "find", "leaves", "nodes", "phases",
+    "retries", "root_causes", "symptoms",
 ]  # fmt: skip
 
 
@@ -42,14 +44,61 @@ class Term:
     dimension: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Leaf(Term):
+    """One leaf of the taxonomy of real faults.
+
+    Attributes:
+        node: the name of the node that it hangs from.
+        artifacts: how often it was found on Stack Overflow and GitHub.
+        interviews: how often it was told in interviews.
+        watch: the faults of a training that `run --watch` names where it finds this.
+        check: the rules of `check` that are made for it.
+        commands: the other commands that are made to show it.
+        not_injected: why `model mutate` has no operator for it; empty where it has one.
+    """
+
+    node: str = ""
+    artifacts: int = 0
+    interviews: int = 0
+    watch: tuple[str, ...] = ()
+    check: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    not_injected: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Where leaves hang.
+
+    Attributes:
+        name: the stable identifier.
+        title: the way from the root, as in the figure.
+        survey: share of the study's 21 developers who had met such a fault, in percent.
+    """
+
+    name: str
+    title: str
+    survey: int
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Those that hang from it."""
+        return tuple(leaf for leaf in leaves().values() if leaf.node == self.name)
+
+
 Vocabulary = Mapping[str, Term]
+
+
+def _entries(vocabulary: str) -> dict[str, dict[str, Any]]:
+    text = files(__name__).joinpath(f"{vocabulary}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 @cache
 def _load(vocabulary: str) -> Vocabulary:
-    text = files(__name__).joinpath(f"{vocabulary}.toml").read_text(encoding="utf-8")
     return MappingProxyType(
-        {name: Term(name=name, **fields) for name, fields in tomllib.loads(text).items()}
+        {name: Term(name=name, **fields) for name, fields in _entries(vocabulary).items()}
     )
 
 
@@ -88,17 +137,44 @@ def symptoms() -> Vocabulary:
     return _load("symptoms")
 
 
+@cache
+def nodes() -> Mapping[str, Node]:
+    """The nodes of the taxonomy of real faults that have leaves, by name."""
+    return MappingProxyType(
+        {name: Node(name=name, **fields) for name, fields in _entries("nodes").items()}
+    )
+
+
+@cache
+def leaves() -> Mapping[str, Leaf]:
+    """The 92 leaves of the taxonomy of real faults, by name."""
+    return MappingProxyType(
+        {name: _leaf(name, fields) for name, fields in _entries("leaves").items()}
+    )
+
+
+def _leaf(name: str, fields: dict[str, Any]) -> Leaf:
+    node = nodes()[fields["node"]].title
+    source = f"Humbatova et al., ICSE 2020, Figure 4: {node}"
+    lists = {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
+    return Leaf(name=name, source=source, **{**fields, **lists})
+
+
 def find(word: str) -> Term:
-    """The term that a person means by ``word``: its name or its title, in any case.
+    """The term that a person means by ``word``: its name or else its title, in any case.
 
     Raises:
         KeyError: no vocabulary has the word.
     """
     wanted = word.strip().casefold().replace(" ", "_").replace("-", "_")
-    for vocabulary in (
-        categories(), dimensions(), root_causes(), phases(), retries(), faults(), symptoms(),
-    ):  # fmt: skip
-        for term in vocabulary.values():
-            if wanted in (term.name, term.title.casefold().replace(" ", "_")):
-                return term
+    vocabularies: tuple[Vocabulary, ...] = (
+        categories(), dimensions(), root_causes(), phases(), retries(), faults(), symptoms(), leaves(),
+    )  # fmt: skip
+    terms = [term for vocabulary in vocabularies for term in vocabulary.values()]
+    for term in terms:
+        if wanted == term.name:
+            return term
+    for term in terms:
+        if wanted == term.title.casefold().replace(" ", "_"):
+            return term
     raise KeyError(word)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+import threading
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["redact", "redact_all"]
+if TYPE_CHECKING:
+    from epochzero.logs.patterns import PatternSet
+
+__all__ = ["redact", "redact_all", "redact_command", "redact_log"]
 
 HIDDEN = "[redacted]"
 
@@ -37,7 +43,7 @@ _QUERY = (
     r"|Signature|AWSAccessKeyId|sig|se|sv|token|access_token|key|api_key)=)[^\s&'\"<>]+"
 )
 _SECRETS = tuple(
-    (triggers, re.compile(pattern, re.IGNORECASE if ignore_case else 0))
+    (triggers, pattern, re.IGNORECASE if ignore_case else re.NOFLAG)
     for triggers, pattern, ignore_case in (
         (
             ("private key-----",),
@@ -76,6 +82,7 @@ _SECRETS = tuple(
             r"(?P<keep>\b)(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_]{20,}\b",
             False,
         ),
+        (("ez_",), r"(?P<keep>\b)ez_[A-Za-z0-9_-]{40,}", False),
         (("xox",), r"(?P<keep>\b)xox[abposr]-[A-Za-z0-9-]{10,}", False),
         (("aiza",), r"(?P<keep>\b)AIza[A-Za-z0-9_\-]{30,}", False),
         (
@@ -95,12 +102,13 @@ _SECRETS = tuple(
 
 # Many harmless texts hold these; there is nothing to hide where nothing is assigned to them.
 _COMMON = frozenset(("key", "secret", "pass", "token", "credential"))
-_ANY = re.compile(
-    "|".join(
-        rf"{word}[\w-]{{0,60}}['\"]?\s{{0,3}}[:=]" if word in _COMMON else re.escape(word)
-        for word in sorted({word for triggers, _ in _SECRETS for word in triggers})
-    )
-)
+_WORDS = sorted({word for triggers, _, _ in _SECRETS for word in triggers})
+_ASSIGNMENT = r"[\w-]{0,60}['\"]?\s{0,3}[:=]"
+_SUSPECT = [word + _ASSIGNMENT if word in _COMMON else re.escape(word) for word in _WORDS]
+_ANY = re.compile("|".join(_SUSPECT))
+_KEY_BLOCK = _WORDS.index("private key-----")
+_scanning = threading.Lock()
+"""The scanner's memory is one for all scans."""
 
 
 def redact(text: str) -> str:
@@ -112,10 +120,59 @@ def redact(text: str) -> str:
     lowered = text.lower()
     if not _ANY.search(lowered):
         return text
-    for triggers, pattern in _SECRETS:
+    for triggers, pattern, flags in _SECRETS:
         if any(trigger in lowered for trigger in triggers):
-            text = pattern.sub(lambda found: f"{found['keep']}{HIDDEN}", text)
+            text = _compiled(pattern, flags).sub(lambda found: f"{found['keep']}{HIDDEN}", text)
     return text
+
+
+@cache  # All of them take milliseconds to compile, most are never needed.
+def _compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    return re.compile(pattern, flags)
+
+
+def redact_log(data: bytes) -> bytes:
+    """The same for whole lines of a log; a line without a secret keeps its bytes.
+
+    >>> redact_log(b"step 1\\npassword=hunter2x\\n")
+    b'step 1\\npassword=[redacted]\\n'
+    """
+    with _scanning:
+        suspect = _scanner().spans(data)
+    if any(number == _KEY_BLOCK for _, _, number in suspect):
+        return _redact_bytes(data)  # Of many lines.
+    pieces: list[bytes] = []
+    done = 0
+    for begin, end in _whole_lines(data, suspect):
+        pieces += (data[done:begin], _redact_bytes(data[begin:end]))
+        done = end
+    return b"".join((*pieces, data[done:])) if pieces else data
+
+
+def _whole_lines(data: bytes, suspect: Iterable[tuple[int, int, int]]) -> Sequence[tuple[int, int]]:
+    """Where the lines with suspect words begin and end; those that a match ties together as one."""
+    lines: list[tuple[int, int]] = []
+    for start, end, _ in suspect:
+        if lines and lines[-1][0] <= start and end <= lines[-1][1]:
+            continue
+        begin = data.rfind(b"\n", 0, start) + 1
+        while lines and begin < lines[-1][1]:
+            begin = min(begin, lines.pop()[0])
+        lines.append((begin, data.find(b"\n", end) + 1 or len(data)))
+    return lines
+
+
+@cache
+def _scanner() -> PatternSet:
+    """The same words for the bytes of logs. Short texts are searched before it is even loaded."""
+    from epochzero.logs.patterns import PatternSet
+
+    return PatternSet([b"(?i)" + pattern.encode() for pattern in _SUSPECT], starts=True)
+
+
+def _redact_bytes(data: bytes) -> bytes:
+    text = data.decode("utf-8", "surrogateescape")
+    return redact(text).encode("utf-8", "surrogateescape")
 
 
 def redact_all(value: Any) -> Any:
@@ -127,3 +184,20 @@ def redact_all(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(redact_all(item) for item in value)
     return value
+
+
+def redact_command(words: Sequence[str]) -> tuple[str, ...]:
+    """The same for a command line, where a secret may be the word after its option.
+
+    >>> redact_command(["python", "train.py", "--api-key", "k3y-of-mine"])
+    ('python', 'train.py', '--api-key', '[redacted]')
+    """
+    return tuple(
+        HIDDEN if _is_secret_of(before, word) else redact(word)
+        for before, word in zip(("", *words), words, strict=False)
+    )
+
+
+def _is_secret_of(option: str, word: str) -> bool:
+    assigned = f"{option}={word}"
+    return option.startswith("-") and "=" not in option and redact(assigned) != assigned

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.diagnose.redact import HIDDEN, redact, redact_all
+from epochzero.redact import HIDDEN, redact, redact_all, redact_command, redact_log
 
 # Made up; put together here so that nothing takes this file for a leak.
 LETTERS = "AbCdEfGh1234567890IjKlMnOpQrStUvWxYz0987654321"
@@ -100,6 +101,30 @@ def test_secrets_are_hidden(template: str, secret: str) -> None:
     assert all(secret[n : n + 9] not in shown for n in range(len(secret) - 8))
 
 
+@pytest.mark.parametrize(("template", "secret"), SECRETS)
+def test_secrets_in_a_log_are_hidden_and_other_lines_keep_their_bytes(
+    template: str, secret: str
+) -> None:
+    line = template.format(secret)
+    before, after = b"step 1\xff\r\nkey: 12\n", b"step 2\nToken indices\n"
+    shown = redact_log(before + line.encode() + b"\n" + after)
+    assert shown.startswith(before + redact(line).encode())
+    if "BEGIN" not in line:  # A key ends with its last line.
+        assert shown == before + redact(line).encode() + b"\n" + after
+
+
+def test_an_assignment_over_two_lines_of_a_log_is_hidden() -> None:
+    data = b"a\npassword\n = hunter2x\nb\npassword=\n"
+    assert redact_log(data) == b"a\npassword\n = [redacted]\nb\npassword=\n"
+
+
+def test_a_log_is_redacted_by_several_threads_at_once() -> None:
+    lines = [b"step %d\n" % n if n % 9 else b"password=hunter2x\n" for n in range(2000)]
+    wanted = redact_log(b"".join(lines))
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(redact_log, [b"".join(lines)] * 20)) == {wanted}
+
+
 def test_what_kind_of_secret_it_was_stays_readable() -> None:
     shown = redact("login to postgresql://mlflow:pa55w.rd@db:5432/runs with password=hunter2x")
     assert shown == f"login to postgresql://mlflow:{HIDDEN}@db:5432/runs with password={HIDDEN}"
@@ -119,6 +144,20 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
 def test_redacting_again_changes_nothing(template: str, secret: str) -> None:
     once = redact(template.format(secret))
     assert redact(once) == once
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("train.py --password hunter2x --lr 0.1", f"train.py --password {HIDDEN} --lr 0.1"),
+        ("train.py --db-password=hunter2x", f"train.py --db-password={HIDDEN}"),
+        ("env WANDB_API_KEY=0123abcd train.py", f"env WANDB_API_KEY={HIDDEN} train.py"),
+        ("train.py --max-tokens 2048 --eos-token </s> --key id", None),
+        ("train.py --password", None),
+    ],
+)
+def test_a_secret_after_its_option(command: str, shown: str | None) -> None:
+    assert " ".join(redact_command(command.split())) == (shown or command)
 
 
 def test_nested_values() -> None:

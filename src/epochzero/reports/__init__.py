@@ -1,0 +1,23 @@
+"""Reports: tables, figures and statistics on one page, for studies and for tests of models alike.
+
+report = Report("Title", "Lead.", [Section("Part", ["A paragraph.", table, figure])])
+write_report(report, Path("report/"))
+"""
+
+from __future__ import annotations
+
+from epochzero.reports.figures import Figure, require_matplotlib
+from epochzero.reports.page import Report, Section, write_report
+from epochzero.reports.statistics import Estimate
+from epochzero.reports.tables import Column, Table
+
+__all__ = [
+    "Column",
+    "Estimate",
+    "Figure",
+    "Report",
+    "Section",
+    "Table",
+    "require_matplotlib",
+    "write_report",
+]

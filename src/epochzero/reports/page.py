@@ -1,0 +1,224 @@
+"""A report: one page of HTML that needs nothing else, the same as Markdown, and a file for each table
+and figure.
+
+    DIR/report.html   report.md   tables/*.csv, *.parquet   figures/*.svg, *.png
+
+All text may come from logs: it is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+
+from epochzero.errors import InputError
+from epochzero.markdown import escaped
+from epochzero.reports.figures import Figure, inline_svg
+from epochzero.reports.tables import (
+    FEW_MARK,
+    Cell,
+    Column,
+    Row,
+    Table,
+    shown,
+    to_csv,
+    write_parquet,
+)
+
+__all__ = ["Report", "Section", "to_html", "to_markdown", "write_report"]
+
+Part = str | Table | Figure
+"""A paragraph, a table or a figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report under a heading; in it paragraphs, tables and figures in their order."""
+
+    title: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report.
+
+    Attributes:
+        title: its heading.
+        lead: what it comes to, in a few sentences.
+        sections: in their order.
+    """
+
+    title: str
+    lead: str
+    sections: Sequence[Section]
+
+    @property
+    def tables(self) -> list[Table]:
+        """All tables, in their order."""
+        return [part for one in self.sections for part in one.parts if isinstance(part, Table)]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """All figures, in their order."""
+        return [part for one in self.sections for part in one.parts if isinstance(part, Figure)]
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """Writes all files of a report.
+
+    Args:
+        report: the report.
+        folder: where; made if it is not there. Files of the same names are replaced.
+
+    Returns:
+        The files. There is no Parquet among them where pyarrow is not installed.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    texts = {
+        folder / "report.html": to_html(report),
+        folder / "report.md": to_markdown(report),
+        **{folder / "tables" / f"{one.name}.csv": to_csv(one) for one in report.tables},
+        **{folder / "figures" / f"{one.name}.svg": one.svg for one in report.figures},
+    }
+    try:
+        for name in ("tables", "figures"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        for path, text in texts.items():
+            path.write_text(text, encoding="utf-8", newline="", errors="replace")
+        pictures = [folder / "figures" / f"{one.name}.png" for one in report.figures]
+        for path, figure in zip(pictures, report.figures, strict=True):
+            path.write_bytes(figure.png)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    packed = [folder / "tables" / f"{one.name}.parquet" for one in report.tables]
+    if find_spec("pyarrow") is None:
+        return [*texts, *pictures]
+    for path, table in zip(packed, report.tables, strict=True):
+        write_parquet(table, path)
+    return [*texts, *pictures, *packed]
+
+
+# HTML
+
+
+def to_html(report: Report) -> str:
+    """The page; it needs no network and no scripts."""
+    style = files(__package__).joinpath("report.css").read_text(encoding="utf-8")
+    title = escape(report.title)
+    contents = "".join(
+        f'<li><a href="#{_anchor(one.title)}">{escape(one.title)}</a></li>'
+        for one in report.sections
+    )
+    body = "\n".join(line for one in report.sections for line in _html_section(one))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f'<header><h1>{title}</h1>\n<p class="lead">{escape(report.lead)}</p></header>\n'
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
+        f"<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _anchor(title: str) -> str:
+    return "".join(one if one.isalnum() else "-" for one in title.lower())
+
+
+def _html_section(section: Section) -> Iterator[str]:
+    yield f'<section id="{_anchor(section.title)}"><h2>{escape(section.title)}</h2>'
+    for part in section.parts:
+        if isinstance(part, str):
+            yield f"<p>{escape(part)}</p>"
+        elif isinstance(part, Table):
+            yield from _html_table(part)
+        else:
+            yield from _html_figure(part)
+    yield "</section>"
+
+
+def _html_figure(figure: Figure) -> Iterator[str]:
+    drawn = inline_svg(figure).replace(
+        "<svg ", f'<svg role="img" aria-label="{escape(figure.alt)}" ', 1
+    )
+    scrolled = f'<div class="scroll" tabindex="0">{drawn}</div>'
+    yield f"<figure>{scrolled}<figcaption>{escape(figure.caption)}</figcaption></figure>"
+
+
+def _html_table(table: Table) -> Iterator[str]:
+    head = escape(table.head)
+    yield f'<div class="scroll" tabindex="0" role="region" aria-label="{head}"><table>'
+    yield f"<caption>{head.replace('(n = ', '(n&nbsp;=&nbsp;')}</caption><thead><tr>"
+    for column in table.columns:
+        css = "" if column.is_text else " class=n"
+        yield f'<th scope="col"{css}>{escape(column.title)}</th>'
+    yield "</tr></thead><tbody>"
+    for row in table.shown_rows:
+        cells = (
+            _html_cell(cell, column, few=table.is_few(row, column), first=at == 0)
+            for at, (cell, column) in enumerate(zip(row, table.columns, strict=True))
+        )
+        yield f"<tr>{''.join(cells)}</tr>"
+    yield "</tbody></table></div>"
+    for note in table.all_notes():
+        yield f'<p class="soft">{escape(note)}</p>'
+
+
+def _html_cell(cell: Cell, column: Column, *, few: bool, first: bool) -> str:
+    text = escape(shown(cell, column))
+    if few and cell is not None:
+        text += f'<span class="few">{FEW_MARK}</span>'
+    if column.kind in ("code", "identity"):
+        text = f"<code>{text.replace('_', '_<wbr>')}</code>"
+    css = "i" if column.kind == "identity" else "t" if column.is_text else "z" if cell == 0 else "n"
+    return (
+        f'<th scope="row" class="{css}">{text}</th>' if first else f'<td class="{css}">{text}</td>'
+    )
+
+
+# Markdown
+
+
+def to_markdown(report: Report) -> str:
+    """The report as Markdown; figures are those of the folder beside it."""
+    blocks = [f"# {_escaped(report.title)}", _escaped(report.lead)]
+    for section in report.sections:
+        blocks.append(f"## {_escaped(section.title)}")
+        for part in section.parts:
+            blocks += _markdown(part)
+    return "\n\n".join(blocks) + "\n"
+
+
+def _markdown(part: Part) -> Iterator[str]:
+    if isinstance(part, str):
+        yield _escaped(part)
+        return
+    if isinstance(part, Figure):
+        yield f"![{_escaped(part.alt)}](figures/{part.name}.svg)"
+        yield f"*{_escaped(part.caption)}*"
+        return
+    yield f"**{_escaped(part.head)}**"
+    heads = " | ".join(_escaped(column.title) for column in part.columns)
+    rules = " | ".join("---" if column.is_text else "---:" for column in part.columns)
+    rows = [_markdown_row(part, row) for row in part.shown_rows]
+    yield "\n".join((f"| {heads} |", f"| {rules} |", *rows))
+    for note in part.all_notes():
+        yield _escaped(note)
+
+
+def _markdown_row(table: Table, row: Row) -> str:
+    cells = []
+    for cell, column in zip(row, table.columns, strict=True):
+        few = table.is_few(row, column) and cell is not None
+        cells.append(_escaped(shown(cell, column)) + (f" {FEW_MARK}" if few else ""))
+    return f"| {' | '.join(cells)} |"
+
+
+def _escaped(text: str) -> str:
+    return escaped(" ".join(text.split()))
