@@ -9,9 +9,9 @@ from collections import Counter
 import pytest
 
 from epochzero import taxonomy
-from lab.watch.cases import Case, all_cases, mutated
+from lab.watch.cases import FRESH, Case, all_cases, fresh_cases, fresh_programs, mutated
 
-CASES = all_cases()
+CASES = [*all_cases(), *fresh_cases()]
 KEYS = {
     "description",
     "symptom",
@@ -38,7 +38,7 @@ def test_the_bugs_of_the_study_are_there() -> None:
 @case
 def test_the_description_is_whole(case: Case) -> None:
     assert case.about.keys() == KEYS | (
-        {"base", "edits"} if case.collection == "mutants" else set()
+        {"base", "edits"} if case.collection in ("mutants", "fresh") else set()
     )
     assert case.about["description"]
     assert case.about["symptom"]
@@ -85,3 +85,20 @@ def test_the_fault_hurts(case: Case) -> None:
 def test_an_edit_that_does_not_fit_once_is_refused(program: str) -> None:
     with pytest.raises(ValueError, match="times: lr=1"):
         mutated(program, [{"old": "lr=1", "new": "lr=2"}])
+
+
+def test_each_fresh_training_is_described() -> None:
+    assert fresh_programs().keys() == {path.stem for path in FRESH.glob("healthy/*.py")}
+
+
+@pytest.mark.parametrize("name", fresh_programs())
+def test_a_fresh_training_beats_its_baseline(name: str) -> None:
+    about = fresh_programs()[name]
+    assert about.keys() == {"metric", "better", "reaches", "baseline", "kind"}
+    assert about["kind"]
+    assert (about["reaches"] > about["baseline"]) == (about["better"] == "higher")
+    assert about["metric"] in (FRESH / "healthy" / f"{name}.py").read_text(encoding="utf-8")
+
+
+def test_the_fresh_faults_name_every_word() -> None:
+    assert {case.about["fault"] for case in fresh_cases()} == taxonomy.faults().keys()

@@ -1,7 +1,8 @@
 """The lab's faulty programs, as the folders describe them.
 
 A case is a faulty program, the healthy one that it was made from, and what is known of the fault.
-In `bugs` and `keras` both programs are files; a mutant is a program of `base` with text replaced.
+In `bugs` and `keras` both programs are files; a mutant is a program of `base` with text replaced, and
+so are the faulty ones of `fresh`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 WATCH = Path(__file__).resolve().parent
+FRESH = WATCH / "fresh"
 TWINS = ("bugs", "keras")
 
 
@@ -48,11 +50,22 @@ def twin_cases() -> list[Case]:
 
 def mutants() -> list[Case]:
     """One fault each in a program of `base`."""
+    return _edited("mutants", WATCH / "mutants", WATCH / "base")
+
+
+def fresh_cases() -> list[Case]:
+    """One fault each in a training of `fresh`; all of them are open."""
+    return _edited("fresh", FRESH / "faulty", FRESH / "healthy")
+
+
+def _edited(collection: str, faults: Path, programs: Path) -> list[Case]:
+    """The faults of a folder, each made by edits in the program that it names."""
     cases = []
-    for path in sorted(WATCH.glob("mutants/*.toml")):
+    for path in sorted(faults.glob("*.toml")):
         about = tomllib.loads(path.read_text(encoding="utf-8"))
-        base = (WATCH / "base" / f"{about['base']}.py").read_text(encoding="utf-8")
-        cases.append(Case("mutants", path.stem, mutated(base, about["edits"]), base, about))
+        program = (programs / f"{about['base']}.py").read_text(encoding="utf-8")
+        faulty = mutated(program, about["edits"])
+        cases.append(Case(collection, path.stem, faulty, program, about))
     return cases
 
 
@@ -76,11 +89,29 @@ def all_cases() -> list[Case]:
 
 def held_out_bases() -> frozenset[str]:
     """The bases whose mutants nobody looks at while a detector is built."""
-    path = WATCH / "base" / "split.toml"
+    return _held_out(WATCH / "base")
+
+
+def held_out_healthy() -> frozenset[str]:
+    """The healthy trainings that nobody looks at while a detector is built."""
+    return _held_out(WATCH / "healthy")
+
+
+def _held_out(folder: Path) -> frozenset[str]:
+    path = folder / "split.toml"
     return frozenset(tomllib.loads(path.read_text(encoding="utf-8"))["held_out"])
 
 
 def healthy_programs() -> dict[str, Mapping[str, Any]]:
     """Of each healthy training, by name, what healthy.toml says."""
-    path = WATCH / "healthy" / "healthy.toml"
+    return _described(WATCH / "healthy")
+
+
+def fresh_programs() -> dict[str, Mapping[str, Any]]:
+    """Of each healthy training of `fresh`, by name, what its healthy.toml says."""
+    return _described(FRESH / "healthy")
+
+
+def _described(folder: Path) -> dict[str, Mapping[str, Any]]:
+    path = folder / "healthy.toml"
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

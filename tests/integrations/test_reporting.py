@@ -261,3 +261,12 @@ def test_any_bytes_are_read(tmp_path_factory: pytest.TempPathFactory, data: byte
     folder = tmp_path_factory.mktemp("told")
     (folder / PROGRESS_FILE).write_bytes(data)
     _read(folder)
+
+
+def test_how_memory_is_saved_is_an_event_and_no_progress(tmp_path: Path) -> None:
+    (tmp_path / PROGRESS_FILE).write_text('{"memory": "survives with 4 micro-batches"}\n')
+    reported = Reported()
+    list(reported.started(1, tmp_path, Clock()))
+    (event,) = (record for record in reported.tick() if isinstance(record, Event))
+    assert (event.what, event.text) == ("memory", "the job survives with 4 micro-batches")
+    assert not list(reported.tick())

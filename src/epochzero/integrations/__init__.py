@@ -5,7 +5,8 @@
 
 For a loop written by hand: ``epochzero.progress(step=step, steps=10_000, loss=loss.item())``. Without
 `epochzero run` that does nothing. ``epochzero.watch(model, optimizer)`` and the callbacks called
-``...Watch`` look for faults of the training itself. A framework is imported when its callback is.
+``...Watch`` look for faults of the training itself; those called ``...FitMemory`` survive
+out-of-memory, as ``epochzero.memory`` does for a loop. A framework is imported when its callback is.
 """
 
 from __future__ import annotations
@@ -16,19 +17,31 @@ from typing import TYPE_CHECKING
 from epochzero.integrations.reporting import progress
 
 if TYPE_CHECKING:
+    from epochzero.integrations import memory
     from epochzero.integrations.keras import KerasCallback, KerasWatch
-    from epochzero.integrations.lightning import LightningCallback, LightningWatch
-    from epochzero.integrations.transformers import TransformersCallback, TransformersWatch
+    from epochzero.integrations.lightning import (
+        LightningCallback,
+        LightningFitMemory,
+        LightningWatch,
+    )
+    from epochzero.integrations.transformers import (
+        TransformersCallback,
+        TransformersFitMemory,
+        TransformersWatch,
+    )
     from epochzero.integrations.watching import Watch, watch, watch_tensor
 
 __all__ = [
     "KerasCallback",
     "KerasWatch",
     "LightningCallback",
+    "LightningFitMemory",
     "LightningWatch",
     "TransformersCallback",
+    "TransformersFitMemory",
     "TransformersWatch",
     "Watch",
+    "memory",
     "progress",
     "watch",
     "watch_tensor",
@@ -38,8 +51,10 @@ _MODULES = {
     "KerasCallback": "epochzero.integrations.keras",
     "KerasWatch": "epochzero.integrations.keras",
     "LightningCallback": "epochzero.integrations.lightning",
+    "LightningFitMemory": "epochzero.integrations.lightning",
     "LightningWatch": "epochzero.integrations.lightning",
     "TransformersCallback": "epochzero.integrations.transformers",
+    "TransformersFitMemory": "epochzero.integrations.transformers",
     "TransformersWatch": "epochzero.integrations.transformers",
     "Watch": "epochzero.integrations.watching",
     "watch": "epochzero.integrations.watching",
@@ -49,6 +64,8 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     """Loads a callback, and with it its framework."""
+    if name == "memory":
+        return import_module("epochzero.integrations.memory")
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'epochzero.integrations' has no attribute {name!r}")

@@ -5,18 +5,24 @@ Source: Lightning's documentation, "Callback", hooks; ``log_every_n_steps`` of i
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Mapping
 from typing import Any
 
+from torch import Tensor
+
+from epochzero.errors import InputError
+from epochzero.integrations.memory import Surviving, fit
 from epochzero.integrations.reporting import never_raises, reporter
 from epochzero.integrations.watching import Watch
 
 try:
-    from lightning.pytorch import Callback
+    from lightning.pytorch import Callback, LightningModule
 except ModuleNotFoundError:
-    from pytorch_lightning import Callback
+    from pytorch_lightning import Callback, LightningModule
 
-__all__ = ["LightningCallback", "LightningWatch"]
+__all__ = ["LightningCallback", "LightningFitMemory", "LightningWatch"]
 
 
 class LightningCallback(Callback):
@@ -148,6 +154,98 @@ class LightningWatch(Callback):
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         """Watches no longer."""
         self._ends()
+
+
+class LightningFitMemory(Callback):
+    """``Trainer(callbacks=[LightningFitMemory()])``: survives out-of-memory, see `epochzero.memory.fit`.
+
+    Of a batch that is split, what ``training_step`` logs is what its last part logs.
+
+    Attributes:
+        step: what computes loss and gradients; None before the first step.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Nothing is changed before training; ``options`` are those of `epochzero.memory.fit`."""
+        super().__init__()
+        self.step: Surviving | None = None
+        self._options = options
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """From now on the module's step is ours: it computes the gradients, and Lightning none.
+
+        Raises:
+            InputError: the trainer or the module does something that cannot be repeated in parts.
+        """
+        if reason := _against_parts(trainer, pl_module):
+            raise InputError(f"LightningFitMemory: {reason}; train without it")
+        self._trainer, self._module = trainer, pl_module
+        self._own, self._zero = pl_module.training_step, pl_module.optimizer_zero_grad
+        self._takes_index = len(inspect.signature(self._own).parameters) > 1
+        self.step = fit(
+            self._loss,
+            model=pl_module,
+            optimizer=trainer.optimizers[0],
+            backward=self._backward,
+            **self._options,
+        )
+        pl_module.training_step = self._training_step
+        pl_module.optimizer_zero_grad = _nothing
+        pl_module.backward = _nothing
+
+    def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+        """The module is as it was."""
+        for name in ("training_step", "optimizer_zero_grad", "backward"):
+            pl_module.__dict__.pop(name, None)
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        """The module is as it was."""
+        self.on_fit_end(trainer, pl_module)
+
+    def _training_step(self, batch: Any, batch_idx: int) -> Tensor:
+        """Lightning clears gradients between step and backward, which are one here: they are cleared before."""
+        assert self.step is not None
+        trainer, self._index = self._trainer, batch_idx
+        if batch_idx % trainer.accumulate_grad_batches == 0:
+            self._zero(trainer.current_epoch, batch_idx, trainer.optimizers[0])
+        loss: Tensor = self.step(batch) * trainer.accumulate_grad_batches
+        return loss.requires_grad_()
+
+    def _loss(self, part: Any) -> Tensor:
+        output = self._own(part, self._index) if self._takes_index else self._own(part)
+        if isinstance(output, Mapping):
+            if len(output) > 1:
+                raise InputError(
+                    "LightningFitMemory: training_step returns more than the loss, which parts of a "
+                    "batch cannot; train without it"
+                )
+            output = output["loss"]
+        loss: Tensor = output / self._trainer.accumulate_grad_batches
+        return loss
+
+    def _backward(self, loss: Tensor) -> None:
+        scaler = getattr(self._trainer.precision_plugin, "scaler", None)
+        (loss if scaler is None else scaler.scale(loss)).backward()
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Done already."""
+
+
+def _against_parts(trainer: Any, module: Any) -> str:
+    """Why the step of a module cannot be repeated in parts; empty where it can."""
+    if not module.automatic_optimization:
+        return "the module optimizes by hand; use epochzero.memory.fit in its training_step"
+    if trainer.world_size > 1:
+        return "Lightning exchanges gradients within a step"
+    if len(trainer.optimizers) != 1:
+        return f"the module has {len(trainer.optimizers)} optimizers"
+    for name in ("backward", "optimizer_zero_grad"):
+        if getattr(type(module), name) is not getattr(LightningModule, name):
+            return f"the module has a {name} of its own"
+    if "dataloader_iter" in inspect.signature(module.training_step).parameters:
+        return "training_step takes an iterator, not a batch"
+    return ""
 
 
 def _saved(callback: Any) -> str:

@@ -2,7 +2,7 @@
 
 Runs in the job: it never raises, reads no tensor, and a step costs no more than a look at the clock.
 Lines go to the file that `epochzero.run.reported` reads, one a second at most, but for those that say
-a new phase or checkpoint.
+a new phase or checkpoint, or how memory is saved.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from epochzero.run.reported import PROGRESS_VARIABLE
 __all__ = ["Reporter", "never_raises", "progress", "reporter"]
 
 _EVERY_S = 1.0
+_AT_ONCE = {"phase", "checkpoint", "memory"}
 _log = logging.getLogger("epochzero")
 _Parameters = ParamSpec("_Parameters")
 
@@ -122,7 +123,7 @@ class Reporter:
                 if value is not None:
                     self._told[name] = value
             now = time.monotonic()
-            if now >= self._next or "phase" in self._told or "checkpoint" in self._told:
+            if now >= self._next or self._told.keys() & _AT_ONCE:
                 self._next = now + _EVERY_S
                 self.write()
 

@@ -9,12 +9,15 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from transformers import TrainerCallback
+from torch import Tensor
+from transformers import Trainer, TrainerCallback
 
+from epochzero.errors import InputError
+from epochzero.integrations.memory import Surviving, fit
 from epochzero.integrations.reporting import never_raises, reporter
 from epochzero.integrations.watching import Watch
 
-__all__ = ["TransformersCallback", "TransformersWatch"]
+__all__ = ["TransformersCallback", "TransformersFitMemory", "TransformersWatch"]
 
 
 class TransformersCallback(TrainerCallback):
@@ -99,3 +102,75 @@ class TransformersWatch(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Watches no longer."""
         self._ends()
+
+
+class TransformersFitMemory(TrainerCallback):
+    """``trainer.add_callback(TransformersFitMemory(trainer))``: survives out-of-memory, see `epochzero.memory.fit`.
+
+    Attributes:
+        step: what computes loss and gradients; None before the first step.
+    """
+
+    def __init__(self, trainer: Any, **options: Any) -> None:
+        """Nothing is changed before training; ``options`` are those of `epochzero.memory.fit`.
+
+        Raises:
+            InputError: the trainer does something in its step that cannot be repeated in parts.
+        """
+        super().__init__()
+        if reason := _against_parts(trainer):
+            raise InputError(f"TransformersFitMemory: {reason}; train without it")
+        self.step: Surviving | None = None
+        self._trainer = trainer
+        self._options = options
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """From now on the trainer's step is ours."""
+        self.step = None
+        self._trainer.training_step = self._training_step
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The trainer's step is its own again."""
+        self._trainer.__dict__.pop("training_step", None)
+
+    def _training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
+        """What `Trainer.training_step` does, in parts where memory needs it."""
+        trainer = self._trainer
+        model.train()
+        if callable(train := getattr(trainer.optimizer, "train", None)):
+            train()
+        self._model, self._items = model, num_items_in_batch
+        if self.step is None:
+            self.step = fit(
+                self._loss,
+                model=model,
+                optimizer=getattr(trainer.optimizer, "optimizer", trainer.optimizer),
+                backward=trainer.accelerator.backward,
+                **self._options,
+            )
+        return self.step(trainer._prepare_inputs(inputs))
+
+    def _loss(self, part: Any) -> Tensor:
+        trainer, items = self._trainer, self._items
+        with trainer.compute_loss_context_manager():
+            loss: Tensor = trainer.compute_loss(self._model, part, num_items_in_batch=items)
+        scaled = getattr(trainer, "loss_is_scaled_for_ga", None)
+        if scaled is None:
+            by_items = trainer.model_accepts_loss_kwargs and items is not None
+            scaled = by_items or trainer.compute_loss_func is not None
+        return loss if scaled else loss / trainer.current_gradient_accumulation_steps
+
+
+def _against_parts(trainer: Any) -> str:
+    """Why the step of a trainer cannot be repeated in parts; empty where it can."""
+    if type(trainer).training_step is not Trainer.training_step:
+        return f"{type(trainer).__name__} has a training_step of its own"
+    if trainer.args.n_gpu > 1:
+        return "the trainer uses several GPUs from one process; start it with torchrun"
+    if trainer.is_deepspeed_enabled or trainer.is_fsdp_enabled:
+        return "DeepSpeed and FSDP exchange weights within a step"
+    if "lomo" in str(trainer.args.optim).lower():
+        return "LOMO updates weights within backward"
+    if getattr(trainer.args, "parallelism_config", None) is not None:
+        return "a batch that is sharded over ranks is not split"
+    return ""

@@ -18,7 +18,6 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from epochzero import taxonomy
 from epochzero.errors import TrainingFault
 from epochzero.run.watch.child.begin import active, is_first, watch_here
 from epochzero.run.watch.child.places import user_frame
@@ -76,7 +75,7 @@ def watch_tensor(name: str, tensor: torch.Tensor) -> None:
         tensor: any; its statistics are taken when the iteration is looked at closely.
     """
     for observer in active():
-        observer.value(name, tensor)
+        observer.forward.value(name, tensor)
 
 
 class Watch:
@@ -175,11 +174,12 @@ class Watch:
         if model is not None:
             made = call_of(file, type(model).__name__, **near)
             for path, place in layer_places(model, made).items():
-                observer.made_at(model.get_submodule(path), [place.path, place.line, place.text])
+                where = [place.path, place.line, place.text]
+                observer.made.module_made_at(model.get_submodule(path), where)
         if optimizer is not None:
             call = call_of(file, type(optimizer).__name__, **near)
-            where = [file, call[1].lineno, ""] if call else None
-            observer.optimizer_made(optimizer, where)
+            line = [file, call[1].lineno, ""] if call else None
+            observer.made.optimizer_made(optimizer, line)
 
     def _hear(self, record: dict[str, Any]) -> None:
         self._followed.take(record, len(str(record)))
@@ -220,7 +220,5 @@ class Watch:
 
 
 def _told(finding: Finding) -> str:
-    term = taxonomy.faults().get(finding.word) or taxonomy.symptoms().get(finding.word)
     place = f" ({finding.place.path}:{finding.place.line})" if finding.place else ""
-    title = term.title if term else finding.word
-    return f"{title}{place}: {finding.text} {finding.fix}".strip()
+    return f"{finding.title}{place}: {finding.text} {finding.fix}".strip()

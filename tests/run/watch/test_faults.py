@@ -128,6 +128,43 @@ def changed(change: Callable[[Any], None]) -> Callable[[], Any]:
     return made
 
 
+def told_first(model: Any) -> None:
+    """What all classes begin with alike changes nothing."""
+    model[4].bias.fill_(-3.0)
+
+
+class Flat(nn.Module):  # type: ignore[misc]
+    """A threshold, which has no slope."""
+
+    def forward(self, given: Any) -> Any:
+        return (given > 0).float()
+
+
+def summed(output: Any, wanted: Any) -> Any:
+    """The mean, by way of the sum."""
+    return functional.cross_entropy(output, wanted, reduction="sum") / len(wanted)
+
+
+def of_low_rank() -> Any:
+    """Two layers in a row with few numbers between them, on purpose."""
+    return nn.Sequential(
+        nn.Linear(12, 32),
+        nn.ReLU(),
+        nn.Linear(32, 6),
+        nn.Linear(6, 32),
+        nn.ReLU(),
+        nn.Linear(32, 4),
+    )
+
+
+def class_by_class(count: int, seed: int) -> tuple[Any, Any]:
+    """Batches of 32 that lie in order, each with all classes."""
+    inputs, labels = clusters(4 * count, seed)
+    places = [torch.nonzero(labels == one).flatten()[: count // 4] for one in range(4)]
+    order = torch.stack(places).reshape(4, -1, 8).transpose(0, 1).reshape(-1)
+    return inputs[order], labels[order]
+
+
 def frozen(model: Any) -> None:
     model[0].weight.requires_grad_(False)
     model[2].requires_grad_(False)
@@ -271,13 +308,75 @@ def test_the_fault_is_the_root(word: str) -> None:
         replace(GOOD, clip=1.0),
         replace(GOOD, schedule=lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 160)),
         replace(GOOD, model=partial(deep, nn.ReLU), epochs=12),
+        replace(GOOD, loss=summed, epochs=2),
+        replace(GOOD, model=changed(told_first), epochs=2),
+        replace(GOOD, model=of_low_rank, epochs=2),
+        replace(GOOD, data=partial(class_by_class, 640, 1), shuffle=False),
     ],
-    ids=["plain", "dropout", "batch norm", "momentum", "clipped", "cosine", "deep"],
+    ids=[
+        "plain",
+        "dropout",
+        "batch norm",
+        "momentum",
+        "clipped",
+        "cosine",
+        "deep",
+        "sum that is divided",
+        "bias of the end",
+        "low rank",
+        "class by class",
+    ],
 )
 def test_a_healthy_training_has_none(training: Training) -> None:
     watched = conclude(training.run())
     assert watched.failed == ()
     assert watched.root is None, watched.root
+
+
+def test_a_function_without_a_slope_is_found_though_the_training_does_well() -> None:
+    def model() -> Any:
+        return nn.Sequential(nn.Linear(12, 64), Flat(), nn.Linear(64, 4))
+
+    root = conclude(replace(GOOD, model=model).run()).root
+    assert root is not None
+    assert (root.word, root.layer) == ("activation_wrong", "1")
+
+
+def test_the_loss_of_a_search_before_the_training_is_not_the_loss() -> None:
+    losses = [[0, "a.py:3", 1.0], [1, "a.py:3", 90.0], *([n, "a.py:9", 0.5] for n in range(2, 9))]
+    history = read_records([{"kind": "losses", "losses": losses}])
+    assert history.loss[:, 1].tolist() == [0.5] * 7
+
+
+def test_a_network_that_is_only_asked_is_not_frozen() -> None:
+    """A teacher or a target: its own optimizer never comes."""
+    parameter = {"trainable": True, "rms": 1.0, "largest": 1.5, "shape": [4, 4]}
+
+    def model(number: int, held: bool) -> dict[str, Any]:
+        layer = {"path": "body", "class": "Linear", "settings": {}, "leaf": True, "called": True}
+        return {
+            "kind": "model", "number": number, "layers": [{**layer, "parameters": ["weight"]}],
+            "parameters": [{**parameter, "name": "body.weight", "held": held}],
+        }  # fmt: skip
+
+    def looks(learning: int) -> list[Any]:
+        layers = {"0/body": {"source": ""}, "1/body": {"source": ""}}
+        moved = {"weight": {"rms": 1.0}, "update": {"rms": 0.1}, "gradient": {"largest": 1.0}}
+        of = {f"{learning}/body.weight": moved}
+        return [
+            {"kind": "iteration", "iteration": n, "layers": layers, "parameters": of}
+            for n in range(9)
+        ]
+
+    names = [
+        {"kind": "root", "number": n, "name": name} for n, name in enumerate(("net", "target"))
+    ]
+    optimizer = {"kind": "optimizer", "class": "Adam", "groups": [{}], "place": None}
+    find = catalogue()["parameters_frozen"]
+    asked = [*names, model(0, True), model(1, False), optimizer, *looks(0)]
+    assert list(find(read_records(asked))) == []
+    left_out = [*names, model(0, False), optimizer, *looks(1)]
+    assert [one.word for one in find(read_records(left_out))] == ["parameters_frozen"]
 
 
 def test_every_entry_of_the_catalogue_is_a_word_of_the_taxonomy() -> None:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from epochzero.cli import render_watch
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.following import MOST_BYTES, Followed, Following
-from epochzero.run.watch.live import EVENT, EXIT_CODE, FOUND_EVENT
-from epochzero.run.watch.model import of_dict, to_dict
+from epochzero.run.watch.live import EVENT, EXIT_CODE, FOUND_EVENT, News
+from epochzero.run.watch.model import Finding, of_dict, to_dict
 from tests.run.conftest import Kept
 
 torch = pytest.importorskip("torch")
@@ -82,6 +83,53 @@ def test_a_fault_is_told_with_its_line_and_the_job_ends_well(train: Run, kept: K
         [sys.executable, "-m", "epochzero", "show", "last"], capture_output=True, check=True
     )
     assert b"zero_grad_missing" in shown.stdout
+
+
+RATE = (
+    GOOD.replace("import os,", "import argparse, os,")
+    .replace("lr=0.1", "lr=options.lr")
+    .replace(
+        "torch.manual_seed(0)",
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--lr', type=float, default=0.1)\n"
+        "options, _ = parser.parse_known_args()\n"
+        "torch.manual_seed(0)",
+    )
+    .replace(
+        "cross_entropy(model(inputs), labels)",
+        "mse_loss(model(inputs), torch.nn.functional.one_hot(labels).float())",
+    )
+)
+
+
+def test_an_option_that_set_a_value_is_named_and_symptoms_are_counted(
+    run: Run, tmp_path: Path, kept: Kept
+) -> None:
+    (tmp_path / "train.py").write_text(RATE)
+    words = (sys.executable, "train.py", "40", "0", "--lr=10", "--api-key", "hunter")
+    done = run("--watch", "--", *words, cwd=tmp_path, timeout=PATIENCE_S)
+    said = done.stderr.decode().splitlines()
+    told = [line for line in said if line.startswith("epochzero: ")]
+    assert told[0] == "epochzero: since iteration 2: Learning rate too high (train.py:5, --lr 10)"
+    assert len(told) <= 3
+    assert all("symptom" in line for line in told[1:])
+    assert "Option      --lr 10" in said
+    assert "hunter" not in (kept.folder / "watch.jsonl").read_text()
+
+
+def test_a_root_is_told_with_its_symptoms_in_one_more_line() -> None:
+    root, first, second = (
+        Finding(word, 1, "", causes=("loss_rising", "loss_oscillating"))
+        for word in ("learning_rate_too_high", "loss_rising", "loss_oscillating")
+    )
+    assert list(render_watch.found(News(root, (first, second)))) == [
+        "since iteration 1: Learning rate too high",
+        "and 2 symptoms of it: Loss rises, Loss jumps up and down",
+    ]
+    assert list(render_watch.found(News(root, (second,), known=True))) == [
+        '1 more symptom of "Learning rate too high": Loss jumps up and down'
+    ]
+    assert list(render_watch.found(News(second))) == ["since iteration 1: Loss jumps up and down"]
 
 
 def test_a_good_training_is_told_to_be_good(train: Run, kept: Kept) -> None:
@@ -187,7 +235,7 @@ def test_a_python_without_us_is_watched_and_stays_without_us(run: Run, tmp_path:
 def test_of_several_ranks_the_first_is_watched(run: Run, tmp_path: Path, kept: Kept) -> None:
     program = FAULTY.replace("print(", "os.environ['RANK'] == '1' or print(")
     (tmp_path / "train.py").write_text(program)
-    words = (sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2")
+    words = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
     done = run(
         "--watch", "--", *words, "train.py", "20", "0", cwd=tmp_path, timeout=PATIENCE_S
     )  # fmt: skip

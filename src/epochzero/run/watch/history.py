@@ -176,6 +176,7 @@ class History:
         ended: whether the training is over.
         count: iterations so far, also those not looked at.
         planned: iterations in all, where somebody said so; None else.
+        arguments: words of the job's command line behind its program.
     """
 
     layers: tuple[Layer, ...]
@@ -197,16 +198,16 @@ class History:
     steps: tuple[Record, ...] = ()
     clips: tuple[Record, ...] = ()
     scalers: tuple[Record, ...] = ()
+    arguments: tuple[str, ...] = ()
 
     @cached_property
     def loss(self) -> Series:
         """The training loss: iteration and value, the mean over the passes of an iteration.
 
-        Where several lines call ``backward``, as for a generator and a discriminator, the first.
+        Where several lines call ``backward``, as for a generator and a discriminator or for a search and the
+        training after it, the one that does so most often; of equals the first.
         """
-        if not self.loss_by_line:
-            return np.empty((0, 2))
-        return next(iter(self.loss_by_line.values()))
+        return max(self.loss_by_line.values(), key=len, default=np.empty((0, 2)))
 
     def parameter_series(self, name: str, what: str, number: str) -> Series:
         """A number of a parameter over the iterations looked at, such as ("0.weight", "update", "rms").
@@ -320,6 +321,9 @@ class _Reading:
             steps=self._of("step"),
             clips=self._of("clip"),
             scalers=self._of("scaler"),
+            arguments=tuple(
+                str(word) for one in self._of("begun") for word in one.get("arguments", ())
+            ),
             ended=self._ended,
             count=self._count,
             planned=self._planned,

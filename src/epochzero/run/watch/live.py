@@ -1,20 +1,21 @@
 """Watches the training of a job while it runs: sets up its environment, reads its records, concludes.
 
-The job's Python imports `child/start` before its first line, which begins to watch when torch is
-imported. What is seen comes through a file in the attempt's folder.
+Watching begins in the job's own process when torch or keras is imported (`epochzero.injected.companions`).
+What is seen comes through a file in the attempt's folder.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from epochzero.errors import InputError
+from epochzero.injected.companions import Companion, noted
 from epochzero.run.model import Event, Record
 from epochzero.run.watch.following import Following
 from epochzero.run.watcher import Clock, EndJob
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from epochzero.run.watch.model import Finding, Watched
 
 __all__ = [
-    "EVENT", "EXIT_CODE", "FOUND_EVENT", "RECORDS_FILE", "WHY", "TrainingWatcher", "WatchOptions",
-    "fails", "watched_environment",
+    "ENDED_EVENT", "EVENT", "EXIT_CODE", "FOUND_EVENT", "RECORDS_FILE", "WATCH_COMPANIONS", "WHY", "News",
+    "TrainingWatcher", "WatchOptions", "check_words", "fails", "watched_environment",
 ]  # fmt: skip
 
 RECORDS_FILE = "watch.jsonl"
@@ -33,6 +34,8 @@ EVENT, FOUND_EVENT = "watched", "training_fault"
 """`Event.what` of the verdict at the end, whose JSON form is in its details, and of each new finding."""
 WHY = "watch"
 """`Ended.why` of a job that was ended for a fault of its training."""
+ENDED_EVENT = f"ended_by_{WHY}"
+"""`Event.what` of that; the fault's word is in its details."""
 EXIT_CODE = 79
 """Of a job that ``fail_on`` ended: the first that sysexits.h and retries leave."""
 TOLD = 0.5
@@ -41,8 +44,12 @@ _SHARE = 0.02
 """Of one core that conclusions may take."""
 _FILE_VARIABLE = "EPOCHZERO_WATCH_FILE"
 _VALUES_VARIABLE = "EPOCHZERO_WATCH_VALUES"
-_SEEN_SUFFIX = ".seen"
-_START = Path(__file__).parent / "child" / "start"
+_BEGIN = "epochzero.run.watch.child.begin"
+WATCH_COMPANIONS = (
+    Companion("torch", f"{_BEGIN}:begin_torch"),
+    Companion("keras", f"{_BEGIN}:begin_keras"),
+)
+"""What watches, in the process of the job."""
 _IGNORED = "no Python began, or one that is told to ignore PYTHONPATH (-I, -E, -S)"
 _NO_TORCH = "neither PyTorch nor Keras was ever imported"
 _NO_TRAINING = "neither a backward pass nor an optimizer's step was seen"
@@ -63,14 +70,49 @@ class WatchOptions:
     values: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something that is found while a training runs.
+
+    Attributes:
+        finding: what.
+        symptoms: of it, that are found at the same moment, or now.
+        known: whether it was told before, and only its symptoms are new.
+    """
+
+    finding: Finding
+    symptoms: tuple[Finding, ...] = ()
+    known: bool = False
+
+
+def check_words(words: Iterable[str]) -> None:
+    """Looks whether these are words that ``fail_on`` may name.
+
+    Raises:
+        InputError: one is not.
+    """
+    for word in words:
+        if word not in _known_words():
+            from difflib import get_close_matches
+
+            near = get_close_matches(word, _known_words(), n=1)
+            hint = f"did you mean {near[0]}?" if near else "`epochzero explain` lists them"
+            raise InputError(f"no fault or symptom is called {word!r}; {hint}")
+
+
+@cache
+def _known_words() -> frozenset[str]:
+    from epochzero import taxonomy  # Takes a tenth of the start of a run that names none.
+
+    return frozenset(("any", *taxonomy.faults(), *taxonomy.symptoms()))
+
+
 def watched_environment(
     environment: Mapping[str, str], folder: Path, options: WatchOptions
 ) -> dict[str, str]:
-    """The environment of a job whose training is watched; its own PYTHONPATH stands behind ours."""
-    paths = [str(_START), *filter(None, [environment.get("PYTHONPATH")])]
+    """The environment of a job with `WATCH_COMPANIONS`: where they write, and what the user wants."""
     return {
         **environment,
-        "PYTHONPATH": os.pathsep.join(paths),
         _FILE_VARIABLE: str(folder / RECORDS_FILE),
         _VALUES_VARIABLE: ",".join(options.values),
     }
@@ -86,15 +128,16 @@ class TrainingWatcher:
 
     Attributes:
         watched: the verdict so far; None while nothing was seen.
+        fault: for which the job was ended first; None for none.
         nothing: why nothing was watched, when the job has ended; empty where something was.
     """
 
-    def __init__(self, options: WatchOptions, tell: Callable[[Finding], object]) -> None:
+    def __init__(self, options: WatchOptions, tell: Callable[[News], object]) -> None:
         """Nothing is seen yet.
 
         Args:
             options: how it is watched.
-            tell: is told of each new finding, in the watcher's thread.
+            tell: is told what is new, in the watcher's thread.
         """
         self._options = options
         self._tell = tell
@@ -102,6 +145,7 @@ class TrainingWatcher:
         self._new = False
         self._next = 0.0
         self.watched: Watched | None = None
+        self.fault: Finding | None = None
         self.nothing = ""
 
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
@@ -148,17 +192,26 @@ class TrainingWatcher:
         if not history.count:
             return
         self.watched = by_name(self._options.method)(history)
-        ending = None
-        for finding in self.watched.findings:
-            if finding.word in self._told or finding.confidence < TOLD:
-                continue
-            self._told.add(finding.word)
-            self._tell(finding)
+        found = [one for one in self.watched.findings if one.confidence >= TOLD]
+        new = [one for one in found if one.word not in self._told]
+        self._tell_news(self.watched, new)
+        self._told.update(one.word for one in new)
+        for finding in new:
             yield Event(*self._clock.now(), FOUND_EVENT, finding.text, details=_details(finding))
-            if fails(finding, self._options.fail_on):
-                ending = ending or finding
+        ending = next((one for one in new if fails(one, self._options.fail_on)), None)
         if ending is not None:
-            raise EndJob(WHY, EXIT_CODE, f"the training was ended for its fault: {ending.word}")
+            self.fault = self.fault or ending
+            text = f"the training was ended for its fault: {ending.word}"
+            raise EndJob(WHY, EXIT_CODE, text, word=ending.word)
+
+    def _tell_news(self, watched: Watched, new: Sequence[Finding]) -> None:
+        """What is new, and what of it is only a symptom of the root."""
+        symptoms = tuple(one for one in new if one in watched.symptoms)
+        if watched.root is not None and (watched.root in new or symptoms):
+            self._tell(News(watched.root, symptoms, known=watched.root not in new))
+        for finding in new:
+            if finding is not watched.root and finding not in symptoms:
+                self._tell(News(finding))
 
     def _verdict(self) -> Event:
         if self.watched is None:
@@ -175,16 +228,13 @@ class TrainingWatcher:
         failed = [one for one in self._following.records if one.get("kind") == "failed"]
         if failed:
             return f"the watcher failed in {failed[0].get('where')}: {failed[0].get('error')}"
-        seen = ""
-        with suppress(OSError):
-            path = self._path.with_name(self._path.name + _SEEN_SUFFIX)
-            seen = path.read_text("utf-8", errors="replace")
-        lines = seen.splitlines()
-        reasons = [line.removeprefix("failed ") for line in lines if line.startswith("failed ")]
+        companions = noted(self._path.parent)
+        reasons = [one for one in companions.failed if one.startswith(_BEGIN)]
         if reasons:
-            return f"the watcher could not begin: {reasons[0]}"
-        imported = "torch" in lines or "keras" in lines
-        return _NO_TRAINING if imported else _NO_TORCH if lines else _IGNORED
+            return f"the watcher could not begin: {reasons[0].partition(' ')[2]}"
+        if companions.reached & {"torch", "keras"}:
+            return _NO_TRAINING
+        return _NO_TORCH if companions.reached else _IGNORED
 
 
 def _details(finding: Finding) -> dict[str, str]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from epochzero import taxonomy
+
 __all__ = ["SCHEMA", "Finding", "Place", "Watched", "of_dict", "to_dict"]
 
 SCHEMA = "epochzero.watched/1"
@@ -35,6 +37,7 @@ class Finding:
         evidence: the numbers it rests on.
         series: name of the series of a `History` that shows it; empty for none.
         causes: words of symptoms that this fault brings about: they are told under it.
+        option: of the command line that set the value, as it was given (``--lr 10``); empty for none.
     """
 
     word: str
@@ -47,6 +50,13 @@ class Finding:
     evidence: Mapping[str, float | str] = field(default_factory=dict)
     series: str = ""
     causes: tuple[str, ...] = ()
+    option: str = ""
+
+    @property
+    def title(self) -> str:
+        """The word as the taxonomy has it for people."""
+        term = taxonomy.faults().get(self.word) or taxonomy.symptoms().get(self.word)
+        return term.title if term else self.word
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from epochzero import taxonomy
 from epochzero.run.watch.history import History, Series
 from epochzero.run.watch.lines.program import parsed
 from epochzero.run.watch.model import Finding, Place, Watched
@@ -80,7 +79,7 @@ def _verdict(history: History, watched: Watched) -> Iterator[str]:
         yield f'<section class="finding good"><h2>{text}</h2></section>'
         return
     yield '<section class="finding root">'
-    yield f"<h2>{escape(_title(first))}</h2>"
+    yield f"<h2>{escape(first.title)}</h2>"
     yield from _told(history, first)
     yield "</section>"
 
@@ -90,7 +89,7 @@ def _others(head: str, history: History, findings: Iterable[Finding]) -> Iterato
     if found:
         yield f"<section><h2>{head}</h2>"
         for finding in found:
-            yield f'<div class="finding"><h3>{escape(_title(finding))}</h3>'
+            yield f'<div class="finding"><h3>{escape(finding.title)}</h3>'
             yield from _told(history, finding)
             yield "</div>"
         yield "</section>"
@@ -108,6 +107,7 @@ def _told(history: History, finding: Finding) -> Iterator[str]:
     rows = {
         "Layer": finding.layer,
         "Line": place,
+        "Option": finding.option,
         "Since": f"iteration {finding.since:,}",
         "Confidence": f"{finding.confidence:.0%}",
         "Evidence": evidence,
@@ -253,8 +253,3 @@ def _table(head: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> 
 
 def _chosen(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
     return items[:: -(-len(items) // MOST_ROWS)] if items else ()
-
-
-def _title(finding: Finding) -> str:
-    term = taxonomy.faults().get(finding.word) or taxonomy.symptoms().get(finding.word)
-    return term.title if term else finding.word

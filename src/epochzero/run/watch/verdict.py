@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from epochzero import taxonomy
 from epochzero.run.watch.faults import catalogue
+from epochzero.run.watch.faults._signals import is_harmed
 from epochzero.run.watch.history import History
 from epochzero.run.watch.model import Finding, Watched
 
@@ -15,6 +16,8 @@ SURE = 0.5
 """A fault of less confidence is no root."""
 SURE_ON_THE_WAY = 0.7
 """While a training goes on, what it has not reached yet is no fault."""
+SURE_WITHOUT_HARM = 0.6
+"""Where nothing tells whether the training came to harm: below that, findings in the lab's open half are wrong."""
 
 
 def conclude(history: History) -> Watched:
@@ -29,12 +32,19 @@ def conclude(history: History) -> Watched:
             failed.append(f"{word}: {type(error).__name__}: {error}")
     faults = [one for one in findings if one.word in taxonomy.faults()]
     root = min(faults, key=_order, default=None)
-    if root is not None and root.confidence < (SURE if history.ended else SURE_ON_THE_WAY):
+    if root is not None and root.confidence < _least(history):
         root = None
     others = [one for one in findings if one is not root]
     symptoms = [one for one in others if root is not None and one.word in root.causes]
     left = [one for one in others if one not in symptoms]
     return Watched(history.count, root, _sorted(symptoms), _sorted(left), tuple(failed))
+
+
+def _least(history: History) -> float:
+    """The confidence that a root has at least."""
+    if not history.ended:
+        return SURE_ON_THE_WAY
+    return SURE_WITHOUT_HARM if is_harmed(history) is None else SURE
 
 
 def _order(finding: Finding) -> tuple[float, int]:

@@ -20,7 +20,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from epochzero.run.watch.child import observer, standin
+from epochzero.run.watch.child import safety, standin
 from tests.run.watch.child.conftest import Heard, watched
 
 HERE = str(Path(standin.__file__).parent)
@@ -474,7 +474,7 @@ def test_what_goes_wrong_is_told_and_passed_over() -> None:
         _steps(_small())
         assert len(heard.of("iteration")) == 3
         assert [one["where"] for one in heard.of("failed")] == ["enters"]
-        for _ in range(observer.MOST_FAILURES):
+        for _ in range(safety.MOST_FAILURES):
             _Secretive(4, 2)(torch.randn(2, 4))
         assert heard.of("failed")[-1]["ended"]
     assert "not for you" in told[0].of("failed")[0]["error"]

@@ -1,10 +1,14 @@
 """Runs in the job, in the job's own Python: looks at the training and writes what it sees.
 
-start   before the job's first line, when `epochzero run --watch` starts it
-hooks   puts itself between the job and torch, and calls the
-observer  which knows where in the training the job is, asks the
-schedule  whether to look closer, and writes statistics (statistics, batches, structure) as
-records   one JSON object a line.
+begin      when the job has imported torch or Keras
+hooks      puts itself between the job and torch (keras_hooks: and Keras), and tells the
+observer   what the job does: what is made (made, models), forward calls and the loss (forward),
+           backward passes and steps (backward). These ask the
+scenes     which iteration or evaluation it is, and leave what they see there: scene for what is called,
+           passes and losses for what goes back. It is told at the end of each, as statistics
+           (statistics, batches, structure), in
+records    one JSON object a line.
+schedule   says whether to look closer, safety whether to look at all: nothing that fails reaches the job
 
 Only the standard library and torch (or Keras) are needed, Python 3.10 or newer. Nothing here draws random numbers,
 writes to a tensor of the job, keeps one alive, or raises into the job.

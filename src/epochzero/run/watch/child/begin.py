@@ -5,13 +5,15 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.schedule import Schedule
 
-__all__ = ["Here", "active", "begin", "begin_keras", "is_first", "watch_here"]
+__all__ = ["Here", "active", "begin_keras", "begin_torch", "is_first", "watch_here"]
 
+FILE_VARIABLE = "EPOCHZERO_WATCH_FILE"
 EVERY_VARIABLE = "EPOCHZERO_WATCH_EVERY"
 VALUES_VARIABLE = "EPOCHZERO_WATCH_VALUES"
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
@@ -76,29 +78,25 @@ class Here:
             self._hooks.pop().remove()
 
 
-def begin(path: str, environment: Mapping[str, str]) -> Here | None:
-    """Watches torch from now to the end of the process; None for any rank but the first.
-
-    Args:
-        path: of the file for the records.
-        environment: of the job.
-    """
-    here = _of_file(path, environment)
+def begin_torch(_: ModuleType, environment: Mapping[str, str]) -> None:
+    """Watches torch from now to the end of the process, as a job's variables say."""
+    here = _of_job(environment)
     if here is not None:
         here.watch_torch()
-    return here
 
 
-def begin_keras(keras: Any, path: str, environment: Mapping[str, str]) -> None:
+def begin_keras(keras: ModuleType, environment: Mapping[str, str]) -> None:
     """Watches what Keras trains, into the same file."""
-    here = _of_file(path, environment)
+    here = _of_job(environment)
     if here is not None:
         here.watch_keras(keras)
 
 
-def _of_file(path: str, environment: Mapping[str, str]) -> Here | None:
+def _of_job(environment: Mapping[str, str]) -> Here | None:
+    """Who watches this process; None in any rank but the first."""
     if not is_first(environment):
         return None
+    path = environment[FILE_VARIABLE]
     if path not in _begun:
         every = int(environment.get(EVERY_VARIABLE, "0"))
         values = filter(None, environment.get(VALUES_VARIABLE, "").split(","))

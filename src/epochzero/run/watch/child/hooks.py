@@ -19,6 +19,9 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from epochzero.injected.patches import Patches
+from epochzero.run.watch.child.backward import Backward
+from epochzero.run.watch.child.forward import Forward
 from epochzero.run.watch.child.observer import Observer
 from epochzero.run.watch.child.standin import Replaced, give_code, shorten_traceback
 
@@ -39,7 +42,6 @@ ACTIVATIONS = (
 OF_TENSORS = ("log_softmax", "relu", "sigmoid", "softmax", "tanh")
 """Those that torch and its tensors have too."""
 
-_INHERITED = object()
 _is_compiling = torch.compiler.is_compiling
 
 
@@ -48,7 +50,7 @@ class Hooks:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._undo: list[Callable[[], None]] = []
+        self._patches = Patches()
 
     def install(self) -> None:
         """Puts everything in place."""
@@ -57,13 +59,13 @@ class Hooks:
         self._training_hooks()
 
     def _model_hooks(self) -> None:
-        observer, module = self._observer, torch.nn.Module
-        self._put(module, "__call__", _calling(module.__call__, observer))
+        tells, module = self._observer.made, torch.nn.Module
+        self._put(module, "__call__", _calling(module.__call__, self._observer.forward))
         made: tuple[tuple[Any, Callable[[Any], None]], ...] = (
-            (module, observer.module_made),
-            (torch.optim.Optimizer, observer.optimizer_made),
-            (torch.optim.lr_scheduler.LRScheduler, observer.scheduler_made),
-            (torch.utils.data.DataLoader, observer.loader_made),
+            (module, tells.module_made),
+            (torch.optim.Optimizer, tells.optimizer_made),
+            (torch.optim.lr_scheduler.LRScheduler, tells.scheduler_made),
+            (torch.utils.data.DataLoader, tells.loader_made),
         )
         for kind, tell in made:
             self._put(kind, "__init__", _after(kind.__init__, _of_made, tell))
@@ -71,9 +73,9 @@ class Hooks:
             self._put(torch.jit, name, self._without(getattr(torch.jit, name)))
 
     def _function_hooks(self) -> None:
-        observer = self._observer
+        forward = self._observer.forward
         for name in LOSSES:
-            self._wrap(functional, name, functools.partial(_losing, name=name, observer=observer))
+            self._wrap(functional, name, functools.partial(_losing, name=name, forward=forward))
         places: tuple[tuple[Any, tuple[str, ...]], ...] = (
             (functional, ACTIVATIONS),
             (torch, OF_TENSORS),
@@ -81,52 +83,46 @@ class Hooks:
         )
         for owner, names in places:
             for name in names:
-                wrap = functools.partial(_activating, name=name, observer=observer)
+                wrap = functools.partial(_activating, name=name, forward=forward)
                 self._wrap(owner, name, wrap)
         for name in ("__eq__", "eq"):
-            self._wrap(torch.Tensor, name, functools.partial(_comparing, observer=observer))
+            self._wrap(torch.Tensor, name, functools.partial(_comparing, forward=forward))
         for name in ("item", "__float__"):
-            self._wrap(torch.Tensor, name, functools.partial(_reading, observer=observer))
+            self._wrap(torch.Tensor, name, functools.partial(_reading, forward=forward))
 
     def _training_hooks(self) -> None:
-        observer = self._observer
+        backward = self._observer.backward
         for name in ("backward", "grad"):
             function = getattr(torch.autograd, name)
-            self._put(torch.autograd, name, _going_back(function, name, observer))
+            self._put(torch.autograd, name, _going_back(function, name, backward))
         scaler, utilities = torch.amp.GradScaler, torch.nn.utils
-        self._put(scaler, "scale", _after(scaler.scale, observer.scaled))
-        self._put(scaler, "step", _stepping(scaler.step, observer))
-        self._put(scaler, "update", _after(scaler.update, observer.scale_updated))
+        self._put(scaler, "scale", _after(scaler.scale, backward.scaled))
+        self._put(scaler, "step", _stepping(scaler.step, backward))
+        self._put(scaler, "update", _after(scaler.update, backward.scale_updated))
         for name in ("clip_grad_norm_", "clip_grad_value_"):
-            clip = _after(getattr(utilities, name), observer.clipped, name)
+            clip = _after(getattr(utilities, name), backward.clipped, name)
             for owner in (utilities, utilities.clip_grad):
                 self._put(owner, name, clip)
         loader = torch.utils.data.DataLoader
-        self._put(loader, "__iter__", _before(loader.__iter__, observer.epoch_begins))
+        self._put(loader, "__iter__", _before(loader.__iter__, self._observer.made.epoch_begins))
         for handle in (
-            register_optimizer_step_pre_hook(lambda optimizer, *_: observer.step_begins(optimizer)),
-            register_optimizer_step_post_hook(lambda optimizer, *_: observer.step_ended(optimizer)),
+            register_optimizer_step_pre_hook(lambda optimizer, *_: backward.step_begins(optimizer)),
+            register_optimizer_step_post_hook(lambda optimizer, *_: backward.step_ended(optimizer)),
         ):
-            self._undo.append(handle.remove)
+            self._patches.undone_by(handle.remove)
 
     def remove(self) -> None:
         """Puts back what was there before."""
-        while self._undo:
-            self._undo.pop()()
+        self._patches.remove()
 
     def _put(self, owner: Any, name: str, replacement: Any) -> None:
-        before = owner.__dict__.get(name, _INHERITED)
-        setattr(owner, name, replacement)
-        if before is _INHERITED:
-            self._undo.append(lambda: delattr(owner, name))
-        else:
-            self._undo.append(lambda: setattr(owner, name, before))
+        self._patches.put(owner, name, replacement)
 
     def _wrap(self, owner: Any, name: str, wrap: Callable[..., Any]) -> None:
         """Puts something around a function that others may hold, compare or pickle."""
         function = getattr(owner, name)
         if isinstance(function, types.FunctionType) and function.__closure__ is None:
-            self._undo.append(give_code(function, wrap))
+            self._patches.undone_by(give_code(function, wrap))
         else:
             self._put(owner, name, Replaced(function, owner.__name__, name, wrap))
 
@@ -144,20 +140,22 @@ class Hooks:
         return called
 
 
-def _calling(call: Callable[..., Any], observer: Observer) -> Callable[..., Any]:
+def _calling(call: Callable[..., Any], forward: Forward) -> Callable[..., Any]:
+    safety = forward.safety
+
     @functools.wraps(call)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _is_compiling() or observer.deaf:
+        if _is_compiling() or safety.deaf:
             return call(self, *args, **kwargs)
-        entered = observer.enters(self, args, kwargs)
+        entered = forward.enters(self, args, kwargs)
         try:
             output = call(self, *args, **kwargs)
         except BaseException as error:
-            observer.leaves(self, None, entered)
+            forward.leaves(self, None, entered)
             if entered != "inner":
                 shorten_traceback(error)
             raise
-        observer.leaves(self, output, entered)
+        forward.leaves(self, output, entered)
         return output
 
     return called
@@ -189,70 +187,70 @@ def _before(function: Callable[..., Any], tell: Callable[[Any], None]) -> Any:
     return called
 
 
-def _stepping(step: Callable[..., Any], observer: Observer) -> Callable[..., Any]:
+def _stepping(step: Callable[..., Any], backward: Backward) -> Callable[..., Any]:
     @functools.wraps(step)
     def stepped(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        before = observer.steps
+        before = backward.steps
         result = step(self, optimizer, *args, **kwargs)
-        if observer.steps == before:
-            observer.step_skipped(optimizer)
+        if backward.steps == before:
+            backward.step_skipped(optimizer)
         return result
 
     return stepped
 
 
-def _going_back(function: Callable[..., Any], name: str, observer: Observer) -> Callable[..., Any]:
+def _going_back(function: Callable[..., Any], name: str, backward: Backward) -> Callable[..., Any]:
     @functools.wraps(function)
     def went(*args: Any, **kwargs: Any) -> Any:
         # The gradient of a gradient is to come: no training step, but part of a loss.
         if _is_compiling() or (name == "grad" and kwargs.get("create_graph")):
             return function(*args, **kwargs)
-        began = observer.backward_begins(args[0] if args else next(iter(kwargs.values()), None))
+        began = backward.backward_begins(args[0] if args else next(iter(kwargs.values()), None))
         try:
             return function(*args, **kwargs)
         finally:
             if began:
-                observer.backward_ended()
+                backward.backward_ended()
 
     return went
 
 
-def _losing(function: Callable[..., Any], name: str, observer: Observer) -> Callable[..., Any]:
+def _losing(function: Callable[..., Any], name: str, forward: Forward) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         value = function(*args, **kwargs)
-        if not _is_compiling() and (observer.looking or observer.evaluating):
+        if not _is_compiling() and (forward.looking or forward.evaluating):
             given = dict(zip(("input", "target"), args, strict=False)) | kwargs
-            observer.loss(name, value, given)
+            forward.loss(name, value, given)
         return value
 
     return called
 
 
-def _activating(function: Callable[..., Any], name: str, observer: Observer) -> Callable[..., Any]:
+def _activating(function: Callable[..., Any], name: str, forward: Forward) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         output = function(*args, **kwargs)
-        if not _is_compiling() and observer.looking:
-            observer.activation(name, args, kwargs, output)
+        if not _is_compiling() and forward.looking:
+            forward.activation(name, args, kwargs, output)
         return output
 
     return called
 
 
-def _comparing(function: Callable[..., Any], observer: Observer) -> Callable[..., Any]:
+def _comparing(function: Callable[..., Any], forward: Forward) -> Callable[..., Any]:
     def compared(self: Any, other: Any) -> Any:
         result = function(self, other)
-        if not _is_compiling() and observer.evaluating:
-            observer.compared(self, other, result)
+        if not _is_compiling() and forward.evaluating:
+            forward.compared(self, other, result)
         return result
 
     return compared
 
 
-def _reading(function: Callable[..., Any], observer: Observer) -> Callable[..., Any]:
+def _reading(function: Callable[..., Any], forward: Forward) -> Callable[..., Any]:
     def read(self: Any) -> Any:
         value = function(self)
-        if not _is_compiling() and (observer.evaluating or observer.looking):
-            observer.scalar(value)
+        if not _is_compiling() and (forward.evaluating or forward.looking):
+            forward.scalar(value)
         return value
 
     return read

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import os
 import time
 import weakref
@@ -19,25 +18,34 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from epochzero.injected.identity import ByIdentity
+from epochzero.injected.patches import Patches
+from epochzero.run.watch.child.arguments import arguments
+from epochzero.run.watch.child.keras_fits import (
+    class_weights,
+    clipping_of,
+    loader_of,
+    norm_of,
+    schedules_of,
+)
+from epochzero.run.watch.child.keras_models import (
+    activation_of,
+    as_compared,
+    as_torch,
+    few,
+    inside,
+    layers_of,
+    loss_of,
+    numbers,
+    settings_of,
+    shape_of,
+    weights_of,
+)
 from epochzero.run.watch.child.places import place
 from epochzero.run.watch.child.records import SCHEMA, Records
 from epochzero.run.watch.child.schedule import Schedule
 
 __all__ = ["KerasWatch"]
 
-MOST_ELEMENTS = 8192
-# As torch calls what is the same.
-_LOSSES = {
-    "MeanSquaredError": "mse_loss",
-    "MeanAbsoluteError": "l1_loss",
-    "Huber": "huber_loss",
-    "KLDivergence": "kl_div",
-    "Poisson": "poisson_nll_loss",
-    "BinaryCrossentropy": "binary_cross_entropy",
-    "BinaryCrossentropy of logits": "binary_cross_entropy_with_logits",
-    "CategoricalCrossentropy of logits": "cross_entropy",
-    "SparseCategoricalCrossentropy of logits": "cross_entropy",
-}
 _ACCURACIES = ("accuracy", "acc", "binary_accuracy", "categorical_accuracy",
                "sparse_categorical_accuracy")  # fmt: skip
 
@@ -82,27 +90,37 @@ class KerasWatch:
         self._models: list[weakref.ref[Any]] = []
         self._paths: dict[int, str] = {}
         self._optimizers: list[weakref.ref[Any]] = []
-        self._iteration = 0
+        self._told: dict[int, list[bool]] = {}
+        self._given: dict[str, Any] = {}
+        self._clipping: tuple[str, str, float] | None = None
+        self._iteration = self._evaluation = self._loaders = 0
         self._line = ""
         self._place: list[Any] | None = None
         self._scene: Any = None
         self._before: dict[str, Any] = {}
         self._mean: tuple[int, float] = (0, 0.0)
         self._losses: list[list[Any]] = []
-        self._undo: list[Callable[[], None]] = []
+        self._patches = Patches()
 
     def install(self) -> None:
         """Puts everything in place."""
         model, layer = self._keras.Model, self._keras.layers.Layer
         if self._observer is not None:
-            self._observer.foreign = (layer,)
+            self._observer.forward.foreign = (layer,)
         else:
             self.records.emit(
-                "begun", schema=SCHEMA, time=time.time(), pid=os.getpid(), torch=None, gpu=False
+                "begun",
+                schema=SCHEMA,
+                time=time.time(),
+                pid=os.getpid(),
+                arguments=arguments(),
+                torch=None,
+                gpu=False,
             )
-        self._put(
-            layer, "__init__", lambda f: _after(f, lambda _, made, *a, **k: self.layer_made(made))
-        )
+        for kind in (layer, self._keras.optimizers.Optimizer):
+            self._put(
+                kind, "__init__", lambda f: _after(f, lambda _, made, *a, **k: self.made(made))
+            )
         self._put(
             model, "compile", lambda f: _after(f, lambda _, made, *a, **k: self.compiled(made))
         )
@@ -113,17 +131,11 @@ class KerasWatch:
             self._put(model, "compute_loss", lambda f: _after(f, self.loss_computed))
 
     def _put(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
-        before = getattr(owner, name)
-        inherited = name not in vars(owner)
-        setattr(owner, name, around(before))
-        self._undo.append(
-            (lambda: delattr(owner, name)) if inherited else (lambda: setattr(owner, name, before))
-        )
+        self._patches.put(owner, name, around(getattr(owner, name)))
 
     def remove(self) -> None:
         """Puts back what was there before."""
-        while self._undo:
-            self._undo.pop()()
+        self._patches.remove()
 
     def callback(self) -> Any:
         """A callback that tells this watch what ``fit`` or ``evaluate`` does."""
@@ -132,7 +144,7 @@ class KerasWatch:
     def joins(self) -> Any:
         """A callback for a ``fit`` that goes on already; what watches torch looks away from now on."""
         if self._observer is not None:
-            self._observer.muted += 1
+            self._observer.safety.muted += 1
         self._began_at(place())
         return self.callback()
 
@@ -151,27 +163,30 @@ class KerasWatch:
                 return function(model, *args, **kwargs)
             several = isinstance(theirs, (list, tuple))
             theirs = list(theirs) if several else [theirs] if theirs is not None else []
+            self._given = dict(given.arguments, callbacks=theirs)
             given.arguments["callbacks"] = [*theirs, self.callback()]
             observer = self._observer
             self._began_at(place())
             if observer is not None:
-                observer.muted += 1
+                observer.safety.muted += 1
             try:
                 return function(*given.args, **given.kwargs)
             finally:
+                # Nothing of the job is kept alive.
+                self._given = {}
                 if observer is not None:
-                    observer.muted -= 1
+                    observer.safety.muted -= 1
 
         return called
 
     # What is made ---------------------------------------------------------------------------------
 
     @_safe
-    def layer_made(self, layer: Any) -> None:
-        """Remembers the line that made a layer."""
-        found = place(without=layer)
+    def made(self, one: Any) -> None:
+        """Remembers the line that made a layer or an optimizer."""
+        found = place(without=one)
         if found is not None:
-            self._made.set(layer, found)
+            self._made.set(one, found)
 
     @_safe
     def compiled(self, model: Any) -> None:
@@ -183,28 +198,56 @@ class KerasWatch:
     @_safe
     def begins(self, model: Any) -> None:
         """A model is going to be trained."""
-        if any(ref() is model for ref in self._models):
-            return
-        where = self._compiled.get(model) or self._place
-        number = len(self._models)
-        self._models.append(weakref.ref(model))
-        self.records.emit("root", number=number, name=model.name)
-        optimizer = model.optimizer
+        if not any(ref() is model for ref in self._models):
+            self._models.append(weakref.ref(model))
+            self.records.emit("root", number=len(self._models) - 1, name=model.name)
+        if not any(ref() is model.optimizer for ref in self._optimizers):
+            self._tell_optimizer(model)
+        self._tell_fit(model)
+
+    def _tell_optimizer(self, model: Any) -> None:
+        optimizer, kind = model.optimizer, type(model.optimizer).__name__
         settings = {
             name: value
             for name, value in optimizer.get_config().items()
             if isinstance(value, (bool, int, float, str))
         }
         settings["lr"] = float(optimizer.learning_rate)
-        kind = type(optimizer).__name__
         self._optimizers.append(weakref.ref(optimizer))
         self.records.emit(
-            "optimizer", number=number, **{"class": kind}, place=where, groups=[settings]
+            "optimizer",
+            number=len(self._optimizers) - 1,
+            **{"class": kind},
+            place=self._place_of(optimizer, model),
+            groups=[as_torch(settings, kind)],
         )
-        name, told = _loss_of(model, self._keras)
-        told |= {"place": where, "reduction": "mean", "weight": None, "evaluating": False}
-        self.records.emit("loss", function=name, **told)
-        self.records.emit("backward", line=self._line, place=self._place, graph=[])
+
+    def _place_of(self, optimizer: Any, model: Any) -> list[Any] | None:
+        return self._made.get(optimizer) or self._compiled.get(model) or self._place
+
+    def _tell_fit(self, model: Any) -> None:
+        """What this training is told: its loss, its data, and what is done to rate and gradients."""
+        optimizer, given = model.optimizer, self._given
+        where = self._place_of(optimizer, model)
+        name, told = loss_of(model, self._keras)
+        compiled = self._compiled.get(model) or self._place
+        told |= {"place": compiled, "weight": class_weights(given), "evaluating": False}
+        if self.records.is_first("loss", str((name, told))):
+            self.records.emit("loss", function=name, **told)
+        if self.records.is_first("backward", self._line):
+            self.records.emit("backward", line=self._line, place=self._place, graph=[])
+        loader = loader_of(given)
+        if loader is not None and self.records.is_first("loader", str((self._line, loader))):
+            self.records.emit("loader", number=self._loaders, **loader, place=self._place)
+            self._loaders += 1
+        for schedule in schedules_of(optimizer, given.get("callbacks", ())):
+            if self.records.is_first("scheduler", str(schedule)):
+                in_fit = schedule["class"] in map(_kind, given.get("callbacks", ()))
+                self.records.emit("scheduler", **schedule, place=self._place if in_fit else where)
+        self._clipping = clipping_of(optimizer)
+        if self._clipping is not None and self.records.is_first("clip", str(where)):
+            _, function, limit = self._clipping
+            self.records.emit("clip", function=function, limit=limit, place=where)
 
     @_safe
     def epoch_begins(self, batches: int | None) -> None:
@@ -217,10 +260,9 @@ class KerasWatch:
         """A batch is going to be trained on."""
         if not self.schedule.due(self._iteration):
             return
-        if self._iteration == 0 or not self._paths:
-            self._tell_model(model())
+        self._tell_model(model())
         self._before = {name: few(values).copy() for name, values, _ in self._weights(model())}
-        self._scene = self._new_scene(evaluating=False)
+        self._scene = self._new_scene(evaluating=False, looking=True)
 
     @_safe
     def batch_ended(self, model: Callable[[], Any], batch: int, mean: float | None) -> None:
@@ -239,31 +281,37 @@ class KerasWatch:
 
     def _tell_iteration(self, model: Any) -> None:
         parameters: dict[str, Any] = {}
+        norms = []
         for name, values, of in self._weights(model):
             after, before = few(values), self._before.get(name)
             if before is None or not of.trainable:
                 continue
             told = parameters[name] = {
-                "weight": _numbers(after),
-                "update": _numbers(after - before),
+                "weight": numbers(after),
+                "update": numbers(after - before),
             }
             gradient = getattr(getattr(of, "value", None), "grad", None)
             if gradient is not None:
-                told["gradient"] = _numbers(few(gradient.numpy()))
+                told["gradient"] = numbers(few(self._keras.ops.convert_to_numpy(gradient)))
+                norms.append(told["gradient"]["rms"] * gradient.numel() ** 0.5)
         self._before = {}
         self._tell_losses()
         scene, self._scene = self._scene, None
-        rates = [float(o.learning_rate) for ref in self._optimizers if (o := ref()) is not None]
+        seen = {"calls": 1, "training": True} | (scene.ended() if scene else {})
+        if self._clipping is not None and norms:
+            setting, _, limit = self._clipping
+            norm = norm_of(setting, norms)
+            seen["clippings"] = [{"line": self._line, "limit": limit, "norm": norm}]
         self.records.emit(
             "iteration",
             iteration=self._iteration,
-            rates=rates,
+            rates=[float(model.optimizer.learning_rate)],
             backwards={self._line: 1},
             stepped=1,
             before={},
             parameters=parameters,
             loader=None,
-            **({"calls": 1, "training": True} | (self._ended(scene) if scene else {})),
+            **seen,
         )
 
     def _tell_losses(self) -> None:
@@ -277,20 +325,21 @@ class KerasWatch:
     def evaluation_begins(self) -> None:
         """An evaluation begins."""
         self._tell_losses()
-        if self.schedule.due(self._iteration):
-            self._scene = self._new_scene(evaluating=True)
+        self._scene = self._new_scene(evaluating=True, looking=self.schedule.due(self._evaluation))
+        self._evaluation += 1
 
     @_safe
     def evaluation_ended(self, metrics: dict[str, Any]) -> None:
         """An evaluation has ended with these metrics."""
         scene, self._scene = self._scene, None
-        told = {"calls": 1, "training": False} | (self._ended(scene) if scene else {})
-        numbers = {name: float(value) for name, value in metrics.items()}
-        told["loss"] = numbers.get("loss")
-        told["accuracy"] = next((numbers[n] for n in _ACCURACIES if n in numbers), None)
+        told = {"calls": 1, "training": False} | (scene.ended() if scene else {})
+        measured = {name: float(value) for name, value in metrics.items()}
+        told["loss"] = measured.get("loss")
+        accuracy = next((measured[n] for n in _ACCURACIES if n in measured), None)
+        told["accuracy"] = accuracy if accuracy is not None else told.get("accuracy")
         told["scalars"] = [
             {"line": self._line, "text": "", "name": name, "count": 1, "mean": one, "last": one}
-            for name, one in numbers.items()
+            for name, one in measured.items()
         ]
         where = {"place": self._place, "iteration": self._iteration}
         self.records.emit("evaluation", **{**told, **where})
@@ -299,17 +348,18 @@ class KerasWatch:
 
     def layer_called(self, output: Any, layer: Any, *args: Any, **kwargs: Any) -> None:
         """A layer has given its output, of what another one made."""
-        if self._scene is not None:
+        if self._scene is not None and self._scene.looking:
             self._look_at_layer(layer, args, output)
 
     @_safe
     def _look_at_layer(self, layer: Any, args: Any, output: Any) -> None:
         path = self._paths.get(id(layer))
-        if path is not None and not any(True for _ in _inside(layer)):
-            activation = getattr(getattr(layer, "activation", None), "__name__", "linear")
-            kind = type(layer).__name__
-            kind = kind if activation == "linear" else activation
-            self._scene.layer_called(path, kind, output, self._scene.source(args))
+        if path is not None and not any(True for _ in inside(layer)):
+            activation = activation_of(layer) or "linear"
+            self._scene.layer_called(path, type(layer).__name__, output, self._scene.source(args))
+            if activation != "linear":
+                # As torch has it: what a layer gives goes through a function.
+                self._scene.layer_called(f"{path}:{activation}", activation, output, path)
 
     def loss_computed(self, loss: Any, model: Any, *args: Any, **kwargs: Any) -> None:
         """A loss was computed, of the inputs, the labels and the output."""
@@ -323,23 +373,18 @@ class KerasWatch:
         target: Any = given.get("y")
         scene = self._scene
         scene.model_given(f"{self._number(model)}/", not scene.evaluating, given.get("x"))
-        if output is None or isinstance(output, (dict, list, tuple)):
+        if output is None or target is None or isinstance(output, (dict, list, tuple)):
             return
-        if hasattr(target, "shape") and target.shape[1:] == (1,) and output.shape[1:] != (1,):
-            target = target.squeeze(1)
-        name = _loss_of(model, self._keras)[0]
-        scene.loss_called(name, loss.detach(), output.detach(), target)
+        name = loss_of(model, self._keras)[0]
+        output = output.detach()
+        scene.loss_called(name, loss.detach(), output, as_compared(target, output, name))
 
-    def _new_scene(self, *, evaluating: bool) -> Any:
+    def _new_scene(self, *, evaluating: bool, looking: bool) -> Any:
         if self._keras.backend.backend() != "torch":
             return None
         from epochzero.run.watch.child.scene import Scene
 
-        return Scene(evaluating=evaluating, looking=True)
-
-    def _ended(self, scene: Any) -> dict[str, Any]:
-        told: dict[str, Any] = scene.ended()
-        return told
+        return Scene(evaluating=evaluating, looking=looking)
 
     # Models ---------------------------------------------------------------------------------------
 
@@ -349,32 +394,29 @@ class KerasWatch:
     def _weights(self, model: Any) -> Iterator[tuple[str, Any, Any]]:
         """Name, values and variable of all weights of a model."""
         number = self._number(model)
-        for path, layer in _layers(model):
-            own = (*layer._trainable_variables, *layer._non_trainable_variables)
-            for variable in own:
+        for path, layer in layers_of(model):
+            for variable in weights_of(layer):
                 values = self._keras.ops.convert_to_numpy(variable)
                 if values.dtype.kind == "f" and values.size:
                     yield f"{number}/{path}.{variable.name}", values, variable
 
     def _tell_model(self, model: Any) -> None:
+        """The model once, and again when what of it is trained has changed."""
         number = self._number(model)
+        state = [bool(v.trainable) for _, layer in layers_of(model) for v in weights_of(layer)]
+        if self._told.get(number) == state:
+            return
+        self._told[number] = state
         layers, parameters = [], []
-        for path, layer in _layers(model):
+        for path, layer in layers_of(model):
             self._paths[id(layer)] = f"{number}/{path}"
-            activation = getattr(layer, "activation", None)
-            settings: dict[str, Any] = {
-                name: value
-                for name, value in layer.get_config().items()
-                if isinstance(value, (bool, int, float, str)) and name != "name"
-            }
-            settings["activation"] = getattr(activation, "__name__", None)
             layers.append({
                 "path": path,
                 "class": type(layer).__name__,
                 "library": type(layer).__module__.startswith("keras."),
-                "leaf": not any(True for _ in _inside(layer)),
-                "settings": settings,
-                "parameters": [v.name for v in layer._trainable_variables],
+                "leaf": not any(True for _ in inside(layer)),
+                "settings": settings_of(layer),
+                "parameters": [one.name for one in weights_of(layer)],
                 "place": self._made.get(layer),
                 "called": True,
                 "training": True,
@@ -383,10 +425,10 @@ class KerasWatch:
             flat = few(values)
             parameters.append({
                 "name": name.partition("/")[2],
-                "shape": list(values.shape),
+                "shape": shape_of(variable.name, values.shape),
                 "trainable": bool(variable.trainable),
                 "held": bool(variable.trainable),
-                **_numbers(flat),
+                **numbers(flat),
                 "mean": float(flat.mean()),
                 "std": float(flat.std()),
             })  # fmt: skip
@@ -433,50 +475,8 @@ def _callback_class(keras: Any, watch: KerasWatch) -> Any:
     return Watching
 
 
-def few(values: Any) -> Any:
-    """At most so many elements of an array, in short runs at even distances, flat."""
-    flat = values.reshape(-1)
-    if flat.size > MOST_ELEMENTS:
-        length = flat.size // (MOST_ELEMENTS // 8)
-        flat = flat[: flat.size // length * length].reshape(-1, length)[:, :8].reshape(-1)
-    return flat.astype("float32")
-
-
-def _numbers(flat: Any) -> dict[str, float]:
-    finite = flat[abs(flat) < math.inf]
-    largest = float(abs(finite).max()) if finite.size else 0.0
-    rms = float(((finite / largest) ** 2).mean() ** 0.5) * largest if largest else 0.0
-    zeros, nonfinite = float((flat == 0).mean()), 1 - finite.size / flat.size
-    return {"rms": rms, "largest": largest, "zeros": zeros, "nonfinite": nonfinite}
-
-
-def _inside(layer: Any) -> Iterator[Any]:
-    """The layers of a layer."""
-    found: Any = getattr(layer, "layers", None) or getattr(layer, "_layers", ())
-    for one in found:
-        if one is not layer and type(one).__name__ != "InputLayer":
-            yield one
-
-
-def _layers(model: Any, before: str = "") -> Iterator[tuple[str, Any]]:
-    for layer in _inside(model):
-        path = f"{before}{layer.name}"
-        yield path, layer
-        yield from _layers(layer, f"{path}.")
-
-
-def _loss_of(model: Any, keras: Any) -> tuple[str, dict[str, Any]]:
-    """The name of a model's loss, with its settings."""
-    loss = model.loss
-    if isinstance(loss, str):
-        loss = keras.losses.get(loss)
-    kind = type(loss).__name__ if isinstance(loss, keras.losses.Loss) else ""
-    if not kind:
-        name = getattr(loss, "__name__", "")
-        kind = "".join(part.capitalize() for part in name.split("_"))
-    logits = bool(getattr(loss, "_fn_kwargs", {}).get("from_logits", False))
-    name = _LOSSES.get(f"{kind} of logits" if logits else kind, kind)
-    return name, {"from_logits": logits, "keras": kind}
+def _kind(one: Any) -> str:
+    return type(one).__name__
 
 
 def _after(function: Callable[..., Any], tell: Callable[..., Any]) -> Callable[..., Any]:

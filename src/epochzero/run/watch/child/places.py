@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-__all__ = ["calls", "locals_of", "place", "user_frame"]
+__all__ = ["calls", "is_user", "line_of", "locals_of", "place", "user_frame"]
 
 _HERE = str(Path(__file__).absolute().parents[3]) + os.sep
 """Our package, which need not be installed as a library."""
@@ -25,7 +25,8 @@ _LIBRARIES = ("site-packages", "dist-packages")
 
 
 @lru_cache(maxsize=4096)
-def _is_user(path: str) -> bool:
+def is_user(path: str) -> bool:
+    """Whether a file of code belongs to no library."""
     if path.startswith("<") or path.startswith(_HERE):
         return False
     real = os.path.realpath(path)
@@ -49,8 +50,8 @@ def user_frame(without: Any = None, *, directly: bool = False) -> FrameType | No
     while frame is not None:
         code = frame.f_code
         if directly and not _is_between(code.co_filename):
-            return frame if _is_user(code.co_filename) else None
-        if _is_user(code.co_filename):
+            return frame if is_user(code.co_filename) else None
+        if is_user(code.co_filename):
             own = (
                 without is not None
                 and code.co_name == "__init__"
@@ -81,10 +82,15 @@ def calls(most: int = 4) -> tuple[str, ...]:
     found: list[str] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and len(found) < most:
-        if _is_user(frame.f_code.co_filename):
+        if is_user(frame.f_code.co_filename):
             found.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
         frame = frame.f_back
     return tuple(found)
+
+
+def line_of(where: list[Any] | None) -> str:
+    """``path:line`` of a `place`; empty where there is none."""
+    return f"{where[0]}:{where[1]}" if where else ""
 
 
 def place(without: Any = None) -> list[Any] | None:

@@ -1,6 +1,6 @@
 """Writes what is seen as records, one JSON object a line, for `epochzero.run.watch.history` to read.
 
-Schema ``epochzero.watch/1``: each record has ``kind`` and the keys that `observer` gives it. Numbers that
+Schema ``epochzero.watch/1``: each record has ``kind`` and the keys that who emits it gives it. Numbers that
 are not finite are the texts "nan", "inf" and "-inf": JSON has none for them.
 """
 
@@ -53,6 +53,13 @@ class Records:
         self._next = 0.0
         self._trains = self._owns = append
         self._failed = False
+        self._told: set[tuple[str, Any]] = set()
+
+    def is_first(self, kind: str, what: Any = None) -> bool:
+        """Whether a record of a kind, or one of it about this, was not asked for before."""
+        first = (kind, what) not in self._told
+        self._told.add((kind, what))
+        return first
 
     def emit(self, kind: str, **fields: Any) -> None:
         """Keeps one record; of a forked process, or when there are too many, none."""

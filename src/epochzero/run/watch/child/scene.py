@@ -35,7 +35,12 @@ _SATURATION = {
     "tanh": (-0.98, 0.98),
 }
 _NEVER = (float("-inf"), float("inf"))
-_OF_CLASSES = ("cross_entropy", "nll_loss")
+_OF_CLASSES = (
+    "cross_entropy",
+    "nll_loss",
+    "SparseCategoricalCrossentropy",
+    "CategoricalCrossentropy",
+)
 _OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 _NAME = re.compile(r"""([A-Za-z_][\w.]*(?:\[["']\w+["']\])?)\s*(?:[-+*/]?=(?!=)|\.append\()""")
 
@@ -130,6 +135,7 @@ class Scene:
         if self.training is None:
             self.training = training
             self._told["model"] = path
+        if self.looking and not self._batch:
             self._batch = [weakref.ref(tensor) for _, tensor in batches.tensors_in([inputs])]
             self._told["inputs"] = batches.inputs(self._look, [inputs])
 

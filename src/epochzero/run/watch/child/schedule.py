@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 __all__ = ["Schedule"]
 
@@ -22,13 +23,21 @@ class Schedule:
         share: of the job's time that may be spent.
         free_s: seconds that may be spent in addition, at milestones.
         every: look in each iteration that is a multiple of this, whatever it takes; 0 for by time.
+        clock: seconds of the job.
     """
 
-    def __init__(self, share: float = 0.03, free_s: float = 1.0, every: int = 0) -> None:
+    def __init__(
+        self,
+        share: float = 0.03,
+        free_s: float = 1.0,
+        every: int = 0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._share = share
         self._free = free_s
         self._every = every
-        self._began = time.perf_counter()
+        self._clock = clock
+        self._began = clock()
         self._since = 0.0
         self.spent = 0.0
 
@@ -36,7 +45,7 @@ class Schedule:
         """Whether to look at the iteration, or evaluation, of this number."""
         if self._every:
             return number % self._every == 0
-        left = self._share * (time.perf_counter() - self._began) - self.spent
+        left = self._share * (self._clock() - self._began) - self.spent
         return left >= 0 or (_is_milestone(number) and left >= -self._free)
 
     def __enter__(self) -> None:

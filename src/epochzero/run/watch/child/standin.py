@@ -13,6 +13,7 @@ import inspect
 import os
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 __all__ = ["Replaced", "give_code", "shorten_traceback"]
@@ -20,7 +21,8 @@ __all__ = ["Replaced", "give_code", "shorten_traceback"]
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HERE = str(Path(__file__).absolute().parents[2]) + os.sep
+"""All of ours that runs in a job: what watches and what captures."""
 
 
 def shorten_traceback(error: BaseException) -> None:

@@ -6,18 +6,28 @@ All of it is computed from numbers that were sampled; what cannot be told is Non
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 
-from epochzero.run.watch.history import Evaluation, History, Iteration, Layer, Parameter, Series
+from epochzero.run.watch.history import (
+    Evaluation,
+    History,
+    Iteration,
+    Layer,
+    Parameter,
+    Record,
+    Series,
+)
 
 __all__ = [
     "ADAPTIVE",
     "NORMALIZATIONS",
+    "OF_CLASSES",
     "LossCourse",
     "Overfit",
     "accuracy_gap",
@@ -27,13 +37,18 @@ __all__ = [
     "does_well",
     "early_updates",
     "evaluations",
+    "evaluations_are_worse",
+    "examples_in",
     "fan_in",
+    "feeding",
     "first_accuracy",
     "first_bad",
     "gradient_ratio",
     "is_augmented",
     "is_classifier",
+    "is_harmed",
     "is_known_loss",
+    "judged",
     "last",
     "looked",
     "moved",
@@ -44,12 +59,18 @@ __all__ = [
     "relative_updates",
     "saturation",
     "train_accuracy",
+    "weight_decay",
     "weights",
 ]
 
 _Answer = TypeVar("_Answer")
 MOST_CLASSES = 200
-_OF_CLASSES = ("cross_entropy", "nll_loss")
+_WORSE = 0.1
+_ENOUGH = 64
+OF_CLASSES = (
+    "cross_entropy", "nll_loss", "SparseCategoricalCrossentropy", "CategoricalCrossentropy",
+)  # fmt: skip
+"""Losses for one class of several, of torch and of Keras."""
 _OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 ADAPTIVE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Lion")
 """Optimizers whose steps have a size of their own."""
@@ -143,7 +164,7 @@ def classes(history: History) -> Mapping[int, float]:
 
 def is_classifier(history: History) -> bool:
     """Whether the loss is one for classes."""
-    return bool(_functions(history) & {*_OF_CLASSES, *_OF_TWO})
+    return bool(_functions(history) & {*OF_CLASSES, *_OF_TWO})
 
 
 def _functions(history: History) -> set[str]:
@@ -154,11 +175,14 @@ def chance_loss(history: History) -> float | None:
     """The loss of a model that knows the shares of the classes, or the mean of the targets, and no more."""
     functions = _functions(history)
     found = classes(history)
-    if functions & set(_OF_CLASSES) and len(found) > 1:
+    if functions & set(OF_CLASSES) and len(found) > 1:
         return -sum(p * math.log(p) for p in found.values())
     if functions & set(_OF_TWO) and set(found) <= {0, 1} and found:
         p = found.get(1, 0.0)
         return -sum(q * math.log(q) for q in (p, 1 - p) if q > 0)
+    # What is multiplied with weights afterwards is of another size.
+    if history.losses and all(one.get("reduction") == "none" for one in history.losses):
+        return None
     spread = [one.target["std"] for one in history.iterations if "std" in one.target]
     if functions == {"mse_loss"} and spread:
         return float(np.mean(spread)) ** 2
@@ -170,8 +194,18 @@ def chance_loss(history: History) -> float | None:
 @_once
 def train_accuracy(history: History) -> float | None:
     """The share of right classes in the last batches looked at."""
-    found = [one.accuracy for one in history.iterations if one.accuracy is not None]
-    return float(np.mean(found[-max(3, len(found) // 10) :])) if found else None
+    found = [one for one in history.iterations if one.accuracy is not None]
+    some = found[-max(3, len(found) // 10) :]
+    # Of a few examples the share says little.
+    while len(some) < len(found) and sum(map(_examples, some)) < _ENOUGH:
+        some = found[-2 * len(some) :]
+    return (
+        float(np.mean([one.accuracy for one in some if one.accuracy is not None])) if some else None
+    )
+
+
+def _examples(one: Iteration) -> int:
+    return int(next(iter(one.target.get("shape", ())), 1))
 
 
 @_once
@@ -205,10 +239,48 @@ def accuracy_gap(history: History) -> float | None:
 
 
 @_once
+def evaluations_are_worse(history: History) -> bool | None:
+    """Whether the model does clearly worse there than in the training; None where that cannot be told."""
+    found, gap = course(history), accuracy_gap(history)
+    if gap is not None:
+        return gap > _WORSE
+    losses = [one.loss for one in evaluations(history) if one.loss is not None]
+    if not losses or found is None or not found.finite:
+        return None
+    return float(np.mean(losses[-2:])) > found.end + 0.5 * abs(found.end)
+
+
+def examples_in(tensor: Record) -> Sequence[str]:
+    """Fingerprints of the examples of a batch, where each says which example it is.
+
+    Of short rows of symbols or words one is often like another.
+    """
+    told = len(tensor["shape"]) > 1 and ("float" in tensor["dtype"] or tensor["std"] > 3)
+    return tensor.get("rows", ()) if told else ()
+
+
+@_once
+def feeding(history: History) -> frozenset[str]:
+    """Paths whose output a layer with weights takes, also through others; the rest are outputs or gates."""
+    first = next((one for one in history.iterations if one.layers), None)
+    if first is None:
+        # Where outputs are not seen it can be any but the last.
+        return frozenset(layer.path for layer in history.layers[:-1])
+    source = {path: str(layer.get("source", "")) for path, layer in first.layers.items()}
+    found: set[str] = set()
+    for path in (layer.path for layer in history.layers if layer.parameters):
+        at = source.get(path, "")
+        while at and at not in found:
+            found.add(at)
+            at = source.get(at, "")
+    return frozenset(found)
+
+
+@_once
 def does_well(history: History) -> bool:
     """Whether the training does what it should: a judge of effects must then be silent."""
     found = course(history)
-    if found is None or not found.finite:
+    if found is None or not found.finite or found.end > abs(found.first):
         return False
     trained, gap = train_accuracy(history), accuracy_gap(history)
     if gap is not None and gap > 0.15:
@@ -231,7 +303,9 @@ def weights(history: History) -> Iterable[Parameter]:
     """Parameters that are matrices or filters and belong to layers that scale what comes in."""
     kinds = {layer.path: layer.kind for layer in history.layers}
     for one in history.parameters:
-        if len(one.shape) >= 2 and "Embedding" not in kinds.get(one.layer, ""):
+        # The biases of a recurrent layer of Keras are a matrix.
+        is_matrix = len(one.shape) >= 2 and not one.name.endswith("bias")
+        if is_matrix and "Embedding" not in kinds.get(one.layer, ""):
             yield one
 
 
@@ -275,6 +349,13 @@ def moved(history: History) -> Mapping[str, float]:
     return found
 
 
+def weight_decay(history: History) -> float:
+    """The strongest weight decay: of an optimizer, or as the regularizer of a layer of Keras."""
+    groups = [group for record in history.optimizers for group in record.get("groups", ())]
+    settings = [*groups, *(layer.settings for layer in history.layers)]
+    return max((float(one.get("weight_decay") or 0) for one in settings), default=0.0)
+
+
 def normalizations(history: History) -> list[Layer]:
     """The normalization layers."""
     return [layer for layer in history.layers if layer.kind.startswith(NORMALIZATIONS)]
@@ -308,6 +389,20 @@ def is_augmented(history: History) -> bool:
 def is_known_loss(history: History) -> bool:
     """Whether the loss is a function of torch: of others nobody can tell what its size means."""
     return bool(_functions(history))
+
+
+@_once
+def judged(history: History) -> tuple[Iteration, ...]:
+    """The iterations with an output, of the loss function that is there most often.
+
+    A program may measure a trivial answer before the training, or have a smaller loss beside it.
+    """
+    found = [one for one in history.iterations if one.output]
+    functions = Counter(one.loss_function for one in found)
+    if not functions:
+        return ()
+    function, _ = functions.most_common(1)[0]
+    return tuple(one for one in found if one.loss_function == function)
 
 
 def looked(history: History, first: int = 0) -> tuple[Iteration, ...]:
@@ -354,6 +449,38 @@ def overfits(history: History) -> Overfit | None:
     else:
         text = f"accuracy is {gap:.0%} higher on training data than in evaluations."
     return Overfit(best_at, text, turned, end / best if best and worse else 1.0)
+
+
+@_once
+def is_harmed(history: History) -> bool | None:
+    """Whether the training came out worse than a trivial answer, or than its own best; None where nothing tells."""
+    found, chance = course(history), chance_loss(history)
+    if found is None:
+        return None
+    if not found.finite or overfits(history) is not None:
+        return True
+    told = _beats_a_trivial_answer(history, found, chance)
+    if told is not None:
+        return not told
+    lost = found.end - found.best
+    return True if lost > 0.5 * abs(found.start - found.best) + 1e-12 else None
+
+
+def _beats_a_trivial_answer(
+    history: History, found: LossCourse, chance: float | None
+) -> bool | None:
+    """Whether it is right more often than the largest class, or its loss is below that of the mean."""
+    shares, trained = classes(history), train_accuracy(history)
+    tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
+    if shares and is_classifier(history) and (tested or trained is not None):
+        most = max(shares.values())
+        reached = float(np.mean(tested[-2:])) if tested else trained or 0.0
+        if reached > most + 0.25 * (1 - most):
+            return True
+    if chance is None:
+        return None
+    measured = [one.loss for one in evaluations(history) if one.loss is not None]
+    return (float(np.mean(measured[-2:])) if measured else found.end) < 0.95 * chance
 
 
 @_once

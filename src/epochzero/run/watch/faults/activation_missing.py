@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from epochzero.run.watch.faults._signals import course, does_well
-from epochzero.run.watch.history import History, Iteration
+from epochzero.run.watch.history import History, Iteration, Layer
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
 
-_LINEAR = ("Linear", "Conv1d", "Conv2d", "Conv3d")
+_LINEAR = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense", "Conv1D", "Conv2D", "Conv3D")
 _THROUGH = (
     "Dropout",
     "Identity",
@@ -19,6 +19,11 @@ _THROUGH = (
     "LayerNorm",
     "AvgPool",
     "AdaptiveAvgPool",
+    "AveragePooling",
+    "GlobalAveragePooling",
+    "Reshape",
+    "SpatialDropout",
+    "ZeroPadding",
 )
 
 
@@ -31,16 +36,16 @@ def find(history: History) -> Iterable[Finding]:
     pairs = []
     for path, kind in history.order:
         source = _source(seen, path, kinds)
-        if kind in _LINEAR and source and kinds.get(source) in _LINEAR:
-            # A narrow layer between two is a factorization that somebody wanted.
-            width = seen.layers[source]["shape"][-1 if kinds[source] == "Linear" else 1]
-            pairs.append((source, path, width))
+        two = kind in _LINEAR and source and kinds.get(source) in _LINEAR
+        # A narrow layer between two is a factorization that somebody wanted.
+        if two and not _is_narrow(history, source, path):
+            pairs.append((source, path))
     hidden = [path for path, kind in history.order if kind in _LINEAR]
     found = course(history)
     if not pairs or found is None or not found.finite or does_well(history):
         return
     all_linear = len(pairs) >= len(hidden) - 1
-    source, path, _ = pairs[0]
+    source, path = pairs[0]
     layer = history.layer(source)
     yield Finding(
         "activation_missing",
@@ -68,3 +73,22 @@ def _source(seen: Iteration, path: str, kinds: Mapping[str, str]) -> str:
             break
         source = str(seen.layers.get(source, {}).get("source", ""))
     return source
+
+
+def _is_narrow(history: History, source: str, path: str) -> bool:
+    """Whether what goes from one to the other is less than what comes in and what goes out."""
+    first, second = history.layer(source), history.layer(path)
+    if first is None or second is None:
+        return False
+    before, between = _sizes(first)
+    _, after = _sizes(second)
+    return between < 0.5 * min(before, after)
+
+
+def _sizes(layer: Layer) -> tuple[int, int]:
+    """How many features or channels go in and out."""
+    of = layer.settings
+    return (
+        of.get("in_features") or of.get("in_channels") or 0,
+        of.get("out_features") or of.get("out_channels") or 0,
+    )

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import course, does_well, gradient_ratio, saturation
+from epochzero.run.watch.faults._signals import (
+    course,
+    does_well,
+    feeding,
+    gradient_ratio,
+    is_known_loss,
+    saturation,
+)
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import activation_place
 from epochzero.run.watch.model import Finding
@@ -19,13 +26,23 @@ def find(history: History) -> Iterable[Finding]:
     """Saturating activations within a model whose gradients vanish toward its first layers."""
     if len(history.iterations) < 5:
         return
+    flat = _without_gradient(history)
+    if flat:
+        layer = history.layer(flat)
+        yield Finding(
+            "activation_wrong", 0,
+            f"{flat} lets no gradient through: what comes before it gets exactly zero, what comes after it "
+            "is trained.",
+            layer=flat.partition(":")[0], place=activation_place(layer, flat), confidence=0.88,
+            fix="Use an activation that has a slope: ReLU, GELU, or a soft threshold.",
+            causes=("zero_gradient", "weights_unchanged", "loss_plateau", "underfitting"),
+        )  # fmt: skip
+        return
     inside = [(path, kind) for path, kind in history.order[:-1] if kind in _SATURATING]
     softmax = [path for path, kind in inside if kind.lower() == "softmax"]
     found = course(history)
-    first = next((one for one in history.iterations if one.layers), None)
-    sources = {layer.get("source") for layer in first.layers.values()} if first else set()
     # What an attention or a mixture does with its softmax is no layer.
-    softmax = [path for path in softmax if path in sources]
+    softmax = [path for path in softmax if path in feeding(history)]
     if found is None or not inside or (not softmax and (found.fall > 0.7 or does_well(history))):
         return
     shrink = gradient_ratio(history)
@@ -33,7 +50,7 @@ def find(history: History) -> Iterable[Finding]:
     worst = max(full, key=lambda path: full[path])
     vanishing = shrink is not None and shrink < 0.02
     if softmax:
-        path, certain = softmax[0], 0.7
+        path, certain = softmax[0], 0.55 if does_well(history) else 0.7
         text = f"{path} is a softmax in the middle of the model: its outputs add up to 1."
     elif len(inside) >= 3 and vanishing:
         path, certain = inside[0][0], 0.8
@@ -46,7 +63,7 @@ def find(history: History) -> Iterable[Finding]:
         text = (
             f"{full[worst]:.0%} of what {worst} gives is at the flat ends of {dict(inside)[worst]}."
         )
-    elif len(inside) >= 2 and found.fall < 0.3:
+    elif len(inside) >= 2 and found.fall < 0.3 and is_known_loss(history):
         path, certain = inside[0][0], 0.55
         text = f"{len(inside)} layers end in {inside[0][1]}, and the loss hardly falls."
     else:
@@ -61,3 +78,49 @@ def find(history: History) -> Iterable[Finding]:
                 "loss_plateau", "updates_too_small", "weights_unchanged", "constant_output",
                 "underfitting", "zero_gradient"),
     )  # fmt: skip
+
+
+def _without_gradient(history: History) -> str:
+    """A function between a layer whose gradient is always zero and one that is trained; empty for none."""
+    first = next((one for one in history.iterations if one.layers), None)
+    if first is None:
+        return ""
+    kinds = dict(history.order)
+    for path, kind in history.order:
+        before = str(first.layers.get(path, {}).get("source", ""))
+        layer = history.layer(path)
+        plain = layer is None or not layer.parameters
+        # Units of a ReLU may all be dead, for other reasons.
+        if (
+            not plain
+            or not before
+            or "ReLU" in kind
+            or kind == "relu"
+            or path not in feeding(history)
+        ):
+            continue
+        after = [to for to in kinds if first.layers.get(to, {}).get("source") == path]
+        if (
+            not _largest(history, before)
+            and _is_trainable(history, before)
+            and any(_largest(history, to) for to in after)
+        ):
+            return path
+    return ""
+
+
+def _largest(history: History, path: str) -> float | None:
+    """The largest gradient that the weights of a layer ever had; None where none was seen."""
+    for one in history.parameters:
+        if one.layer == path and len(one.shape) > 1:
+            series = history.parameter_series(one.name, "gradient", "largest")
+            return float(series[:, 1].max()) if len(series) >= 5 else None
+    return None
+
+
+def _is_trainable(history: History, path: str) -> bool:
+    """Whether an optimizer holds the weights of a layer; of one with scales only `_largest` sees nothing."""
+    return any(
+        one.layer == path and len(one.shape) > 1 and one.trainable and one.held
+        for one in history.parameters
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import evaluations, is_augmented
+from epochzero.run.watch.faults._signals import does_well, evaluations, is_augmented
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import drawn_place
 from epochzero.run.watch.model import Finding
@@ -29,7 +29,9 @@ def find(history: History) -> Iterable[Finding]:
     tested_gain = 0.0
     if others:
         tested_gain = sum((o["agreement"] - o["chance"]) * o["pairs"] for o in tested) / others
-    if trained_gain > 0.1 and not (others and tested_gain > 3 * trained_gain + 0.1):
+    if others and tested_gain <= 3 * trained_gain + 0.1:
+        return
+    if not others and (trained_gain > 0.1 or does_well(history)):
         return
     yield Finding(
         "augmentation_wrong",

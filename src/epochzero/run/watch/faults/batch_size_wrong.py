@@ -6,12 +6,20 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import course, does_well
+from epochzero.run.watch.faults._signals import (
+    course,
+    does_well,
+    evaluations_are_worse,
+    is_known_loss,
+)
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import batch_size_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
+
+_MANY = 512
+_FEW = 40
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -30,7 +38,14 @@ def find(history: History) -> Iterable[Finding]:
         return
     size = int(np.median(sizes))
     place = batch_size_place(history)
-    if size <= 2 and history.count > 30 and found.roughness > 0.35:
+    if (
+        size <= 2
+        and _batch_of_loss(history) <= 2
+        and history.count > 30
+        and found.roughness > 0.35
+        and is_known_loss(history)
+        and (found.fall < 0.5 or evaluations_are_worse(history))
+    ):
         yield Finding(
             "batch_size_wrong", 0,
             f"Each step learns from {size} example{'s' if size > 1 else ''}, and the loss jumps by "
@@ -38,6 +53,14 @@ def find(history: History) -> Iterable[Finding]:
             place=place, confidence=0.66, fix="Take batches of 32.",
             evidence={"batch": float(size)}, series="loss",
             causes=("loss_oscillating", "loss_plateau", "underfitting", "loss_not_falling"),
+        )  # fmt: skip
+    elif not history.loaders and size >= _MANY and history.count <= _FEW and found.slope > 0.03:
+        yield Finding(
+            "batch_size_wrong", 0,
+            f"A batch has {size} examples, the whole training {history.count} steps, and its loss still falls.",
+            place=place, confidence=0.56, fix="Take batches of 32.",
+            evidence={"batch": float(size)}, series="loss",
+            causes=("slow_learning", "underfitting", "loss_plateau"),
         )  # fmt: skip
     elif (
         examples
@@ -54,3 +77,9 @@ def find(history: History) -> Iterable[Finding]:
             evidence={"batch": float(size), "examples": float(examples)}, series="loss",
             causes=("slow_learning", "underfitting", "loss_plateau"),
         )  # fmt: skip
+
+
+def _batch_of_loss(history: History) -> int:
+    """Examples that a loss is of; an input may begin with another dimension."""
+    sizes = [one.target["shape"][0] for one in history.iterations if one.target.get("shape")]
+    return int(np.median(sizes)) if sizes else 1

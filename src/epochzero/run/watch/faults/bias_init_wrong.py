@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import NORMALIZATIONS, course, does_well
+from epochzero.run.watch.faults._signals import (
+    NORMALIZATIONS,
+    chance_loss,
+    course,
+    does_well,
+    feeding,
+)
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import initialization_place
 from epochzero.run.watch.model import Finding
@@ -18,12 +24,16 @@ def find(history: History) -> Iterable[Finding]:
     """Biases that begin far from zero, one for all units."""
     if does_well(history) or course(history) is None:
         return
+    used = feeding(history)
     kinds = {layer.path: layer.kind for layer in history.layers}
     for one in history.parameters:
         kind = kinds.get(one.layer, "")
         if not one.name.endswith("bias") or len(one.shape) != 1:
             continue
         mean, spread = one.values.get("mean", 0.0), one.values.get("std", 0.0)
+        # At the end of a model, or of a gate, it may well be what should be said first.
+        if one.layer not in used and not _begins_badly(history):
+            continue
         # Scaled numbers lie within a few units of zero.
         if abs(mean) < (2.5 if kind.startswith(NORMALIZATIONS) else _FAR) or spread > 0.3 * abs(
             mean
@@ -43,3 +53,8 @@ def find(history: History) -> Iterable[Finding]:
                     "weights_unchanged", "vanishing_gradient"),
         )  # fmt: skip
         return
+
+
+def _begins_badly(history: History) -> bool:
+    found, chance = course(history), chance_loss(history)
+    return bool(found and chance and found.first > 2 * chance)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import course, does_well
+from epochzero.run.watch.faults._signals import course, does_well, feeding, is_classifier
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import width_place
 from epochzero.run.watch.model import Finding
@@ -12,6 +13,7 @@ from epochzero.run.watch.model import Finding
 __all__ = ["find"]
 
 _NARROW = 3
+_HEADS = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense", "Conv1D", "Conv2D", "Conv3D")
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -19,19 +21,29 @@ def find(history: History) -> Iterable[Finding]:
     found = course(history)
     if found is None or does_well(history) or not history.ended or not found.finite:
         return
-    widths = []
+    widths, used = [], feeding(history)
     for path, _ in history.order:
         layer = history.layer(path)
         width = (layer.settings.get("out_features") or layer.settings.get("out_channels")
                  or layer.settings.get("hidden_size") or layer.settings.get("embedding_dim")) if layer else None  # fmt: skip
         if layer is not None and ":" not in path and isinstance(width, int):
             widths.append((width, layer))
-    hidden = widths[:-1]
-    if not hidden or found.slope > 0.1 or max(layer.model for layer in history.layers) > 0:
+    hidden = [
+        (width, layer)
+        for width, layer in widths[:-1]
+        if layer.path in used or layer.kind not in _HEADS
+    ]
+    if (
+        not hidden
+        or _repeats(history)
+        or found.slope > 0.1
+        or max(layer.model for layer in history.layers) > 0
+    ):
         return
     width, layer = min(hidden, key=lambda pair: pair[0])
     out = widths[-1][0]
-    if width > _NARROW and width > 0.35 * out:
+    # To tell this many classes apart takes at least as many units as the digits of their numbers.
+    if width > max(_NARROW, math.log2(out) if is_classifier(history) else 0):
         return
     yield Finding(
         "capacity_too_small",
@@ -43,4 +55,15 @@ def find(history: History) -> Iterable[Finding]:
         fix=f"Give it at least {max(16, 4 * out)} units.",
         evidence={"units": float(width)},
         causes=("underfitting", "loss_plateau", "slow_learning", "dead_units"),
+    )
+
+
+def _repeats(history: History) -> bool:
+    """Whether the model is to give its input again: a narrow layer is what it is made for."""
+    return any(
+        one.inputs
+        and one.target
+        and "float" in one.inputs[0]["dtype"]
+        and one.inputs[0]["shape"] == one.target.get("shape")
+        for one in history.iterations
     )

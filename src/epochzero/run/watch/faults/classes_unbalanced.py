@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import classes, does_well, is_classifier
+from epochzero.run.watch.faults._signals import (
+    classes,
+    evaluations_are_worse,
+    is_classifier,
+    is_harmed,
+)
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import classes_place
 from epochzero.run.watch.model import Finding
@@ -29,6 +34,8 @@ def find(history: History) -> Iterable[Finding]:
         loader["sampler"] == "WeightedRandomSampler" for loader in history.loaders
     ):
         return
+    # Rare classes are a fault where they are not learned, or where evaluations have more of them.
+    hurts = is_harmed(history) or evaluations_are_worse(history)
     # Where labels are pixels or words most of them are background; a loss of one's own may know that.
     dense = any(len(one.target["shape"]) > 1 and one.target["shape"][-1] > 1 for one in looked)
     yield Finding(
@@ -36,7 +43,7 @@ def find(history: History) -> Iterable[Finding]:
         0,
         f"{shares[most]:.1%} of the labels are class {most}: always saying it is right that often.",
         place=classes_place(history),
-        confidence=(0.4 if dense else 0.8) - (0.2 if does_well(history) else 0.0),
+        confidence=0.8 if hurts and not dense else 0.4,
         fix="Weigh the classes in the loss (weight=, pos_weight=), draw rare ones more often "
         "(WeightedRandomSampler), and judge by balanced accuracy or F1.",
         evidence={f"share of class {label}": share for label, share in list(shares.items())[:8]},

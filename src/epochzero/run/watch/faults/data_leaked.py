@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import evaluations
-from epochzero.run.watch.history import History
+from epochzero.run.watch.faults._signals import evaluations, examples_in
+from epochzero.run.watch.history import Evaluation, History
 from epochzero.run.watch.lines import split_place
 from epochzero.run.watch.model import Finding
 
@@ -21,17 +21,15 @@ def find(history: History) -> Iterable[Finding]:
         print_of
         for one in history.iterations
         for tensor in one.inputs[:1]
-        for print_of in tensor.get("rows", ())
+        for print_of in examples_in(tensor)
     }
-    tested = [
-        print_of
-        for one in evaluations(history)
-        for tensor in one.inputs[:1]
-        if "float" in tensor["dtype"] or tensor["std"] > 3
-        for print_of in tensor.get("rows", ())
-    ]
-    distinct = set(tested)
+    measured = [one for one in evaluations(history) if not _is_looked_up_in(one)]
+    batches = [examples_in(t) for one in measured for t in one.inputs[:1]]
+    distinct = {print_of for batch in batches for print_of in batch}
     if len(history.iterations) < _LOOKS or len(distinct) < 16:
+        return
+    # Where examples of one batch are alike, those of two parts may be as well.
+    if any(len(set(batch)) < 0.8 * len(batch) for batch in batches):
         return
     common = len(distinct & trained) / len(distinct)
     if common < _SHARE:
@@ -55,3 +53,8 @@ def find(history: History) -> Iterable[Finding]:
         evidence={"share": common, "examples": float(len(distinct))},
         causes=(),
     )
+
+
+def _is_looked_up_in(one: Evaluation) -> bool:
+    """Whether fewer examples are measured than the first batch has: neighbors are looked up among these."""
+    return bool(one.inputs) and 0 < one.examples < (one.inputs[0]["shape"] or [0])[0]

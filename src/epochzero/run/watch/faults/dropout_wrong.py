@@ -24,7 +24,8 @@ def find(history: History) -> Iterable[Finding]:
     rate = float(highest.settings.get("p") or 0)
     well = does_well(history)
     gap = overfits(history)
-    if gap is not None and max(float(layer.settings.get("p") or 0) for layer in dropouts) < 0.1:
+    # None at all is no regularization, which has a word of its own.
+    if gap is not None and 0 < rate < 0.1:
         yield _finding(
             highest, f"{highest.path} drops {rate:.1%}, as good as nothing: {gap.text}", 0.7
         )

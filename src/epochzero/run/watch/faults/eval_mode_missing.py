@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import evaluations
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import Evaluation, History
 from epochzero.run.watch.lines import evaluation_place
 from epochzero.run.watch.model import Finding
 
@@ -21,7 +21,8 @@ def find(history: History) -> Iterable[Finding]:
         for layer in history.layers
         if layer.kind.startswith(_MODES) and layer.settings.get("p", 1.0)
     ]
-    tested = evaluations(history)
+    models = {layer.model for layer in matters}
+    tested = [one for one in evaluations(history) if _number(one) in models]
     forgotten = [one for one in tested if one.training]
     if not matters or len(forgotten) < 2 or len(forgotten) < 0.8 * len(tested):
         return
@@ -36,3 +37,9 @@ def find(history: History) -> Iterable[Finding]:
         fix="Call model.eval() before each evaluation, and model.train() after it.",
         causes=("validation_diverging", "overfitting"),
     )
+
+
+def _number(one: Evaluation) -> int:
+    """Of the model that was called."""
+    number = one.model.partition("/")[0]
+    return int(number) if number.isdigit() else 0

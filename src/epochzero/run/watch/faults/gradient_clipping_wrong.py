@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import course, does_well, moved
+from epochzero.run.watch.faults._signals import ADAPTIVE, course, does_well, moved
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import clipping_place
 from epochzero.run.watch.model import Finding
@@ -14,6 +14,7 @@ from epochzero.run.watch.model import Finding
 __all__ = ["find"]
 
 _LEFT = 0.02
+_NOTHING = 1e-3
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -33,6 +34,10 @@ def find(history: History) -> Iterable[Finding]:
     if left > _LEFT or far > 3:
         return
     norm = float(np.median([one["norm"] for one in clipped]))
+    adaptive = all(one["class"] in ADAPTIVE for one in history.optimizers)
+    # Steps of a size of their own are as large with less of a gradient.
+    if adaptive and min(norm, clipped[0]["limit"]) > _NOTHING:
+        return
     yield _finding(
         history,
         f"Gradients with a norm of {norm:.3g} are clipped to {clipped[0]['limit']:g}: {left:.1%} of them "

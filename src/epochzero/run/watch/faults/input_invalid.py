@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from epochzero.run.watch.faults._signals import course, does_well, is_known_loss
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import input_place
 from epochzero.run.watch.model import Finding
@@ -45,7 +46,19 @@ def find(history: History) -> Iterable[Finding]:
             evidence={"value": looked[0]["min"]},
             causes=("loss_not_falling", "constant_output", "underfitting", "zero_gradient"),
         )
-    elif all(one.get("constant_columns", 0) > 0.5 for one in looked):
+    elif all(one.get("constant_columns", 0) > 0.1 for one in looked) and _learns_nothing(history):
+        share = looked[0]["constant_columns"]
+        yield Finding(
+            "input_invalid",
+            0,
+            f"{share:.0%} of the columns of the input never vary, and the loss stays where it began.",
+            place=input_place(history),
+            confidence=0.78,
+            fix="Look at what is done to the data before they reach the model.",
+            evidence={"constant columns": share},
+            causes=("loss_not_falling", "underfitting", "loss_plateau", "constant_output"),
+        )
+    elif all(one.get("constant_columns", 0) > 0.5 for one in looked) and not does_well(history):
         share = looked[0]["constant_columns"]
         yield Finding(
             "input_invalid",
@@ -57,3 +70,8 @@ def find(history: History) -> Iterable[Finding]:
             evidence={"constant columns": share},
             causes=("loss_not_falling", "underfitting", "loss_plateau"),
         )
+
+
+def _learns_nothing(history: History) -> bool:
+    found = course(history)
+    return found is not None and is_known_loss(history) and history.ended and found.fall < 0.03

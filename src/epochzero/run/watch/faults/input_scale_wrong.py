@@ -47,7 +47,7 @@ def find(history: History) -> Iterable[Finding]:
         0,
         f"{text}; layers expect about 0 and 1.",
         place=input_place(history),
-        confidence=certain - (0.35 if does_well(history) else 0.0),
+        confidence=certain - (0.45 if does_well(history) else 0.0),
         fix="Subtract the mean of the training data from each column or channel and divide by its "
         "spread, once, for training and evaluation alike.",
         evidence={"mean": first["mean"], "spread": spread},
@@ -61,5 +61,5 @@ def find(history: History) -> Iterable[Finding]:
 
 def _is_normalized_first(history: History) -> bool:
     """Whether the first layer that is called brings the inputs to scale itself."""
-    first = history.order[0][1] if history.order else ""
-    return first.startswith(NORMALIZATIONS) or first.startswith("Embedding")
+    kinds = (kind for _, kind in history.order if not kind.startswith("Random"))
+    return next(kinds, "").startswith((*NORMALIZATIONS, "Embedding", "Normalization", "Rescaling"))

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import classes, does_well, evaluations, is_classifier
+from epochzero.run.watch.faults._signals import (
+    OF_CLASSES,
+    classes,
+    course,
+    does_well,
+    evaluations,
+    evaluations_are_worse,
+    is_classifier,
+    judged,
+)
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import label_place
 from epochzero.run.watch.model import Finding
@@ -18,26 +27,36 @@ _FAR = 8.0
 
 def find(history: History) -> Iterable[Finding]:
     """Labels outside of what the loss takes, a class that never occurs at the end, or far targets."""
-    looked = [one for one in history.iterations if one.target and one.output]
+    looked = [one for one in judged(history) if one.target]
     if len(looked) < 3:
         return
     yield from _other_than_evaluated(history)
     function = looked[0].loss_function
     low = min(one.target["min"] for one in looked)
     high = max(one.target["max"] for one in looked)
-    if function.startswith("binary_cross_entropy") and (low < -0.01 or high > 1.01):
+    found = course(history)
+    if function == "ctc_loss" and low <= 0 and found is not None and found.end < 0:
+        yield _finding(
+            history,
+            f"The loss of CTC is below zero, {found.end:.3g}: labels from {low:g} on contain the blank.",
+            0.9,
+            "Labels count from 1 where the blank is 0.",
+        )
+    elif function.startswith("binary_cross_entropy") and (low < -0.01 or high > 1.01):
         yield _finding(
             history,
             f"{function} takes labels from 0 to 1, and these go from {low:g} to {high:g}.",
             0.95,
             "Map the labels to 0 and 1.",
         )
-    elif function in ("cross_entropy", "nll_loss") and len(looked[0].output["shape"]) > 1:
+    elif function in OF_CLASSES and len(looked[0].output["shape"]) > 1:
         yield from _classes(history, looked[0].output["shape"][1])
     elif function in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
         mean = float(np.mean([one.target["mean"] for one in looked]))
         spread = float(np.mean([one.target["std"] for one in looked]))
-        if max(abs(mean), spread) > _FAR and not does_well(history):
+        begins = looked[0].output
+        near = abs(begins["mean"] - mean) < spread and begins.get("std", 0.0) > 0.1 * spread
+        if max(abs(mean), spread) > _FAR and not near and not does_well(history):
             yield _finding(
                 history,
                 f"The targets have a mean of {mean:.4g} and a spread of {spread:.4g}; outputs begin "
@@ -56,7 +75,8 @@ def _other_than_evaluated(history: History) -> Iterable[Finding]:
     mean, spread = (float(np.median([one[what] for one in trained])) for what in ("mean", "std"))
     other, width = (float(np.median([one[what] for one in tested])) for what in ("mean", "std"))
     wider, narrower = max(spread, width, 1e-12), max(min(spread, width), 1e-12)
-    if abs(mean - other) > 1.5 * wider or wider > 4 * narrower:
+    apart = abs(mean - other) > 1.5 * wider or wider > 4 * narrower
+    if apart and evaluations_are_worse(history) is not False:
         yield _finding(
             history,
             f"Targets of the training have mean {mean:.3g} and spread {spread:.3g}, those of the "
@@ -69,7 +89,8 @@ def _other_than_evaluated(history: History) -> Iterable[Finding]:
 def _classes(history: History, outputs: int) -> Iterable[Finding]:
     found = classes(history)
     looked = sum(sum(one.target.get("classes", {}).values()) for one in history.iterations)
-    if found and 0 not in found and max(found) == outputs - 1 and looked > 20 * outputs:
+    others = set(found) == set(range(1, outputs))
+    if others and looked > 20 * outputs and not does_well(history):
         yield _finding(
             history,
             f"Class 0 of {outputs} never occurs, the labels go from {min(found)} to {max(found)}.",

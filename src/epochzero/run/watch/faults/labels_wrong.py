@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import classes, does_well, evaluations, first_accuracy
+import numpy as np
+
+from epochzero.run.watch.faults._signals import (
+    classes,
+    does_well,
+    evaluations,
+    first_accuracy,
+    is_augmented,
+    is_harmed,
+)
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import label_place
 from epochzero.run.watch.model import Finding
@@ -26,6 +35,9 @@ def find(history: History) -> Iterable[Finding]:
     chance = sum(one["chance"] * one["pairs"] for one in looked) / pairs
     yield from _other_than_evaluated(history, agreement - chance)
     if agreement > chance + _MORE * (1 - chance) or does_well(history):
+        return
+    # Of rare classes no accuracy tells that they are learned, but the loss does.
+    if is_harmed(history) is False:
         return
     tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
     if not history.ended and len(tested) < 5:
@@ -62,7 +74,9 @@ def _contradictions(history: History) -> Iterable[Finding]:
                     different += 1
                     since = since or one.number
             seen[row] = label
-    if again >= 32 and different > 0.2 * again:
+    by_chance = 1 - sum(share * share for share in classes(history).values())
+    # Labels that people gave, or actions in one state, differ as well, but less than by chance.
+    if again >= 32 and different > 0.5 * max(by_chance, 0.2) * again and not does_well(history):
         yield Finding(
             "labels_wrong",
             since,
@@ -79,7 +93,11 @@ def _other_than_evaluated(history: History, gain: float) -> Iterable[Finding]:
     """Neighbors that agree in the evaluations far more than in the training: a part is labeled wrongly."""
     tested = [one.likeness for one in evaluations(history) if one.likeness.get("pairs")]
     pairs = sum(one["pairs"] for one in tested)
-    if pairs < _PAIRS:
+    if pairs < _PAIRS or does_well(history) or is_augmented(history):
+        return
+    # Among more examples there is a nearer one.
+    trained = [one.likeness["pairs"] for one in history.iterations if one.likeness.get("pairs")]
+    if np.mean(trained) < 0.5 * pairs / len(tested):
         return
     other = sum((one["agreement"] - one["chance"]) * one["pairs"] for one in tested) / pairs
     if other > 0.25 and gain < 0.5 * other:

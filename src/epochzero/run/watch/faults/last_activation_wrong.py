@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import does_well
+from epochzero.run.watch.faults._signals import does_well, judged
 from epochzero.run.watch.history import History, Iteration
 from epochzero.run.watch.lines import output_place
 from epochzero.run.watch.model import Finding
@@ -14,6 +14,9 @@ __all__ = ["find"]
 
 _BOUNDED = ("Sigmoid", "sigmoid", "Tanh", "tanh", "Softmax", "softmax", "ReLU", "relu",
             "Hardtanh", "hardtanh", "ReLU6", "relu6", "Softsign", "LogSigmoid")  # fmt: skip
+_OF_PROBABILITIES = (
+    "SparseCategoricalCrossentropy", "CategoricalCrossentropy", "binary_cross_entropy",
+)  # fmt: skip
 _CAUSES = (
     "loss_not_falling", "loss_plateau", "slow_learning", "underfitting", "saturated_units",
     "dead_units", "constant_output", "vanishing_gradient", "zero_gradient", "weights_unchanged",
@@ -24,7 +27,7 @@ _CAUSES = (
 def find(history: History) -> Iterable[Finding]:
     """The output as the loss was given it, beside the loss function and the labels."""
     yield from _logarithm_of_no_probability(history)
-    looked = [one for one in history.iterations if one.output and one.target]
+    looked = [one for one in judged(history) if one.target]
     if len(looked) < 3:
         return
     function = looked[0].loss_function
@@ -33,6 +36,16 @@ def find(history: History) -> Iterable[Finding]:
     path, kind = _last(history)
     if function == "cross_entropy":
         yield from _of_classes(history, looked, low, path, kind)
+    elif kind.lower() == "softmax" and looked[0].output["shape"][-1:] == [1]:
+        yield _finding(
+            history, path, "A softmax over one number is always 1.", 0.93,
+            "End the model in a sigmoid, or give it an output for each class.",
+        )  # fmt: skip
+    elif function in _OF_PROBABILITIES and (low < -1e-4 or high > 1 + 1e-4):
+        yield _finding(
+            history, path, f"{function} expects probabilities, and is given numbers from {low:.3g} to "
+            f"{high:.3g}.", 0.9, "End the model in softmax (sigmoid for two classes), or give the loss from_logits=True.",
+        )  # fmt: skip
     elif function == "nll_loss" and high > 1e-4:
         yield _finding(
             history, path, "nll_loss expects logarithms of probabilities, which are below zero; these "
@@ -88,7 +101,7 @@ def _of_classes(
         yield _finding(
             history, path, f"The logits for cross_entropy go through {kind.lower()}, which keeps them "
             f"from being any number ({low:.2g} and more).",
-            certain - (0.25 if does_well(history) else 0.0), "Let the last layer give its numbers as they are.",
+            certain - (0.45 if does_well(history) else 0.0), "Let the last layer give its numbers as they are.",
         )  # fmt: skip
 
 
@@ -101,6 +114,9 @@ def _of_numbers(
     bounds = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "relu": (0.0, math.inf), "softmax": (0.0, 1.0),
               "hardtanh": (-1.0, 1.0), "relu6": (0.0, 6.0)}.get(kind.lower())  # fmt: skip
     if bounds is None or not kind or does_well(history):
+        return
+    # What is scaled after its activation can reach more.
+    if low < bounds[0] - 0.01 * span or high > bounds[1] + 0.01 * span:
         return
     below, above = (bounds[0] - least) / span, (most - bounds[1]) / span
     if max(below, above) > 0.05:

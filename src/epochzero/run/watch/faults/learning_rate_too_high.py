@@ -15,6 +15,7 @@ from epochzero.run.watch.faults._signals import (
     early_updates,
     first_bad,
     is_known_loss,
+    looked,
     peak_updates,
     relative_updates,
 )
@@ -100,7 +101,9 @@ def _certainty(
 
 def _highest(history: History) -> tuple[float, int]:
     """The highest rate, and the number of the optimizer that has it as far as records tell."""
-    rates = [one.rates for one in history.iterations if one.rates]
+    # What came before is another phase, such as a search for the rate.
+    began = int(history.loss[0, 0]) if len(history.loss) else 0
+    rates = [one.rates for one in looked(history, began) if one.rates]
     if not rates:
         return 0.0, 0
     highest = max(max(of) for of in rates)

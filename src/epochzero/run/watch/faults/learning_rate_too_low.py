@@ -6,7 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import ADAPTIVE, course, does_well, is_known_loss, moved
+from epochzero.run.watch.faults._signals import (
+    ADAPTIVE,
+    chance_loss,
+    course,
+    does_well,
+    is_known_loss,
+    moved,
+)
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import place_of, setting_place
 from epochzero.run.watch.model import Finding
@@ -31,13 +38,14 @@ def find(history: History) -> Iterable[Finding]:
     rates = [max(one.rates) for one in history.iterations if one.rates]
     if far > _SHORT or does_well(history) or not rates or not found.finite:
         return
+    # Where gradients are not seen, as of Keras on TensorFlow, a way that was gone tells of them.
     gradients = [
         one["gradient"]["rms"]
         for looked in history.iterations[:5]
         for one in looked.parameters.values()
         if "gradient" in one
     ]
-    if not gradients or max(gradients) <= 1e-9:
+    if max(gradients, default=far) <= 1e-9:
         return
     if found.fall > 0.5 and is_known_loss(history):
         return
@@ -47,6 +55,10 @@ def find(history: History) -> Iterable[Finding]:
         return
     # A rate that was high once has been taken away by its schedule.
     if max(rates) > 20 * max(float(np.median(rates)), 1e-30):
+        return
+    # What was trained before needs to move no further.
+    chance = chance_loss(history)
+    if chance is not None and found.first < 0.5 * chance:
         return
     rate = max(rates)
     yield Finding(

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
-from epochzero.run.watch.faults._signals import LossCourse, classes, course, does_well
+import numpy as np
+
+from epochzero.run.watch.faults._signals import (
+    OF_CLASSES,
+    LossCourse,
+    chance_loss,
+    classes,
+    course,
+    does_well,
+    judged,
+)
 from epochzero.run.watch.history import History, Iteration, Record
 from epochzero.run.watch.lines import loss_place
 from epochzero.run.watch.model import Finding, Place
@@ -20,7 +31,7 @@ _CAUSES = (
 
 def find(history: History) -> Iterable[Finding]:
     """What the loss is given beside what it is for."""
-    looked = [one for one in history.iterations if one.output]
+    looked = judged(history)
     found = course(history)
     if found is None:
         return
@@ -31,8 +42,8 @@ def find(history: History) -> Iterable[Finding]:
     function, output, target = looked[0].loss_function, looked[0].output, looked[0].target
     shape = output["shape"]
     well = does_well(history)
-    if function == "cross_entropy" and len(shape) > 1 and shape[1] == 1:
-        yield _finding("cross_entropy over one output is always zero.", 0.95, place,
+    if function in OF_CLASSES and len(shape) > 1 and shape[1] == 1:
+        yield _finding(f"{function} over one output is always zero.", 0.95, place,
                        "Use binary_cross_entropy_with_logits, or two outputs.")  # fmt: skip
     elif function in _NUMBERS and _is_one_hot(looked) and not well:
         yield _finding(f"{function} between {shape[-1]} outputs and one-hot labels.", 0.82, place,
@@ -71,8 +82,15 @@ def _by_hand(found: LossCourse, place: Place | None) -> Iterable[Finding]:
 def _is_negated(history: History, looked: Sequence[Iteration], found: LossCourse) -> bool:
     """A known loss is never below zero; what is differentiated is its negative."""
     function = looked[0].loss_function
-    others = ("gaussian_nll_loss", "poisson_nll_loss", "kl_div", "nll_loss")
-    return bool(function) and function not in others and found.end < 0 and found.end < found.start
+    others = (
+        "CosineSimilarity", "gaussian_nll_loss", "poisson_nll_loss", "kl_div", "nll_loss", "ctc_loss",
+    )  # fmt: skip
+    return (
+        bool(function)
+        and function not in others
+        and found.first < 0
+        and found.end < min(0.0, found.start)
+    )
 
 
 def _is_one_hot(looked: Sequence[Iteration]) -> bool:
@@ -102,9 +120,17 @@ def _is_spread_out(output: Sequence[int], target: Sequence[int]) -> bool:
 
 
 def _sums(history: History) -> bool:
-    return any(
+    """Whether what is differentiated is as large as a sum: it may have been divided afterwards."""
+    summed = any(
         one.get("reduction") == "sum" and not one.get("evaluating") for one in history.losses
     )
+    found, chance = course(history), chance_loss(history)
+    sizes = [
+        math.prod(one.target["shape"]) for one in history.iterations if one.target.get("shape")
+    ]
+    if not summed or not found or not chance or not sizes:
+        return False
+    return found.first > 0.3 * chance * float(np.median(sizes))
 
 
 def _finding(text: str, confidence: float, place: Place | None, fix: str) -> Finding:

@@ -17,11 +17,11 @@ _SOON = 50
 def find(history: History) -> Iterable[Finding]:
     """The spread of outputs, and of gradients, from the first layers to the last."""
     found = course(history)
-    deep = [path for path, kind in history.order if kind.startswith(("Linear", "Conv"))]
+    deep = [path for path, kind in history.order if kind.startswith(("Linear", "Dense", "Conv"))]
     if found is None or does_well(history) or len(deep) < _DEEP or normalizations(history):
         return
     # A deep network may begin slowly.
-    if found.finite and (found.count < _SOON or found.fall > 0.5):
+    if found.finite and (found.count < _SOON or found.fall > 0.1):
         return
     first = next((one for one in history.iterations if one.layers), None)
     if first is None:

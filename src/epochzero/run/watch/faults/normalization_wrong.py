@@ -39,11 +39,13 @@ def find(history: History) -> Iterable[Finding]:
         for one in history.iterations
         if one.inputs and one.inputs[0]["shape"]
     ]
-    if layers and sizes and float(np.median(sizes)) <= _FEW and _is_flat(seen, layers[0]):
+    if layers and sizes and float(np.median(sizes)) <= _FEW:
+        # Of images or signals each place is an example as well.
+        certain = 0.86 if _is_flat(seen, layers[0]) else 0.55
         yield _finding(
             layers[0],
             f"Its statistics are of {int(np.median(sizes))} examples at a time.",
-            0.86 if bad else 0.45,
+            certain if bad else 0.45,
         )
         return
     order = [kind for _, kind in history.order]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import accuracy_gap, classes
-from epochzero.run.watch.history import History
+from epochzero.run.watch.faults._signals import OF_CLASSES, accuracy_gap, classes
+from epochzero.run.watch.history import History, Record
 from epochzero.run.watch.lines import order_place
 from epochzero.run.watch.model import Finding
 
@@ -34,7 +34,7 @@ def find(history: History) -> Iterable[Finding]:
         return
     expected = 1 - sum(share * share for share in shares.values())
     changes = float(np.mean([one["changes"] for one in looked]))
-    if expected < 0.1 or changes > 0.35 * expected:
+    if expected < 0.1 or changes > 0.35 * expected or _variety(looked) > 0.7 * expected:
         return
     yield Finding(
         "not_shuffled",
@@ -50,9 +50,19 @@ def find(history: History) -> Iterable[Finding]:
     )  # fmt: skip
 
 
+def _variety(looked: Sequence[Record]) -> float:
+    """How often two examples of one batch have different labels: such a batch teaches all of them."""
+    found = []
+    for one in looked:
+        counts = np.array(list(one.get("classes", {}).values()), dtype=float)
+        if counts.sum():
+            found.append(1 - float(((counts / counts.sum()) ** 2).sum()))
+    return float(np.mean(found)) if found else 0.0
+
+
 def _never_seen(history: History) -> Iterable[Finding]:
     """Classes that the model has outputs for and the training no examples, and evaluations that fail."""
-    seen = [one for one in history.iterations if one.loss_function in ("cross_entropy", "nll_loss")]
+    seen = [one for one in history.iterations if one.loss_function in OF_CLASSES]
     shares, gap = classes(history), accuracy_gap(history)
     if len(seen) < _LOOKS or len(seen[0].output.get("shape", ())) != 2 or gap is None or gap < 0.2:
         return

@@ -18,7 +18,7 @@ def find(history: History) -> Iterable[Finding]:
     bad = found is not None and not does_well(history)
     for record in history.optimizers:
         for group in record.get("groups", ())[:1]:
-            for keyword, text, fix in _doubts(record["class"], group):
+            for keyword, text, fix in _doubts(record["class"], group, _is_in_batches(history)):
                 yield Finding(
                     "optimizer_wrong",
                     0,
@@ -32,10 +32,18 @@ def find(history: History) -> Iterable[Finding]:
                 )  # fmt: skip
 
 
-def _doubts(kind: str, group: Record) -> Iterable[tuple[str, str, str]]:
+def _is_in_batches(history: History) -> bool:
+    """Whether an iteration is of a part of the data."""
+    if history.loaders:
+        return any((one["examples"] or 0) > (one["batch_size"] or 1) for one in history.loaders)
+    rows = [one.inputs[0].get("rows", ()) for one in history.iterations[:8] if one.inputs]
+    return any(one != rows[0] for one in rows)
+
+
+def _doubts(kind: str, group: Record, in_batches: bool) -> Iterable[tuple[str, str, str]]:
     if group.get("maximize"):
         yield "maximize", "maximize=True: it makes the loss larger", "Leave maximize out."
-    if kind == "Rprop":
+    if kind == "Rprop" and in_batches:
         yield (
             "params",
             "steps by the sign of gradients of whole data sets, and is given batches",

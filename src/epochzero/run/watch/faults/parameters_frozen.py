@@ -18,7 +18,17 @@ def find(history: History) -> Iterable[Finding]:
     if len(history.iterations) < 4 or not history.optimizers:
         return
     own = [one for one in history.parameters if math.prod(one.shape) > 1]
-    left_out = [one for one in own if one.trainable and not one.held and _is_called(history, one)]
+    model = {layer.path: layer.model for layer in history.layers}
+    learning = {model.get(one.layer) for one in own if one.held and _is_called(history, one)}
+    left_out = [
+        one
+        for one in own
+        if one.trainable
+        and not one.held
+        and _is_called(history, one)
+        # Another network that is only asked, as a teacher or a target, gets no gradient.
+        and (not learning or model.get(one.layer) in learning or _has_gradient(history, one))
+    ]
     asked = {
         name: [it.parameters[name] for it in history.iterations if name in it.parameters]
         for name in {one.name for one in own if one.trainable and one.held}
@@ -34,7 +44,11 @@ def find(history: History) -> Iterable[Finding]:
     alive = {one.layer for one in own if one not in cut and one.trainable}
     cut = [one for one in cut if one.layer not in alive]
     never = [one for one in cut if all("gradient" not in of for of in asked[one.name])]
-    frozen = [one for one in own if not one.trainable and _is_called(history, one)]
+    frozen = [
+        one
+        for one in own
+        if not one.trainable and _is_called(history, one) and _looks_untrained(one)
+    ]
     well = does_well(history)
     for found, text, certain in (
         (left_out, "is held by no optimizer: it never changes", 0.9),
@@ -54,7 +68,7 @@ def find(history: History) -> Iterable[Finding]:
             f"{one.name} {text}{more}.",
             layer=one.layer,
             place=frozen_place(history, one),
-            confidence=certain - (0.25 if well else 0.0),
+            confidence=certain - (0.4 if well else 0.0),
             fix="Give the optimizer model.parameters() after the whole model is built; look for detach(), "
             ".data, no_grad() and requires_grad=False on the way.",
             evidence={"parameters": float(len(found)), "of": float(len(own))},
@@ -80,3 +94,17 @@ def _was_trained(history: History, frozen: list[Parameter]) -> bool:
         for one in history.iterations
         for parameter in frozen[:4]
     )
+
+
+def _has_gradient(history: History, parameter: Parameter) -> bool:
+    return any(
+        not _is_nothing(one.parameters.get(parameter.name, {}).get("gradient"))
+        for one in history.iterations
+    )
+
+
+def _looks_untrained(parameter: Parameter) -> bool:
+    """Whether its values lie as evenly as an initialization draws them: what was trained has outliers."""
+    values = parameter.values
+    even = math.sqrt(3) * values.get("rms", 0.0)
+    return values.get("largest", 0.0) <= 1.1 * even

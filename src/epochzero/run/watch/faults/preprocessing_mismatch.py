@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import evaluations, is_augmented
+from epochzero.run.watch.faults._signals import evaluations, evaluations_are_worse, is_augmented
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import preprocessing_place
 from epochzero.run.watch.model import Finding
@@ -14,6 +14,7 @@ from epochzero.run.watch.model import Finding
 __all__ = ["find"]
 
 _APART = 2.5
+_FAR = 10.0
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -29,7 +30,8 @@ def find(history: History) -> Iterable[Finding]:
     other, width = (float(np.median([one[what] for one in tested])) for what in ("mean", "std"))
     # Batches differ among themselves: what differs no more is no other preprocessing.
     usual = float(np.std([one["mean"] for one in trained])) + 1e-9
-    shifted = abs(mean - other) > 0.5 * max(spread, width) and abs(mean - other) > 4 * usual
+    shift = abs(mean - other) / max(spread, width, 1e-9)
+    shifted = shift > 0.5 and abs(mean - other) > 4 * usual
     ratio = max(spread, 1e-9) / max(width, 1e-9)
     if not shifted and (1 / _APART < ratio < _APART or (ratio > 1 and is_augmented(history))):
         return
@@ -38,11 +40,20 @@ def find(history: History) -> Iterable[Finding]:
         evaluations(history)[0].iteration,
         f"Inputs of the training have mean {mean:.3g} and spread {spread:.3g}, those of the "
         f"evaluations {other:.3g} and {width:.3g}.",
-        # A shift of the mean may be that of the classes.
-        confidence=0.9 if abs(mean - other) > max(spread, width) or not 0.4 < ratio < 2.5 else 0.72,
+        confidence=_confidence(history, shift, ratio),
         place=preprocessing_place(history),
         fix="Prepare both with one function, and with the numbers of the training data.",
         evidence={"training mean": mean, "evaluation mean": other, "training spread": spread,
                   "evaluation spread": width},
         causes=("overfitting", "validation_diverging"),
     )  # fmt: skip
+
+
+def _confidence(history: History, shift: float, ratio: float) -> float:
+    """Other data are no other preparation: it must be far apart, or do harm."""
+    worse, far = evaluations_are_worse(history), shift > 1 or not 0.4 < ratio < 2.5
+    if worse is False:
+        return 0.55 if not 1 / _FAR < ratio < _FAR else 0.4
+    if worse is None and not far:
+        return 0.4
+    return 0.9 if far else 0.72

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import overfits
+from epochzero.run.watch.faults._signals import overfits, weight_decay
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import place_of, setting_place
 from epochzero.run.watch.model import Finding
@@ -20,10 +20,7 @@ def find(history: History) -> Iterable[Finding]:
     dropout = [
         layer for layer in history.layers if "Dropout" in layer.kind and layer.settings.get("p")
     ]
-    decay = max(
-        (g.get("weight_decay", 0) or 0 for o in history.optimizers for g in o.get("groups", ())),
-        default=0,
-    )
+    decay = weight_decay(history)
     held_back = bool(dropout) or decay >= 1e-3
     first = next(iter(history.optimizers), None)
     yield Finding(
@@ -32,7 +29,7 @@ def find(history: History) -> Iterable[Finding]:
         f"{gap.text[0].upper()}{gap.text[1:]} There is {'dropout' if dropout else 'no dropout'} and a "
         f"weight decay of {decay:g}.",
         place=setting_place(place_of(first), "weight_decay") if first else None,
-        confidence=0.5 if held_back else 0.64,
+        confidence=0.45 if held_back else 0.64,
         fix="Add dropout of 0.3 to 0.5 before the last layers, a weight decay of 1e-2 (AdamW), and "
         "augmentation.",
         evidence={"weight decay": float(decay), "dropout layers": float(len(dropout))},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import course, does_well, weights
+from epochzero.run.watch.faults._signals import course, does_well, weight_decay, weights
 from epochzero.run.watch.history import History
-from epochzero.run.watch.lines import penalty_place, place_of, setting_place
+from epochzero.run.watch.lines import decay_place, penalty_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
@@ -20,23 +20,25 @@ def find(history: History) -> Iterable[Finding]:
     if found is None or does_well(history) or len(history.iterations) < 8:
         return
     left = {}
+    # In Keras a penalty is of the kernels of some layers, and says nothing of other weights.
+    penalized = {f"{one.path}.kernel" for one in history.layers if one.settings.get("weight_decay")}
     for one in weights(history):
+        if penalized and one.name not in penalized:
+            continue
         series = history.parameter_series(one.name, "weight", "rms")
         if len(series) > 4 and series[0, 1] > 0:
             left[one.name] = float(series[-1, 1] / series[0, 1])
-    groups = [(o, g) for o in history.optimizers for g in o.get("groups", ())[:1]]
-    decay = max((float(g.get("weight_decay") or 0) for _, g in groups), default=0.0)
+    decay = weight_decay(history)
     shrunk = [ratio for ratio in left.values() if ratio < _SHRUNK]
     if not left or len(shrunk) < 0.6 * len(left) or max(left.values()) > 1.2:
         return
-    made = place_of(groups[0][0]) if groups else None
     yield Finding(
         "regularization_too_strong",
         0,
         f"Weights have shrunk to {sum(left.values()) / len(left):.0%} of their size, with a weight decay "
         f"of {decay:g}, and the loss stays at {found.end:.3g}.",
-        place=setting_place(made, "weight_decay") if decay else penalty_place(history),
-        confidence=0.88 if decay >= 1e-3 else 0.72,
+        place=decay_place(history) if decay else penalty_place(history),
+        confidence=0.88 if decay >= 1e-3 else 0.72 if penalty_place(history) else 0.45,
         fix=f"Try a weight decay of {min(1e-4, decay / 100) or 1e-4:.1g}.",
         evidence={"weight decay": decay},
         causes=("underfitting", "loss_plateau", "loss_not_falling", "constant_output",

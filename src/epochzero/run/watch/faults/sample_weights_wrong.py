@@ -8,6 +8,7 @@ from epochzero.run.watch.faults._signals import (
     chance_loss,
     classes,
     course,
+    does_well,
     is_classifier,
     train_accuracy,
 )
@@ -31,7 +32,7 @@ def find(history: History) -> Iterable[Finding]:
                 0,
                 f"The weights of the classes go from {min(numbers):g} to {max(numbers):g}.",
                 place=loss_place(history, "weight", "pos_weight"),
-                confidence=0.9,
+                confidence=0.45 if does_well(history) else 0.9,
                 fix="Weigh each class by the inverse of its share, and none by zero.",
                 evidence={"least": min(numbers), "most": max(numbers)},
                 causes=("loss_vanishing", "constant_output", "underfitting", "loss_not_falling",
@@ -50,6 +51,7 @@ def find(history: History) -> Iterable[Finding]:
         and accuracy is not None
         and is_classifier(history)
         and found.end < 0.3 * chance
+        and found.fall > 0.5
         and accuracy < min(0.8, most + 0.05)
     ):
         yield Finding(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import course, does_well, first_bad
+from epochzero.run.watch.faults._signals import course, does_well, first_bad, looked
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import schedule_place
 from epochzero.run.watch.model import Finding
@@ -18,7 +18,11 @@ _EARLY = 0.6
 
 def find(history: History) -> Iterable[Finding]:
     """A rate that is as good as zero while much of the training is to come, or grows without end."""
-    rates = np.array([(one.number, max(one.rates)) for one in history.iterations if one.rates])
+    # What came before is another phase, such as a search for the rate.
+    began = history.loss[0, 0] if len(history.loss) else 0
+    rates = np.array(
+        [(one.number, max(one.rates)) for one in looked(history, int(began)) if one.rates]
+    )
     found = course(history)
     if found is None or len(rates) < 8 or not history.schedulers:
         return
@@ -30,7 +34,9 @@ def find(history: History) -> Iterable[Finding]:
     kind = history.schedulers[-1]["class"]
     causes = ("loss_plateau", "slow_learning", "updates_too_small", "underfitting",
               "loss_not_falling", "weights_unchanged")  # fmt: skip
-    if len(gone) and gone[0, 0] < _EARLY * planned and not does_well(history):
+    stays = len(gone) > 0.5 * max(1, int((after[:, 0] >= gone[0, 0]).sum())) if len(gone) else False
+    # A rate that follows the loss is gone because the loss stands still.
+    if stays and gone[0, 0] < _EARLY * planned and not does_well(history) and "Plateau" not in kind:
         yield Finding(
             "schedule_wrong",
             int(gone[0, 0]),

@@ -18,6 +18,13 @@ def find(history: History) -> Iterable[Finding]:
     looked = [one for one in history.iterations if one.backwards]
     if len(looked) < _LOOKS or not history.optimizers or any(one.stepped for one in looked):
         return
+    updated = any(
+        of.get("update", {}).get("rms", 0.0) > 0
+        for one in history.iterations
+        for of in one.parameters.values()
+    )
+    if updated:
+        return
     yield Finding(
         "step_missing",
         0,

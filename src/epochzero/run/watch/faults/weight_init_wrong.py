@@ -15,6 +15,7 @@ __all__ = ["find"]
 _LARGE = 4.0
 _SMALL = 0.05
 _MANY = 64
+_FAR_APART = 10.0
 _CAUSES = (
     "loss_not_falling", "loss_plateau", "exploding_gradient", "vanishing_gradient", "dead_units",
     "saturated_units", "loss_not_a_number", "zero_gradient", "constant_output", "slow_learning",
@@ -26,11 +27,11 @@ _CAUSES = (
 def find(history: History) -> Iterable[Finding]:
     """The values of weights at the beginning, beside how many numbers a unit sums up."""
     known = [one for one in weights(history) if one.trainable and "std" in one.values]
-    if not known or course(history) is None or does_well(history):
+    if course(history) is None or does_well(history):
         return
     # The first values were taken after a step: what was equal may differ by that step.
     equal = [one for one in known if one.values["std"] <= 0.02 * one.values["rms"] + 1e-9]
-    large = [one for one in known if _scale(one) > _LARGE]
+    large = [one for one in known if _scale(one) > _LARGE] or _large_embeddings(history)
     small = [one for one in known if _scale(one) < _SMALL and one not in equal]
     # Of a few numbers the mean lies anywhere.
     lopsided = [
@@ -78,3 +79,15 @@ def find(history: History) -> Iterable[Finding]:
 def _scale(parameter: Parameter) -> float:
     """Size of the weights beside one over the root of the inputs."""
     return parameter.values["rms"] * math.sqrt(fan_in(parameter))
+
+
+def _large_embeddings(history: History) -> list[Parameter]:
+    """Tables of vectors; usual ones begin with a spread of at most 1."""
+    kinds = {layer.path: layer.kind for layer in history.layers}
+    return [
+        one
+        for one in history.parameters
+        if one.trainable
+        and kinds.get(one.layer, "").startswith("Embedding")
+        and one.values.get("rms", 0.0) > _FAR_APART
+    ]

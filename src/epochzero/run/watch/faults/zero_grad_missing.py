@@ -15,6 +15,8 @@ _LOOKS = 3
 
 def find(history: History) -> Iterable[Finding]:
     """After a step, gradients should be gone before one of the backward passes of an iteration."""
+    if not any(one.stepped for one in history.iterations):
+        return
     looked = [one for one in history.iterations if one.number > 0 and one.before]
     for number in sorted({number for one in looked for number in one.before}):
         left = [one for one in looked if one.before.get(number, {}).get("left", 0.0) != 0]

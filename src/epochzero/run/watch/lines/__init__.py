@@ -5,6 +5,7 @@ Each function begins at a line that was recorded while the job ran, and follows 
 
 program    a parsed file, and what was before a value
 settings   where the value of a setting was written
+options    which option of the command line gave it
 training   the loop and its evaluations
 loss       the loss
 layers     activations, first values, precision, what is frozen
@@ -34,6 +35,7 @@ from epochzero.run.watch.lines.layers import (
 from epochzero.run.watch.lines.loss import loss_place, penalty_place
 from epochzero.run.watch.lines.settings import (
     clipping_place,
+    decay_place,
     place_of,
     schedule_place,
     setting_place,
@@ -54,6 +56,7 @@ __all__ = [
     "batch_size_place",
     "classes_place",
     "clipping_place",
+    "decay_place",
     "drawn_place",
     "duplication_place",
     "epochs_place",

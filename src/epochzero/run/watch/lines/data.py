@@ -262,4 +262,7 @@ def _of_loader(history: History, number: int) -> list[Step]:
     for call in reversed(program.calls(place.line)) if program and place else ():
         if program and "Loader" in last_name(call.func):
             return [(program, one) for one in program.lineage(Use(call, (EACH, number)))]
+        given = argument(call, "xy"[number], number)
+        if program and last_name(call.func) == "fit" and given is not None:
+            return [(program, one) for one in program.lineage(Use(given))]
     return []

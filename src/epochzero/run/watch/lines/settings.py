@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from epochzero.run.watch.history import History, Layer, Record
+from epochzero.run.watch.lines.options import MAKERS
 from epochzero.run.watch.lines.program import EACH, Program, Use, argument, last_name, parsed
 from epochzero.run.watch.model import Place
 
 __all__ = [
     "CONVERSIONS",
     "clipping_place",
+    "decay_place",
     "origin",
     "place_of",
     "schedule_place",
@@ -41,6 +43,13 @@ def place_of(record: Record | None) -> Place | None:
     return Place(*found) if found else None
 
 
+_OF_KERAS = {
+    "alpha": "rho", "betas": "beta_1", "eps": "epsilon", "hidden_size": "units", "lr": "learning_rate",
+    "max_norm": "clipnorm", "out_channels": "filters", "out_features": "units", "p": "rate",
+}  # fmt: skip
+"""What Keras calls the same."""
+
+
 def setting_place(
     made: Place | None, keyword: str, position: int | None = None, name: str = ""
 ) -> Place | None:
@@ -60,10 +69,25 @@ def setting_place(
         return made
     calls = program.calls(made.line)
     for call in reversed([one for one in calls if last_name(one.func) == name] or calls):
-        value = argument(call, keyword, position) or _unpacked(program, call, keyword)
+        value = (
+            argument(call, _OF_KERAS.get(keyword, keyword))
+            or argument(call, keyword, position)
+            or _unpacked(program, call, keyword)
+        )
         if value is not None:
             return program.place(origin(program, value))
     return made
+
+
+def decay_place(history: History) -> Place | None:
+    """The line that set a weight decay: of an optimizer, else the regularizer of a layer of Keras."""
+    layer = next((one for one in history.layers if one.settings.get("weight_decay")), None)
+    of_optimizer = any(
+        group.get("weight_decay") for one in history.optimizers for group in one.get("groups", ())
+    )
+    if layer is not None and not of_optimizer:
+        return setting_place(layer.place, "kernel_regularizer", name=layer.kind)
+    return setting_place(next(map(place_of, history.optimizers), None), "weight_decay")
 
 
 def width_place(layer: Layer) -> Place | None:
@@ -203,7 +227,7 @@ def _written(program: Program, node: ast.expr, use: Use) -> ast.expr | None:
 
 def _is_option(call: ast.Call, name: str) -> bool:
     """Whether a call is ``add_argument("--name", ...)`` or an option of click."""
-    return last_name(call.func) in ("add_argument", "option", "Option") and any(
+    return last_name(call.func) in MAKERS and any(
         isinstance(given, ast.Constant)
         and isinstance(given.value, str)
         and given.value.lstrip("-").replace("-", "_") == name

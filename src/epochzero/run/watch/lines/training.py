@@ -69,7 +69,7 @@ def batch_size_place(history: History) -> Place | None:
     """The line that set the size of a batch: of the first loader, else in the loop of the training."""
     loader = next(map(place_of, history.loaders), None)
     if loader is not None:
-        return setting_place(loader, "batch_size", 1, "DataLoader")
+        return setting_place(loader, "batch_size", 2 if _is_fit(loader) else 1, "DataLoader")
     found = at(backward_place(history))
     if found is None:
         return None
@@ -86,6 +86,12 @@ def batch_size_place(history: History) -> Place | None:
                 return program.place(origin(program, value))
         return program.place(loop)
     return None
+
+
+def _is_fit(place: Place) -> bool:
+    """Whether a line trains a model of Keras, and so is the one that takes the data in batches."""
+    found = at(place)
+    return found is not None and last_name(found[1].func) == "fit"
 
 
 def evaluation_place(place: Place | None) -> Place | None:

@@ -16,6 +16,7 @@ from importlib import import_module
 
 from epochzero.errors import InputError
 from epochzero.run.watch.history import History
+from epochzero.run.watch.lines.options import with_options
 from epochzero.run.watch.model import Watched
 from epochzero.run.watch.verdict import conclude
 
@@ -26,14 +27,14 @@ NAMES = ("epochzero", "deeplocalize", "deepdiagnosis", "deepfd")
 
 
 def by_name(name: str) -> Method:
-    """The method of that name.
+    """The method of that name; its findings name options of the command line that set a value.
 
     Raises:
         InputError: there is none.
     """
     if name not in NAMES:
         raise InputError(f"no method is called {name!r}; there are {', '.join(NAMES)}")
-    if name == "epochzero":
-        return conclude
-    found: Method = import_module(f"{__name__}.{name}").find
-    return found
+    method: Method = conclude
+    if name != "epochzero":
+        method = import_module(f"{__name__}.{name}").find
+    return lambda history: with_options(method(history), history.arguments)

@@ -1,0 +1,1 @@
+"""GPUs that are not there: what `torch.cuda` answers for them, and a job for them on the CPU."""

@@ -1,0 +1,35 @@
+"""Puts something in the place of what others have, and takes it away again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Patches"]
+
+_INHERITED = object()
+
+
+class Patches:
+    """All that is put in place, as one."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], object]] = []
+
+    def put(self, owner: Any, name: str, replacement: Any) -> None:
+        """Replaces an attribute of a class or module; one that is inherited gets one of its own in front."""
+        before = vars(owner).get(name, _INHERITED)
+        setattr(owner, name, replacement)
+        if before is _INHERITED:
+            self._undo.append(lambda: delattr(owner, name))
+        else:
+            self._undo.append(lambda: setattr(owner, name, before))
+
+    def undone_by(self, undo: Callable[[], object]) -> None:
+        """Something else was put in place, which this takes away."""
+        self._undo.append(undo)
+
+    def remove(self) -> None:
+        """Puts back what was there before, the latest first."""
+        while self._undo:
+            self._undo.pop()()

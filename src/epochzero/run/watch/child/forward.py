@@ -1,0 +1,148 @@
+"""What the forward part of an iteration or of an evaluation shows: calls of models and layers, the loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from epochzero.injected.iterations import Iterations
+from epochzero.run.watch.child.models import Models
+from epochzero.run.watch.child.places import line_of, place, user_frame
+from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.safety import Safety, safe
+from epochzero.run.watch.child.scenes import Scenes
+
+__all__ = ["Forward"]
+
+
+class Forward:
+    """Is told of calls, and which model and layer they are of.
+
+    Attributes:
+        foreign: kinds of modules that are watched in another way.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        safety: Safety,
+        iterations: Iterations,
+        models: Models,
+        scenes: Scenes,
+    ) -> None:
+        self.safety = safety
+        self.foreign: tuple[type, ...] = ()
+        self._records = records
+        self._iterations = iterations
+        self._models = models
+        self._scenes = scenes
+        self._stack: list[Any] = []
+
+    @property
+    def looking(self) -> bool:
+        """Whether what happens now is looked at closely."""
+        return self._scenes.scene.looking and not self.safety.ended
+
+    @property
+    def evaluating(self) -> bool:
+        """Whether it is an evaluation."""
+        return self._scenes.scene.evaluating and not self.safety.ended
+
+    @safe
+    def enters(self, module: Any, args: Any, kwargs: Any) -> str:
+        """A module is called; says what `leaves` must know."""
+        if self._iterations.in_backward or isinstance(module, self.foreign) or _is_loss(module):
+            return ""
+        if self._stack:
+            self._stack.append(module)
+            return f"inner {self._scenes.scene.source(args)}"
+        # A loss or an augmentation may be a module as well.
+        if not self._models.knows(module) and next(module.parameters(), None) is None:
+            return ""
+        self._scenes.model_called(
+            module, evaluating=not (self.safety.gradients and module.training)
+        )
+        self._stack.append(module)
+        scene = self._scenes.scene
+        path = self._models.path(module, module) if scene.looking or not scene.calls else ""
+        scene.model_called(path, module, args, kwargs)
+        # What the compiler has made of a model calls no modules, or traces them.
+        self.safety.deaf = not scene.looking or type(module).__name__ == "OptimizedModule"
+        return "outer"
+
+    @safe
+    def leaves(self, module: Any, output: Any, entered: str) -> None:
+        """The call of a module has ended; without an output when it failed."""
+        if not entered:
+            return
+        outermost = self._stack[0]
+        self._stack.pop()
+        if entered == "outer":
+            self._stack.clear()
+            self.safety.deaf = False
+        if not self._scenes.scene.looking:
+            return
+        self._models.was_called(module)
+        if output is not None:
+            self._look_at_layer(module, self._models.path(module, outermost), output, entered)
+        if entered == "outer":
+            self._scenes.scene.model_left(output)
+
+    def _look_at_layer(self, module: Any, path: str, output: Any, entered: str) -> None:
+        if not any(module._modules.values()):
+            source = entered.partition(" ")[2]
+            self._scenes.scene.layer_called(path, type(module).__name__, output, source)
+        if self._scenes.chosen:
+            self._scenes.tell_chosen(path, output)
+
+    @safe
+    def activation(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
+        """A function was called between the layers, not as a module of its own."""
+        if not self._stack:
+            self._scenes.scene.activated(name, args, kwargs, output, "")
+        elif any(self._stack[-1]._modules.values()):
+            within = self._models.path(self._stack[-1], self._stack[0])
+            self._scenes.scene.activated(name, args, kwargs, output, within)
+
+    @safe
+    def loss(self, name: str, value: Any, arguments: dict[str, Any]) -> None:
+        """A function for losses was called."""
+        output, target = arguments.get("input"), arguments.get("target")
+        if not isinstance(output, torch.Tensor) or not isinstance(value, torch.Tensor):
+            return
+        where = place()
+        if self._records.is_first("loss", line_of(where)):
+            weight = arguments.get("pos_weight", arguments.get("weight"))
+            self._records.emit(
+                "loss",
+                function=name,
+                place=where,
+                reduction=arguments.get("reduction", "mean"),
+                weight=weight.reshape(-1)[:64].tolist()
+                if isinstance(weight, torch.Tensor)
+                else None,
+                evaluating=self._scenes.scene.evaluating,
+            )
+        self._scenes.scene.loss_called(name, value, output, target)
+
+    @safe
+    def compared(self, left: Any, right: Any, result: Any) -> None:
+        """Tensors were compared in an evaluation."""
+        self._scenes.scene.compared(left, right, result)
+
+    @safe
+    def scalar(self, value: Any) -> None:
+        """The user has read a number from a tensor."""
+        frame = user_frame(directly=True)
+        if frame is not None and not self._iterations.in_backward:
+            self._scenes.scene.read(frame.f_code.co_filename, frame.f_lineno, value)
+
+    @safe
+    def value(self, name: str, tensor: Any) -> None:
+        """The user wants to know how a tensor changes."""
+        self._scenes.scene.value(name, tensor)
+
+
+def _is_loss(module: Any) -> bool:
+    return type(module).__module__ == "torch.nn.modules.loss"

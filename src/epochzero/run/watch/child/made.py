@@ -1,0 +1,148 @@
+"""What a training is made of: its layers, optimizers, schedules and loaders, and the lines that made them."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+
+from epochzero.injected.identity import ByIdentity
+from epochzero.injected.iterations import Iterations
+from epochzero.run.watch.child.models import Models
+from epochzero.run.watch.child.places import place
+from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.safety import Safety, safe
+
+__all__ = ["Made"]
+
+MOST_EPOCHS = 5000
+
+
+class Made:
+    """Is told what the job makes, and knows it as long as it lives.
+
+    Attributes:
+        loader: number of the loader that was begun last; None for none.
+    """
+
+    def __init__(
+        self, records: Records, safety: Safety, iterations: Iterations, models: Models
+    ) -> None:
+        self.safety = safety
+        self.loader: int | None = None
+        self._records = records
+        self._iterations = iterations
+        self._models = models
+        self._optimizers: list[weakref.ref[Any]] = []
+        self._loaders: ByIdentity[int] = ByIdentity()
+        self._loaders_made = self._epochs = 0
+
+    @safe
+    def module_made(self, module: Any) -> None:
+        """Remembers the line that made a layer."""
+        self._models.made(module)
+
+    @safe
+    def module_made_at(self, module: Any, where: list[Any]) -> None:
+        """A layer was made there, before watching began."""
+        self._models.made_at(module, where)
+
+    @safe
+    def optimizer_made(self, optimizer: Any, where: list[Any] | None = None) -> None:
+        """Tells of an optimizer; ``where`` it was made, if not here."""
+        self._note_optimizer(optimizer, where)
+
+    @safe
+    def scheduler_made(self, scheduler: Any) -> None:
+        """Tells of a schedule of the learning rate."""
+        self._records.emit(
+            "scheduler",
+            **{"class": type(scheduler).__name__},
+            place=place(without=scheduler),
+            settings=_plain_settings(vars(scheduler)),
+        )
+
+    @safe
+    def loader_made(self, loader: Any) -> None:
+        """Tells of a data loader."""
+        self._note_loader(loader)
+
+    @safe
+    def epoch_begins(self, loader: Any) -> None:
+        """A loader is gone through anew."""
+        number = self._loaders.get(loader)
+        self.loader = number if number is not None else self._note_loader(loader)
+        self._epochs += 1
+        if self._epochs <= MOST_EPOCHS:
+            batches = _length(loader)
+            self._records.emit(
+                "epoch", loader=self.loader, iteration=self._iterations.number, batches=batches
+            )
+
+    def optimizers(self) -> list[Any]:
+        """Those that live."""
+        return [one for ref in self._optimizers if (one := ref()) is not None]
+
+    def number(self, optimizer: Any) -> int:
+        """The number of an optimizer, also of one that was made before watching began."""
+        for index, ref in enumerate(self._optimizers):
+            if ref() is optimizer:
+                return index
+        self._note_optimizer(optimizer)
+        return len(self._optimizers) - 1
+
+    def rates(self) -> list[float]:
+        """Learning rates of all groups of all optimizers."""
+        return [
+            float(group.get("lr", 0.0))
+            for optimizer in self.optimizers()[:8]
+            for group in optimizer.param_groups[:8]
+        ]
+
+    def _note_optimizer(self, optimizer: Any, where: list[Any] | None = None) -> None:
+        self._optimizers.append(weakref.ref(optimizer))
+        self._records.emit(
+            "optimizer",
+            number=len(self._optimizers) - 1,
+            **{"class": type(optimizer).__name__},
+            place=where or place(without=optimizer),
+            groups=[_plain_settings(group) for group in optimizer.param_groups[:32]],
+        )
+
+    def _note_loader(self, loader: Any) -> int:
+        number = self._loaders_made
+        self._loaders_made += 1
+        self._loaders.set(loader, number)
+        self._records.emit(
+            "loader",
+            number=number,
+            batch_size=loader.batch_size,
+            sampler=type(getattr(loader, "sampler", None)).__name__,
+            drop_last=bool(loader.drop_last),
+            examples=_length(getattr(loader, "dataset", None)),
+            place=place(without=loader),
+        )
+        return number
+
+
+def _plain_settings(values: dict[str, Any]) -> dict[str, Any]:
+    """The settings that are numbers or words; a tensor of one number is read."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, torch.Tensor) and value.numel() == 1:
+            value = value.item()
+        several = isinstance(value, (tuple, list)) and len(value) <= 8
+        items = value if several else [value]
+        if not name.startswith("_") and all(
+            isinstance(one, (bool, int, float, str)) for one in items
+        ):
+            found[name] = value
+    return found
+
+
+def _length(dataset: Any) -> int | None:
+    try:
+        return len(dataset)
+    except Exception:
+        return None

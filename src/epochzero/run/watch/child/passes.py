@@ -1,0 +1,86 @@
+"""The backward passes and steps of one iteration: what was seen of the parameters, until it is told."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient, of_weights
+
+__all__ = ["Passes"]
+
+_WEIGHTS = 4096
+
+Named = Iterable[tuple[str, Any]]
+"""Names and parameters."""
+
+
+class Passes:
+    """Collects what is seen; holds no tensor of the job."""
+
+    def __init__(self) -> None:
+        self._backwards: dict[str, int] = {}
+        self._left: dict[str, Any] = {}
+        self._parameters: dict[str, dict[str, Any]] = {}
+        self._weights: list[tuple[str, weakref.ref[Any], Any]] = []
+
+    def add(self, line: str) -> None:
+        """A backward pass begins at this line."""
+        self._backwards[line] = self._backwards.get(line, 0) + 1
+
+    def look_before(self, parameters: Named, optimizers: Iterable[Any]) -> None:
+        """What is left of earlier gradients: of one parameter an optimizer, the least in the iteration."""
+        names = {id(parameter): name for name, parameter in parameters}
+        for number, optimizer in enumerate(optimizers):
+            held = (p for g in optimizer.param_groups for p in g["params"] if p.requires_grad)
+            parameter = next((p for p in held if id(p) in names), None)
+            if parameter is None:
+                continue
+            gone = parameter.grad is None or parameter.grad.is_sparse
+            left = 0.0 if gone else float(few(parameter.grad, _WEIGHTS).abs().max())
+            known = self._left.get(str(number))
+            if known is None or left < known["left"]:
+                self._left[str(number)] = {"name": names[id(parameter)], "left": left}
+
+    def step_begins(self, parameters: Named, optimizer: Any) -> None:
+        """Looks at the gradients and weights of what an optimizer is about to change."""
+        mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        look = Look()
+        for name, parameter in parameters:
+            if id(parameter) not in mine or name in self._parameters:
+                continue
+            told = self._parameters[name] = {}
+            # Without a backward pass before, what is there is of the step before.
+            if parameter.grad is not None and self._backwards:
+                told["gradient"] = {}
+                look.add(told["gradient"], GRADIENT, gradient(parameter.grad))
+            before = few(parameter, _WEIGHTS).clone()
+            self._weights.append((name, weakref.ref(parameter), before))
+        look.read()
+
+    def step_ended(self) -> None:
+        """Looks at what the step has changed; its closure may have computed the gradients."""
+        weights, self._weights = self._weights, []
+        look = Look()
+        for name, ref, before in weights:
+            parameter = ref()
+            if parameter is None:
+                continue
+            told = self._parameters[name]
+            if parameter.grad is not None and "gradient" not in told:
+                told["gradient"] = {}
+                look.add(told["gradient"], GRADIENT, gradient(parameter.grad))
+            after = few(parameter, _WEIGHTS)
+            for what, values in (("weight", after), ("update", after - before)):
+                told[what] = {}
+                look.add(told[what], GRADIENT, of_weights(values))
+        look.read()
+
+    def ended(self) -> dict[str, Any]:
+        """What was seen."""
+        return {
+            "backwards": self._backwards,
+            "before": self._left,
+            "parameters": self._parameters,
+        }

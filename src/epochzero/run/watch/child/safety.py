@@ -1,0 +1,101 @@
+"""Whether the observer may look now, and what becomes of what goes wrong when it does."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from epochzero.injected.iterations import Iterations
+from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.schedule import Schedule
+
+__all__ = ["MOST_FAILURES", "Safety", "safe"]
+
+MOST_FAILURES = 8
+
+
+class Safety:
+    """Keeps the job from noticing.
+
+    Attributes:
+        ended: whether nothing is watched any more.
+        deaf: whether calls of modules need not be told.
+        muted: above 0 while another library's training is watched in its own way.
+        busy: whether somebody looks now: what that brings about is not the job's.
+        gradients: whether the job computes them here; while somebody looks nothing does.
+        thread: the one that is watched.
+    """
+
+    def __init__(self, records: Records, schedule: Schedule, iterations: Iterations) -> None:
+        self.ended = self.deaf = self.busy = self.gradients = False
+        self.muted = 0
+        self.thread = threading.get_ident()
+        self.schedule = schedule
+        self._records = records
+        self._iterations = iterations
+        self._failures = 0
+
+    def may_look(self, method: str) -> bool:
+        """Whether a method of the observer may do its work here."""
+        if self.ended or self.busy or self.muted or _out_of_reach():
+            return False
+        if threading.get_ident() == self.thread:
+            return True
+        # Some train in a thread of their own.
+        trains = self._iterations.number or self._iterations.backwards
+        if method != "backward_begins" or trains:
+            return False
+        self.thread = threading.get_ident()
+        return True
+
+    def failed(self, where: str, error: Exception) -> None:
+        """One strange tensor is passed over; what goes on failing ends the watch."""
+        self._failures += 1
+        self.ended = self._failures >= MOST_FAILURES
+        told = f"{type(error).__name__}: {error}"[:500]
+        self._records.emit("failed", where=where, error=told, ended=self.ended)
+        self._records.flush()
+
+
+def safe(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of what has a ``safety``: nothing that goes wrong in it reaches the job.
+
+    It answers None where it may not look, or fails.
+    """
+    name = method.__name__
+
+    @functools.wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        safety: Safety = self.safety
+        if not safety.may_look(name):
+            return None
+        safety.busy = True
+        gradients = safety.gradients = torch.is_grad_enabled()
+        try:
+            with safety.schedule, torch._C.DisableTorchFunction():
+                torch._C._set_grad_enabled(False)
+                return method(self, *args, **kwargs)
+        except Exception as error:
+            safety.failed(name, error)
+            return None
+        finally:
+            torch._C._set_grad_enabled(gradients)
+            safety.busy = False
+
+    return guarded
+
+
+def _out_of_reach() -> bool:
+    """Whether tensors have no values that may be read now, or others count what is done with them."""
+    return bool(
+        torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or (
+            torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+            and torch.cuda.is_current_stream_capturing()
+        )
+    )

@@ -1,0 +1,160 @@
+"""Which scene the training is in, an iteration or an evaluation: begins and ends them, and tells of each.
+
+Between iterations may lie an evaluation: forward calls without gradients, or of a model in evaluation
+mode. What ends an iteration is told in `epochzero.injected.iterations`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from epochzero.injected.iterations import Iterations
+from epochzero.run.watch.child.losses import Losses
+from epochzero.run.watch.child.made import Made
+from epochzero.run.watch.child.models import Models
+from epochzero.run.watch.child.passes import Passes
+from epochzero.run.watch.child.places import calls, place
+from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.scene import Scene
+from epochzero.run.watch.child.schedule import Schedule
+
+__all__ = ["Scenes"]
+
+MOST_EVALUATIONS = 2000
+
+
+class Scenes:
+    """Where the training is.
+
+    Attributes:
+        scene: what is seen of forward calls and losses now.
+        passes: what is seen of backward passes and steps in the iteration.
+        losses: of the backward passes, of this iteration and of those before.
+        chosen: paths of layers and parameters whose values are told at each look.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        schedule: Schedule,
+        iterations: Iterations,
+        models: Models,
+        made: Made,
+        chosen: Iterable[str],
+    ) -> None:
+        self.scene = Scene(evaluating=False, looking=True)
+        self.passes = Passes()
+        self.losses = Losses(records)
+        self.chosen = frozenset(chosen)
+        self._records = records
+        self._schedule = schedule
+        self._iterations = iterations
+        self._models = models
+        self._made = made
+        self._evaluations = 0
+
+    def model_called(self, module: Any, *, evaluating: bool) -> None:
+        """A model is called outermost: another scene begins where this call belongs to another one."""
+        if not evaluating:
+            self._trains(module)
+            return
+        if self._is_in_between(module):
+            return
+        lines = (self._made.loader, *calls())
+        if not self._ends_for_evaluation(module, lines):
+            return
+        split = self.scene.split if self.scene.evaluating else set()
+        self.scene = Scene(evaluating=True, looking=self._schedule.due(self._evaluations))
+        self.scene.begins_at(module, lines, self._made.loader, place(), split)
+
+    def _trains(self, module: Any) -> None:
+        if self.scene.evaluating:
+            self.evaluation_ended()
+        elif self._iterations.model_called(self._cleared):
+            self.iteration_ended()
+        self._models.trains(module)
+
+    def _is_in_between(self, module: Any) -> bool:
+        """Whether a frozen model or a target network is called in the middle of an iteration."""
+        iterations = self._iterations
+        begun = bool(self.scene.calls or iterations.stepped or iterations.backwards)
+        return begun and not any(parameter.requires_grad for parameter in module.parameters())
+
+    def _ends_for_evaluation(self, module: Any, lines: Any) -> bool:
+        """Ends what went on before an evaluation; whether one begins."""
+        scene, iterations = self.scene, self._iterations
+        if scene.evaluating:
+            if not scene.is_other(module, lines):
+                return False
+            self._tell_evaluation()
+        elif iterations.stepped and not module.training:
+            self.iteration_ended()
+        else:
+            never_trained = module.training or not self._models.has_trained(module)
+            in_iteration = iterations.stepped or iterations.backwards
+            return not in_iteration and not (scene.calls and never_trained)
+        return True
+
+    def _cleared(self) -> bool:
+        """Whether no gradients are left: without a step another iteration has begun."""
+        optimizers = self._made.optimizers()
+        for _, parameter in self._models.parameters():
+            if parameter.grad is not None:
+                return not optimizers and not bool(parameter.grad.any())
+        return True
+
+    def evaluation_ended(self) -> None:
+        """The evaluation is over; what comes is of the iteration."""
+        self._tell_evaluation()
+        self._begin_iteration()
+
+    def iteration_ended(self) -> None:
+        """Tells of the iteration, and begins the next."""
+        if self.scene.looking:
+            self._tell_iteration()
+        elif self.losses.are_many:
+            self.losses.tell()
+        self._iterations.next()
+        self.passes = Passes()
+        self._begin_iteration()
+
+    def tell_chosen(self, path: str, value: Any) -> None:
+        """Tells of a value that the user has chosen, by its path behind the number of its model."""
+        name = path.partition("/")[2]
+        if name in self.chosen:
+            self.scene.value(name, value)
+
+    def end(self) -> None:
+        """Tells what is held."""
+        if self.scene.evaluating:
+            self._tell_evaluation()
+        self.losses.tell()
+
+    def _begin_iteration(self) -> None:
+        looking = self._schedule.due(self._iterations.number)
+        self.scene = Scene(evaluating=False, looking=looking)
+
+    def _tell_evaluation(self) -> None:
+        scene = self.scene
+        passing = scene.calls == 1 and scene.training and not scene.measured
+        if passing or not scene.tells or self._evaluations >= MOST_EVALUATIONS:
+            return
+        self._evaluations += 1
+        self.losses.tell()
+        self._records.emit("evaluation", iteration=self._iterations.number, **scene.ended())
+
+    def _tell_iteration(self) -> None:
+        for name, parameter in self._models.all_parameters() if self.chosen else ():
+            self.tell_chosen(name, parameter)
+        self._models.tell(self._iterations.number, self._made.optimizers())
+        self.losses.tell()
+        self._records.emit(
+            "iteration",
+            iteration=self._iterations.number,
+            time=time.time(),
+            rates=self._made.rates(),
+            stepped=self._iterations.stepped,
+            **{**self.passes.ended(), **self.scene.ended(), "loader": self._made.loader},
+        )
