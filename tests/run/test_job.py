@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import epochzero
+from epochzero import InputError, WatchOptions
+
 CALL = """
 import json, os, sys
 import epochzero
@@ -49,6 +52,58 @@ def test_a_policy_starts_it_again(tmp_path: Path) -> None:
     policy = tmp_path / "twice.toml"
     policy.write_text('title = "Twice."\n[[rules]]\ntitle = "all"\nretries = 1\nreason = "So."\n')
     assert json.loads(call(tmp_path, "1/0", str(policy)).stdout)[:2] == [1, 2]
+
+
+WATCHED = """
+import json, os, sys
+import epochzero
+ran = epochzero.run(
+    [sys.executable, "train.py"], "kept", environment=os.environ,
+    watch=epochzero.WatchOptions(fail_on=frozenset(sys.argv[1:])) if sys.argv[1:] else True,
+)
+root = ran.watched.root if ran.watched else None
+fault = ran.failed.fault if ran.failed else None
+print(json.dumps([ran.ended.exit_code, root and root.word, fault and fault.word]))
+"""
+TRAINING = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(20):
+    torch.nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(2, (8,))).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), [0, "zero_grad_missing", None]),
+        (("zero_grad_missing",), [79, "zero_grad_missing", "zero_grad_missing"]),
+    ],
+)
+def test_a_watched_training_comes_back_with_its_verdict(
+    tmp_path: Path, words: tuple[str, ...], told: list[object]
+) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "train.py").write_text(TRAINING)
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, *words],
+        cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ),
+    )  # fmt: skip
+    assert json.loads(done.stdout.splitlines()[-1]) == told, done.stderr
+
+
+def test_a_word_to_watch_for_that_is_none_is_told_before_the_start(tmp_path: Path) -> None:
+    options = WatchOptions(fail_on=frozenset({"zero_grad_mising"}))
+    with pytest.raises(InputError, match="did you mean zero_grad_missing"):
+        epochzero.run(["true"], tmp_path / "kept", environment=os.environ, watch=options)
+    with pytest.raises(InputError, match="no method is called"):
+        epochzero.run(
+            ["true"], tmp_path / "kept", environment=os.environ, watch=WatchOptions(method="x")
+        )
+    assert not (tmp_path / "kept").exists()
 
 
 @pytest.mark.parametrize("policy", ["bold", "none.toml"])

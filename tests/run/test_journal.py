@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,16 @@ def test_what_json_does_not_have_is_null(tmp_path: Path, loss: float) -> None:
     _, _, text = journal.path.read_text().partition(" ")
     assert json.loads(text)["loss"] is None
     assert _kept(journal.path) == [Progress(1e9, 1.0, step=3)]
+
+
+def test_a_secret_of_the_command_is_not_written(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.write(replace(STARTED, command=("train.py", "--db-password", "hunter2x")))
+    journal.close()
+    assert b"hunter2x" not in journal.path.read_bytes()
+    assert _kept(journal.path) == [
+        replace(STARTED, command=("train.py", "--db-password", "[redacted]"))
+    ]
 
 
 def test_a_number_that_an_older_journal_holds_is_read_as_null(tmp_path: Path) -> None:

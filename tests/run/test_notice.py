@@ -10,6 +10,7 @@ import pytest
 
 from epochzero.run.model import Decision, Ended, Started
 from epochzero.run.notice import notice_of, write_termination_log
+from epochzero.run.watch.model import Finding, Place
 
 STARTED = Started("j1", 2, "resnet", ("python", "train.py"), "/job", "node7", "ann", 1, 0.0, gpus=8)
 ENDED = Ended(9000.0, 9000.0, 1)
@@ -34,6 +35,24 @@ def test_a_failure_is_told_in_a_few_lines() -> None:
         "retry: stop: It fails again.",
         "cost: 8 GPUs, 20.0 GPU hours",
         "more: epochzero show j1",
+    ]
+
+
+def test_a_job_that_was_ended_for_its_training_names_the_fault() -> None:
+    fault = Finding(
+        "zero_grad_missing",
+        1,
+        "Each step adds up.",
+        place=Place("/job/train.py", 16),
+        fix="Clear them.",
+    )
+    notice = notice_of(STARTED, Ended(9.0, 9.0, 79, None, "watch"), fault=fault)
+    assert (notice.state, notice.category) == ("failed", "zero_grad_missing")
+    assert notice.lines()[1:5] == [
+        "why: Gradients are not cleared (zero_grad_missing)",
+        "line: Each step adds up.",
+        "code: /job/train.py:16",
+        "fix: Clear them.",
     ]
 
 

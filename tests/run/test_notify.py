@@ -95,7 +95,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(server: Server) -> Non
 @pytest.mark.parametrize(
     "url",
     ["ftp://x/y", "file:///etc/passwd", "https://", "https://a b/c", "https://x:port/",
-     "https://user:pw@x/y", "https://[::1", "https://x/\ny"],
+     "https://user:pw@x/y", "https://[::1", "https://x/\ny", "nonsense", "on/off", ""],
 )  # fmt: skip
 def test_what_is_no_address_of_a_webhook_is_refused_at_once(url: str) -> None:
     with pytest.raises(InputError, match="a webhook is an address"):
@@ -104,6 +104,11 @@ def test_what_is_no_address_of_a_webhook_is_refused_at_once(url: str) -> None:
 
 def _forms(url: str) -> dict[str, Any]:
     return dict(Webhook(url)._form(NOTICE))
+
+
+@pytest.mark.parametrize("url", ["hooks.example.org/x", "localhost/x", "node7:8065/x"])
+def test_an_address_needs_no_scheme(url: str) -> None:
+    assert Webhook(url).host == url.partition("/")[0].partition(":")[0]
 
 
 def test_each_host_is_told_in_its_form() -> None:

@@ -278,6 +278,8 @@ def test_a_store_that_is_locked_meanwhile_keeps_nothing_up(
         ("", "", 127, "'': command not found"),
         ("#!/no/interpreter\n", "./program", 127, "./program: its interpreter was not found"),
         ("", "/tmp", 126, "/tmp: cannot be executed"),
+        ("\x7fELF\x02junk\n", "./program", 126, "./program: cannot be executed"),
+        ("exit 0 \0\n", "./program", 126, "./program: cannot be executed"),
     ],
 )
 def test_what_cannot_be_started_says_why(

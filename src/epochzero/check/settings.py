@@ -1,4 +1,4 @@
-"""The section ``[tool.epochzero.check]`` of the ``pyproject.toml`` in the job's folder."""
+"""The sections ``[tool.epochzero...]`` of the ``pyproject.toml`` in the job's folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from epochzero.check.findings import Place
 from epochzero.check.rules import UNREAD, find
 from epochzero.errors import InputError
 
-__all__ = ["Settings", "read_settings"]
+__all__ = ["Settings", "read_section", "read_settings"]
 
 FILE = "pyproject.toml"
 LARGEST_BYTES = 4 << 20
@@ -73,16 +73,26 @@ def read_settings(folder: Path) -> Settings:
         InputError: the file cannot be read or is no TOML, or the section has an unknown key, a value
             of another type, or names a rule that there is not.
     """
-    file = folder / FILE
-    section = _toml(file) if file.is_file() else {}
-    for name in ("tool", "tool.epochzero", "tool.epochzero.check"):
-        section = section.get(name.rpartition(".")[2], {})
-        if not isinstance(section, dict):
-            raise InputError(f"{file}: {name} must be a table, not {section!r:.60}")
+    section = read_section(folder, "check")
     try:
         return _settings(section, folder)
     except InputError as error:
-        raise InputError(f"{file}: [tool.epochzero.check] {error}") from error
+        raise InputError(f"{folder / FILE}: [tool.epochzero.check] {error}") from error
+
+
+def read_section(folder: Path, name: str) -> Mapping[str, Any]:
+    """The table ``[tool.epochzero.NAME]``; empty where there is none.
+
+    Raises:
+        InputError: the file cannot be read or is no TOML, or it is no table.
+    """
+    file = folder / FILE
+    section = _toml(file) if file.is_file() else {}
+    for path in ("tool", "tool.epochzero", f"tool.epochzero.{name}"):
+        section = section.get(path.rpartition(".")[2], {})
+        if not isinstance(section, dict):
+            raise InputError(f"{file}: {path} must be a table, not {section!r:.60}")
+    return section
 
 
 def _toml(file: Path) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from epochzero.check import Target
-    from epochzero.run.job import Ran
+    from epochzero.run.here import Ran
+    from epochzero.run.watch.live import WatchOptions
 
 __all__ = ["run"]
 
@@ -22,6 +23,11 @@ def run(
     gpus: int = 0,
     policy: str | Path = "never",
     target: Target | str | Path | None = None,
+    watch: bool | WatchOptions = False,
+    simulate: Target | str | Path | None = None,
+    ranks: int | None = None,
+    inject: Sequence[str] = (),
+    capture: bool = False,
 ) -> Ran:
     """Runs a job in the current folder, keeps what it leaves, and says why it failed.
 
@@ -42,14 +48,32 @@ def run(
         policy: decides whether a failed job is started again: ``never``, ``auto``, another one that
             comes with EpochZero, or the path of one's own.
         target: the platform that it was meant for, for what a check would have said.
+        watch: whether its training is watched, or how; the verdict is in `Ran.watched`.
+        simulate: the platform that the job meets here, as far as one machine can be it (`docs/simulate.md`).
+        ranks: with ``simulate``: how many processes the launcher in front of the command starts here.
+        inject: faults that the platform is to have, such as ``kill-rank=1@step:200``
+            (`docs/simulate.md`); `Ran.injected` says what came of each.
+        capture: keep what `epochzero.replay` needs when it fails.
 
     Raises:
-        InputError: nothing can be kept in the folder.
+        InputError: nothing can be kept in the folder; a word or method to watch for is not known; the
+            platform contradicts itself, or cannot be simulated here; a fault is none.
         CatalogError: the policy is not there, or wrong.
     """
     # The guard of a job starts in this package: it must not wait for what it does not need.
-    from epochzero.run.job import run_here
+    from epochzero.run.here import run_here
 
     return run_here(
-        command, Path(home), environment, name=name, gpus=gpus, policy=policy, target=target
+        command,
+        Path(home),
+        environment,
+        name=name,
+        gpus=gpus,
+        policy=policy,
+        target=target,
+        watch=watch,
+        simulate=simulate,
+        ranks=ranks,
+        inject=inject,
+        capture=capture,
     )

@@ -47,10 +47,14 @@ class After:
         started, ended: the attempt's first and last record.
         folder: where it is kept.
         clock: of the attempt.
+        state: what a scheduler says of its end, where one was simulated; empty otherwise.
         events: what was seen, and what went wrong with the asking.
     """
 
-    def __init__(self, started: Started, ended: Ended, folder: Path, clock: Clock) -> None:
+    def __init__(
+        self, started: Started, ended: Ended, folder: Path, clock: Clock, state: str = ""
+    ) -> None:
+        self.state = state
         self.started = started
         self.ended = ended
         self.folder = folder
@@ -73,6 +77,19 @@ class After:
         found = self._answer("look", lambda: there_now(diagnosis, self.started, samples)) or ""
         if found:
             self.events.append(Event(*self.clock.now(), "there_now", found))
+        return found
+
+    def unseeded(self, diagnosis: Diagnosis) -> str:
+        """What was drawn without a seed where the attempt failed, in a sentence; empty for nothing.
+
+        Args:
+            diagnosis: of the failure.
+        """
+        from epochzero.run.retry import unseeded
+
+        found = self._answer("look for seeds", lambda: unseeded(diagnosis, self.started)) or ""
+        if found:
+            self.events.append(Event(*self.clock.now(), "unseeded", found))
         return found
 
     def ranking(self, diagnosis: Diagnosis, cache: Cache | None = None) -> Ranking | None:
@@ -124,6 +141,7 @@ class After:
         facts = Facts(
             exit_code=128 + signal.SIGTERM if asked else ended.exit_code,
             signal=signal.SIGTERM if asked else ended.signal,
+            state=self.state or None,
             start=started.time,
             end=started.time + ended.elapsed,
             gpus=started.gpus or None,

@@ -40,6 +40,8 @@ LINGER_S = 1.0
 PATIENCE_S = 30.0
 """A process that cannot be killed, as one that waits for a device, is not waited for any longer."""
 _AGAIN_S = 0.02
+_FIRST_LINE = 256
+"""Bytes of a program that tell whether it is a script."""
 _NEVER = float("inf")
 # What may come from a terminal or scheduler to every process: the supervisor decides about it.
 _LEFT_TO_THE_SUPERVISOR = (
@@ -207,7 +209,7 @@ def _become(job: dict[str, Any], failing: int) -> NoReturn:
 
 
 def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
-    """As a shell does: a script that names no interpreter is one for ``sh``."""
+    """As a shell does: a script that names no interpreter is one for ``sh``; a binary is no script."""
     if not command[0]:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     try:
@@ -218,4 +220,13 @@ def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
         folders = [""] if "/" in command[0] else os.get_exec_path(environment)
         paths = (os.path.join(folder, command[0]) for folder in folders)
         script = next(path for path in paths if os.access(path, os.X_OK))
+        if _is_binary(script):
+            raise
         os.execve("/bin/sh", ["sh", script, *command[1:]], environment)
+
+
+def _is_binary(path: str) -> bool:
+    """Whether a file is of another machine, or damaged: its first line is none that a script has."""
+    with open(path, "rb") as file:
+        first = file.readline(_FIRST_LINE)
+    return first.startswith(b"\x7fELF") or b"\0" in first

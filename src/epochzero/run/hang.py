@@ -21,7 +21,7 @@ from epochzero.run.tree import below, name_of, send
 from epochzero.run.usage import Process, Tree, environment_of, is_python, read_process
 from epochzero.run.watcher import Clock
 
-__all__ = ["RankWatcher", "StallWatcher"]
+__all__ = ["Rank", "RankWatcher", "StallWatcher", "rank_of"]
 
 _IDLE_CORES = 0.02
 _IDLE_GPU = 1.0
@@ -148,7 +148,7 @@ _Key = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rank:
+class Rank:
     """A process that is a rank; ``elastic`` when torchrun started it."""
 
     number: int
@@ -168,7 +168,7 @@ class _Loss:
     """
 
     rank: int
-    others: dict[_Key, _Rank]
+    others: dict[_Key, Rank]
     silent_since: float
     kill_at: float | None = None
 
@@ -188,7 +188,7 @@ class RankWatcher:
                 What torchrun started is given 30 s more, as it ends them itself.
         """
         self._grace = grace
-        self._ranks: dict[_Key, _Rank] = {}
+        self._ranks: dict[_Key, Rank] = {}
         self._looks: Counter[_Key] = Counter()
         self._loss: _Loss | None = None
         self._last_words = self._wrote = float("-inf")
@@ -245,10 +245,10 @@ class RankWatcher:
                 continue
             self._looks[key] += 1
             # An orphan is a helper that a rank has left, such as a logger's daemon.
-            if process.parent != self._tree.root and (rank := _rank_of(process)):
+            if process.parent != self._tree.root and (rank := rank_of(process)):
                 self._ranks[key] = rank
 
-    def _failed(self, rank: _Rank, now: float) -> bool:
+    def _failed(self, rank: Rank, now: float) -> bool:
         left = read_process(rank.process.pid)
         if left is not None and left.started == rank.process.started and left.state == "Z":
             return left.status != 0
@@ -258,7 +258,7 @@ class RankWatcher:
         before, self._written = self._written, sum(process.written_bytes for process in processes)
         return self._written - before >= _A_SAVE
 
-    def _lost(self, rank: _Rank, now: float) -> Iterable[Record]:
+    def _lost(self, rank: Rank, now: float) -> Iterable[Record]:
         self._loss = _Loss(rank.number, dict(self._ranks), now)
         text = f"rank {rank.number} has failed while {_numbers(self._loss)} went on"
         return (Event(*self._clock.now(), "rank_lost", text, rank=rank.number),)
@@ -288,7 +288,7 @@ def _numbers(loss: _Loss) -> str:
     return f"rank{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
-def _rank_of(process: Process) -> _Rank | None:
+def rank_of(process: Process) -> Rank | None:
     """The rank that a process is, as its variables say and not those of its parent; None for none."""
     environment = environment_of(process.pid)
     for name, size in _RANKS:
@@ -296,7 +296,7 @@ def _rank_of(process: Process) -> _Rank | None:
         if _is_number(number) and _is_number(count := environment.get(size, "")) and int(count) > 1:
             if environment_of(process.parent).get(name) == number:
                 return None
-            return _Rank(int(number), process, _ELASTIC in environment)
+            return Rank(int(number), process, _ELASTIC in environment)
     return None
 
 

@@ -1,7 +1,8 @@
 """The journal of an attempt: its records, one a line, safe on disk within a second.
 
 Each line is the checksum of what follows, a space, and the record's JSON form, in which null stands
-for a number that JSON does not have, such as a loss that is NaN. A line that was cut off, because the machine or the supervisor died, does not match its checksum and is left out.
+for a number that JSON does not have, such as a loss that is NaN. A line that was cut off, because the machine or
+the supervisor died, does not match its checksum and is left out. Secrets in the job's command are hidden.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from epochzero.errors import InputError
-from epochzero.run.model import Record, record_of, to_dict
+from epochzero.redact import redact_command
+from epochzero.run.model import Record, Started, record_of, to_dict
 
 __all__ = ["NAME", "Journal", "read_journal"]
 
@@ -130,6 +133,8 @@ def read_journal(path: Path, start: int = 0) -> Iterator[tuple[int, Record]]:
 
 
 def _line(record: Record) -> bytes:
+    if isinstance(record, Started):
+        record = replace(record, command=redact_command(record.command))
     values = to_dict(record)
     try:
         text = _json(values)
@@ -155,6 +160,6 @@ def _record(line: bytes) -> Record | None:
     checksum, _, text = line.rstrip(b"\n").partition(b" ")
     if checksum != b"%08x" % zlib.crc32(text):
         return None
-    with suppress(ValueError, InputError):
+    with suppress(ValueError, InputError, RecursionError):
         return record_of(json.loads(text, parse_constant=lambda _: None))
     return None

@@ -171,7 +171,7 @@ class Event:
     """Something that happened to the job or to its supervision.
 
     Attributes:
-        what: stall, rank_lost, ended_hung_ranks, ended_for_rank, loss_not_finite, signal, killed_leftovers, output_dropped,
+        what: stall, rank_lost, ended_hung_ranks, ended_for_rank, loss_not_finite, memory, signal, killed_leftovers, output_dropped,
             journal_lost, ...
         text: in a sentence.
         rank: whose; None for the whole job.

@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from epochzero.diagnose.facts import signal_name
-from epochzero.diagnose.redact import redact
+from epochzero.redact import redact
 from epochzero.run.model import Decision, Ended, Started
+
+if TYPE_CHECKING:
+    from epochzero.run.watch.model import Finding
 
 __all__ = ["SCHEMA", "TERMINATION_LOG", "Notice", "notice_of", "write_termination_log"]
 
@@ -34,9 +37,11 @@ class Notice:
         exit_code, signal: as in `epochzero.run.model.Ended`.
         seconds: from its start to its end.
         gpus, gpu_hours: what it held, and what that came to.
-        category: of the taxonomy; empty where nothing is known.
+        category: of the taxonomy, or the word of the training's fault for which the job was ended; empty
+            where nothing is known.
         title: what happened.
-        root, rank: the line that names the first cause, and the rank that wrote it.
+        root, rank: the line that names the first cause, and the rank that wrote it; of a training what is
+            seen of its fault.
         place: ``file:line`` of the user's own code.
         fix: the act that helps most likely.
         action: retry, retry_elsewhere or stop; empty where nothing was decided.
@@ -91,6 +96,7 @@ def notice_of(
     ended: Ended,
     diagnosis: Mapping[str, Any] | None = None,
     decision: Decision | None = None,
+    fault: Finding | None = None,
 ) -> Notice:
     """Puts together what is known of an attempt after its end.
 
@@ -98,10 +104,10 @@ def notice_of(
         started, ended: its first and last record.
         diagnosis: in its JSON form.
         decision: what the policy says.
+        fault: of its training, for which it was ended.
     """
     diagnosis = diagnosis or {}
-    root = diagnosis.get("root") or {}
-    frame = diagnosis.get("user_frame") or {}
+    known = _of_fault(fault) if fault is not None else _of_diagnosis(diagnosis)
     failed = {"user": "cancelled", "another_rank": "ended"}.get(ended.why, "failed")
     return Notice(
         job=started.job,
@@ -114,15 +120,33 @@ def notice_of(
         seconds=round(ended.elapsed, 3),
         gpus=started.gpus,
         gpu_hours=started.gpus * ended.elapsed / 3600,
-        category=diagnosis.get("category") or "",
-        title=_line(diagnosis.get("title")),
-        root=_line(root.get("text")),
-        rank=root.get("rank"),
-        place=f"{frame['file']}:{frame['line']}" if frame else "",
-        fix=_line(next(iter(diagnosis.get("fixes") or ()), "")),
+        **known,
         action=decision.action if decision else "",
         reason=_line(decision.reason if decision else diagnosis.get("retry_reason")),
     )
+
+
+def _of_diagnosis(diagnosis: Mapping[str, Any]) -> dict[str, Any]:
+    root = diagnosis.get("root") or {}
+    frame = diagnosis.get("user_frame") or {}
+    return {
+        "category": diagnosis.get("category") or "",
+        "title": _line(diagnosis.get("title")),
+        "root": _line(root.get("text")),
+        "rank": root.get("rank"),
+        "place": f"{frame['file']}:{frame['line']}" if frame else "",
+        "fix": _line(next(iter(diagnosis.get("fixes") or ()), "")),
+    }
+
+
+def _of_fault(fault: Finding) -> dict[str, Any]:
+    return {
+        "category": fault.word,
+        "title": fault.title,
+        "root": _line(fault.text),
+        "place": f"{fault.place.path}:{fault.place.line}" if fault.place else "",
+        "fix": _line(fault.fix),
+    }
 
 
 def write_termination_log(notice: Notice, path: Path = TERMINATION_LOG) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Webhook"]
 
+_NO_ADDRESS = "a webhook is an address such as https://hooks.example.org/x"
 _DEADLINE_S = 12.0
 """Two tries; also looking up a name, or a server that answers a byte a second, takes no longer."""
 
@@ -72,22 +73,32 @@ class Webhook:
         host: for messages; the rest of an address is a secret.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, private: bool = True) -> None:
         """Looks at an address; https is meant where it names no scheme.
+
+        Args:
+            url: the address.
+            private: whether it may lead into a private network; not where its writer is not the one in
+                whose network it is asked.
 
         Raises:
             InputError: it is none.
         """
-        url = url if "://" in url else f"https://{url}"
+        if "://" not in url:
+            # A word alone is a mistake more likely than a host.
+            if not re.match(r"[^/]*[.:\[]|localhost(/|$)", url):
+                raise InputError(_NO_ADDRESS)
+            url = f"https://{url}"
         try:
             parts = urlsplit(url)
             known = parts.scheme in ("https", "http") and parts.hostname and parts.port != 0
         except ValueError:
             known = None
         if not known or parts.username or re.search(r"[\s\x00-\x1f]", url):
-            raise InputError("a webhook is an address such as https://hooks.example.org/x")
+            raise InputError(_NO_ADDRESS)
         self.host = str(parts.hostname)
         self._url = url
+        self._private = private
         address = url.partition("://")[2]
         found = (form for pattern, form in _FORMS if re.match(pattern, address))
         self._form = next(found, _plain)
@@ -105,7 +116,7 @@ class Webhook:
         data = json.dumps(self._form(notice)).encode()
         # Not waited for at the end of the program: nothing interrupts looking up a name.
         sending = threading.Thread(
-            target=lambda: answers.append(post(self._url, data)), daemon=True
+            target=lambda: answers.append(post(self._url, data, private=self._private)), daemon=True
         )
         sending.start()
         sending.join(_DEADLINE_S)

@@ -25,7 +25,9 @@ PROGRESS_FILE = "progress.jsonl"
 _COUNTS = ("step", "steps")
 _NUMBERS = ("epoch", "epochs")
 _NOT_FINITE = ("nan", "inf", "-inf")
-_TEXTS = ("checkpoint", "phase")
+_TEXTS = ("checkpoint", "memory", "phase")
+_EVENTS = ("memory", "phase")
+"""Texts that are events, not progress."""
 _MOST_TEXT = 4096
 _MOST_BYTES = 1 << 20
 
@@ -60,8 +62,10 @@ class Reported:
                 self._phase = phase
                 text = f"the job says that it is in the phase {phase}"
                 yield Event(*self._clock.now(), "phase", text, details={"phase": phase})
+            if "memory" in values:
+                yield Event(*self._clock.now(), "memory", f"the job {values['memory']}")
         if self._known != before:
-            known = {name: value for name, value in self._known.items() if name != "phase"}
+            known = {name: value for name, value in self._known.items() if name not in _EVENTS}
             yield from self._loss.look(known.get("loss"), self._clock)
             yield Progress(*self._clock.now(), **known)
 

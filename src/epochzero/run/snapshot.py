@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from epochzero.check.target import Interpreter
     from epochzero.code.git import Git
 
-__all__ = ["SnapshotWatcher", "take"]
+__all__ = ["SnapshotWatcher", "repository_of", "take", "variables"]
 
 MOST_CHANGES = 1 << 20
 _MOST_VARIABLE = 10_000
@@ -94,7 +94,7 @@ def take(
     load("epochzero.check", "epochzero.code", "epochzero.diagnose")
     from epochzero.check.target import read_interpreter
     from epochzero.check.target.system import gpus
-    from epochzero.diagnose.redact import redact
+    from epochzero.redact import redact
 
     time, elapsed = clock.now()
     interpreter = None
@@ -124,12 +124,19 @@ def take(
 def variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of a job; a secret, by its name or by what it looks like, is hidden."""
     from epochzero.check.target.system import without_secrets
-    from epochzero.diagnose.redact import HIDDEN, redact
+    from epochzero.redact import HIDDEN, redact
 
     return {
         name: redact(value[:_MOST_VARIABLE]) if value or not environment[name] else HIDDEN
         for name, value in without_secrets(environment).items()
     }
+
+
+def repository_of(folder: Path) -> tuple[str, str]:
+    """Commit of the repository that a folder lies in, and what differs from it; empty for none."""
+    load("epochzero.code")
+    repository = _Repository(folder)
+    return repository.commit, repository.changes()
 
 
 def running_python(tree: Tree) -> Path | None:

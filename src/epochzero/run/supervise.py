@@ -61,11 +61,14 @@ class Options:
         grace: seconds from SIGINT or SIGTERM to the end of the whole tree.
         keep: bytes of the head of each log, and again of its tail.
         closed: the standard streams that the job is to have closed, as they were for us.
+        command: what is executed where it is not the command of the record: a program that sets up what the
+            job sees, and then becomes it. None for the command itself.
     """
 
     grace: float = 10.0
     keep: int = 64 << 20
     closed: frozenset[int] = frozenset()
+    command: tuple[str, ...] | None = None
 
 
 def run_attempt(
@@ -153,7 +156,7 @@ class _Attempt:
                 Watching(watcher, self.keep, self.clock, self._end_for) for watcher in watchers
             ]
         self.guarding = Guarding(
-            self.started.command,
+            self.options.command or self.started.command,
             environment,
             streams.job,
             terminal=streams.job[0] if typed else None,
@@ -202,7 +205,9 @@ class _Attempt:
         when, code, number = self.exited or (self.clock.now(), 128 + signal.SIGKILL, signal.SIGKILL)
         why = self._why(when[1])
         if self.wish is not None and why in ("", self.wish.why):
-            why, code, number = self.wish.why, self.wish.exit_code, None
+            why = self.wish.why
+            if self.wish.exit_code is not None:
+                code, number = self.wish.exit_code, None
         ended = Ended(*when, code, number, why)
         self.keep(ended)
         return ended
@@ -228,7 +233,7 @@ class _Attempt:
 
         A launcher asks all ranks to end when one has failed, as a person does who has had enough.
         """
-        if self.asked is None or elapsed > self.asked[0] + self.options.grace + _DRAIN_S:
+        if self.asked is None or elapsed > self.asked[0] + self._grace + _DRAIN_S:
             return ""
         if self.terminated and self.folder is not None:
             failed = failed_sibling(self.folder)
@@ -243,11 +248,17 @@ class _Attempt:
         if self.wish is not None:
             return
         self.wish = wish
-        self.event(f"ended_by_{wish.why}", str(wish))
+        self.event(f"ended_by_{wish.why}", str(wish), **wish.details)
         if not self.tree_is_gone:
             self.asked = (self.clock.now()[1], wish.why)
             self.guarding.signal(signal.SIGTERM)
-            self.guarding.end(self.options.grace)
+            self.guarding.end(self._grace)
+
+    @property
+    def _grace(self) -> float:
+        """Seconds from asking the job to end until it is killed."""
+        wished = self.wish.grace if self.wish is not None else None
+        return self.options.grace if wished is None else wished
 
     def _guard_spoke(self) -> None:
         messages = self.guarding.channel.receive()

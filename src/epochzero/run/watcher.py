@@ -39,13 +39,25 @@ class EndJob(Exception):  # noqa: N818 - it is no error
 
     Attributes:
         why: as `Ended.why` will have it.
-        exit_code: of the attempt.
+        exit_code: of the attempt; None for the job's own.
+        grace: seconds until the job is killed; None for those of the run.
+        details: of the event that tells of it.
     """
 
-    def __init__(self, why: str, exit_code: int, text: str) -> None:
+    def __init__(
+        self,
+        why: str,
+        exit_code: int | None,
+        text: str,
+        *,
+        grace: float | None = None,
+        **details: str,
+    ) -> None:
         super().__init__(text)
         self.why = why
         self.exit_code = exit_code
+        self.grace = grace
+        self.details = details
 
 
 class Watcher(Protocol):

@@ -33,6 +33,7 @@ attempts = st.lists(
         progressed=st.booleans(),
         checkpoint=st.booleans(),
         there_now=st.booleans(),
+        unseeded=st.booleans(),
         seconds=st.floats(0, 1e6),
         gpus=st.integers(0, 512),
         host=st.sampled_from(("", "node1", "node2")),
@@ -53,6 +54,13 @@ def test_what_was_missed_and_is_there_now_is_tried_once_more() -> None:
     assert decide(AUTO, [back]).action == "retry"
     assert "did not help" in decide(AUTO, [back, back]).reason
     assert decide(AUTO, [replace(back, ended_by="user")]).action == "stop"
+
+
+def test_what_nothing_seeds_is_tried_once_more() -> None:
+    drawn = replace(DETERMINISTIC, category="illegal_index", unseeded=True)
+    assert decide(AUTO, [drawn]).action == "retry"
+    assert decide(AUTO, [drawn, drawn]).action == "stop"
+    assert decide(AUTO, [replace(drawn, ended_by="user")]).action == "stop"
 
 
 def test_a_transient_failure_has_a_budget_and_each_retry_waits_longer() -> None:

@@ -40,7 +40,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     for flake in flakes(program, target, ("F821", "F823")):
         name = flake.values[0]
         if flake.code == "F821":
-            if name in given or _is_bound_in_loop(flake, name):
+            if name in given or _is_bound_in_loop(flake, name) or _is_deleted_later(flake, name):
                 continue
             if _is_evaluated(flake, name, lazy):
                 yield _undefined(flake, name)
@@ -72,6 +72,23 @@ def _is_bound_in_loop(flake: Flake, name: str) -> bool:
         and loop.lineno <= one.lineno <= (loop.end_lineno or 0)
         for one in code.of(ast.Name)
         for loop in around
+    )
+
+
+def _is_deleted_later(flake: Flake, name: str) -> bool:
+    """Whether the name is read in a function around which it is deleted: perhaps after the call."""
+    code = code_of(flake.module)
+    functions: list[Function | ast.Lambda] = [
+        *code.of(ast.FunctionDef),
+        *code.of(ast.AsyncFunctionDef),
+        *code.of(ast.Lambda),
+    ]
+    spans = [range(one.lineno, (one.end_lineno or one.lineno) + 1) for one in functions]
+    around = [span for span in spans if flake.place.line in span]
+    return any(
+        one.id == name and isinstance(one.ctx, ast.Del) and one.lineno not in span
+        for one in code.of(ast.Name)
+        for span in around
     )
 
 
@@ -196,6 +213,7 @@ RULE = Rule(
                 "def f(x: Tensor) -> 'Other':\n    y: Late = x\n    return y\n\nf(1)\n"
             }
         ),
+        Case({"train.py": "rate = 2\ntwice = lambda one: one * rate\nprint(twice(3))\ndel rate\n"}),
         Case({"train.py": "try:\n    unicode\nexcept NameError:\n    unicode = str\n"}),
         Case({"train.py": "def unused():\n    return missing\n\nprint('done')\n"}),
         Case({"train.py": "import builtins\n\nbuiltins.log = print\nlog('x')\n"}),

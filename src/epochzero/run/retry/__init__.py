@@ -3,5 +3,6 @@
 from epochzero.run.retry.decide import Attempt, decide
 from epochzero.run.retry.policy import Policy, load_policy
 from epochzero.run.retry.there_now import there_now
+from epochzero.run.retry.unseeded import unseeded
 
-__all__ = ["Attempt", "Policy", "decide", "load_policy", "there_now"]
+__all__ = ["Attempt", "Policy", "decide", "load_policy", "there_now", "unseeded"]

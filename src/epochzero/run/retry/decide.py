@@ -29,6 +29,7 @@ class Attempt:
         progressed: whether it got further than all attempts before it.
         checkpoint: whether it left a checkpoint.
         there_now: whether what it missed is there now (`there_now`).
+        unseeded: whether numbers that nothing seeds were drawn where it failed (`unseeded`).
         seconds: how long it ran.
         gpus: how many GPUs it held.
         host: where it ran, or where its first failure was.
@@ -45,6 +46,7 @@ class Attempt:
     progressed: bool = False
     checkpoint: bool = False
     there_now: bool = False
+    unseeded: bool = False
     seconds: float = 0.0
     gpus: int = 0
     host: str = ""
@@ -58,6 +60,7 @@ class Attempt:
         progressed: bool = False,
         checkpoint: bool = False,
         there_now: bool = False,
+        unseeded: bool = False,
         seconds: float = 0.0,
         gpus: int = 0,
         host: str = "",
@@ -75,6 +78,7 @@ class Attempt:
             progressed=progressed,
             checkpoint=checkpoint,
             there_now=there_now,
+            unseeded=unseeded,
             seconds=seconds,
             gpus=gpus,
             host=(diagnosis.root and diagnosis.root.host) or host,

@@ -31,6 +31,7 @@ class When:
         progressed: whether the attempt got further than all before it.
         checkpoint: whether the attempt left a checkpoint.
         there_now: whether what the attempt missed is there now (`there_now`).
+        unseeded: whether numbers that nothing seeds were drawn where it failed (`unseeded`).
         confidence_at_least: of the diagnosis, 0 to 1.
         same_in_a_row_at_least: attempts in a row that ended with this failure, this one included.
     """
@@ -44,6 +45,7 @@ class When:
     progressed: bool | None = None
     checkpoint: bool | None = None
     there_now: bool | None = None
+    unseeded: bool | None = None
     confidence_at_least: float = 0.0
     same_in_a_row_at_least: int = 1
 

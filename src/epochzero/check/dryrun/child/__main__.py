@@ -135,8 +135,8 @@ class DryRun:
         self._layers = import_module("epochzero.check.dryrun.child.layers")
         self._until_the_end.enter_context(self._layers.watched())
         if self._spec["gpus"] and not self._fake:
-            on_cpu = import_module("epochzero.check.dryrun.child.on_cpu")
-            on_cpu.install(self._spec["gpus"], self._roots, self._phases.assume)
+            on_cpu = import_module("epochzero.injected.gpus.on_cpu")
+            on_cpu.install(self._spec["gpus"], self._roots.holds, self._phases.assume)
 
     def _planner(self, module: Any) -> None:
         """A checkpoint lacks the shards of processes that are only imagined: none is missed."""

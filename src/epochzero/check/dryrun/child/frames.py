@@ -13,7 +13,9 @@ from typing import Any
 
 __all__ = ["Roots", "behind", "described", "walked"]
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_CHILD = os.path.dirname(os.path.abspath(__file__))
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(_CHILD)))
+_HERE = (_CHILD, os.path.join(_PACKAGE, "injected"))
 _LIBRARIES = ("site-packages", "dist-packages")
 MOST_FRAMES = 60
 MOST_BEHIND = 10
@@ -52,7 +54,7 @@ def walked(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
     """The frames of an error with their lines, outermost first, without those of the dry run."""
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename
-        if not path.startswith((_HERE, "<frozen importlib")):
+        if not path.startswith((*_HERE, "<frozen importlib")):
             yield trace.tb_frame, trace.tb_lineno
         trace = trace.tb_next
 

@@ -195,7 +195,7 @@ class Trace:
 
         def run_backward(*arguments: Any, **options: Any) -> None:
             self.mark("backward")
-            for number in self._living:
+            for number in list(self._living):  # other threads allocate and free meanwhile
                 self.kinds.setdefault(number, "activation")
             backward(*arguments, **options)
             self.mark("backward done")

@@ -21,14 +21,14 @@ import torch.nn.functional
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from epochzero.check.dryrun.child.fake.attention import attention
-from epochzero.check.dryrun.child.fake.device import pretended
 from epochzero.check.dryrun.child.fake.distributed import imagined
 from epochzero.check.dryrun.child.fake.mode import FakeGpu
-from epochzero.check.dryrun.child.fake.replace import replaced
 from epochzero.check.dryrun.child.fake.saved import by_shape
 from epochzero.check.dryrun.child.fake.shim import Unfit, install
 from epochzero.check.dryrun.child.fake.values import known, unknown_tensor
 from epochzero.check.dryrun.child.trace import Trace, user_place
+from epochzero.injected.gpus.device import pretended
+from epochzero.injected.gpus.replace import replaced
 
 __all__ = ["Faked", "Unfit", "current", "enter"]
 

@@ -15,7 +15,7 @@ from typing import Any, Callable
 import torch
 import torch.distributed as dist
 
-from epochzero.check.dryrun.child.fake.replace import replaced
+from epochzero.injected.gpus.replace import replaced
 
 __all__ = ["imagined"]
 

@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from epochzero.check.dryrun.child.fake.replace import replaced
 from epochzero.check.dryrun.child.fake.values import known, remember
 from epochzero.check.dryrun.child.resume import path_of
+from epochzero.injected.gpus.replace import replaced
 
 __all__ = ["by_shape", "rebuild"]
 

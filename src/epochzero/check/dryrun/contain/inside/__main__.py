@@ -42,8 +42,9 @@ def _import_from_here() -> None:
 
 _import_from_here()
 
-from epochzero.check.dryrun.contain.inside import landlock, namespaces, system, view, watch  # noqa: E402
+from epochzero.check.dryrun.contain.inside import landlock, view, watch  # noqa: E402
 from epochzero.check.dryrun.contain.inside.changes import changes_of  # noqa: E402
+from epochzero.injected import namespaces, system  # noqa: E402
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 
-from epochzero.check.dryrun.contain.inside import system
+from epochzero.injected import system
 
 __all__ = ["confine", "version"]
 

@@ -15,7 +15,7 @@ import stat
 from contextlib import suppress
 from typing import NamedTuple
 
-from epochzero.check.dryrun.contain.inside import system
+from epochzero.injected import system
 
 __all__ = ["Layer", "build", "intercepted"]
 

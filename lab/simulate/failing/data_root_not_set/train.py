@@ -1,0 +1,4 @@
+import os
+
+root = os.environ["DATA_ROOT"]
+print(sorted(os.listdir(root)))

@@ -1,0 +1,3 @@
+import tomllib
+
+print(tomllib.loads("rate = 0.1"))

@@ -1,0 +1,4 @@
+import os
+
+os.nice(-5)
+print("running with priority")

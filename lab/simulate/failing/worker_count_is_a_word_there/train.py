@@ -1,0 +1,4 @@
+import os
+
+workers = int(os.environ.get("NUM_WORKERS", "2"))
+print(f"{workers} workers")

@@ -1,0 +1,3 @@
+import os
+
+print(len(os.listdir(os.environ["DATA_ROOT"])), "files")

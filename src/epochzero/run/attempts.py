@@ -1,0 +1,241 @@
+"""The attempts of a job, one after the other: what each failed with, and whether another helps.
+
+attempt --(fails)--> diagnosis --> decision --(retry)--> wait --> attempt
+                                      '--(stop)--> location, what a check would have said
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from epochzero.errors import InputError
+from epochzero.run.after import After, Preparation
+from epochzero.run.beside import Beside
+from epochzero.run.hang import RankWatcher, StallWatcher
+from epochzero.run.job import Failed, Job, Kept, Listener
+from epochzero.run.journal import Journal, read_journal
+from epochzero.run.model import (
+    Concluded,
+    Decision,
+    Ended,
+    Event,
+    Output,
+    Progress,
+    Sample,
+    Started,
+)
+from epochzero.run.notes import leave_note
+from epochzero.run.progress import ProgressWatcher, progressed
+from epochzero.run.reported import Reported
+from epochzero.run.samples import SampleWatcher
+from epochzero.run.snapshot import SnapshotWatcher
+from epochzero.run.supervise import run_attempt
+from epochzero.run.watch.live import WHY
+from epochzero.run.watcher import Clock, Watcher
+
+if TYPE_CHECKING:
+    from epochzero.diagnose import Diagnosis
+    from epochzero.run.retry import Attempt
+
+__all__ = ["run_job"]
+
+
+def run_job(
+    job: Job, keep: Callable[[int], Kept], listener: Listener
+) -> tuple[Ended, Decision | None]:
+    """Runs a job until it ends well, or until its policy or a person has had enough.
+
+    Must be called from the main thread (`run_attempt`).
+
+    Args:
+        job: what is run.
+        keep: makes the folder and journal of an attempt, the given number or a later one.
+        listener: is told.
+
+    Returns:
+        How the last attempt ended, and what was decided about it.
+    """
+    attempts = _Attempts(job, listener)
+    number = job.started.attempt
+    while True:
+        folder, journal, number = keep(number)
+        ended, decision = attempts.run(number, folder, journal)
+        if journal is not None:
+            journal.close()
+        listener.ends(journal)
+        if decision is None or decision.action == "stop" or job.only_advises:
+            return ended, decision
+        if not listener.waits(decision.after):
+            return ended, decision
+        number += 1
+
+
+class _Attempts:
+    """The attempts of a job so far: what each failed with, and how far the farthest came."""
+
+    def __init__(self, job: Job, listener: Listener) -> None:
+        self._job = job
+        self._listener = listener
+        self._history: list[Attempt] = []
+        self._farthest: Progress | None = None
+        self._faults = job.faults
+
+    def run(
+        self, number: int, folder: Path | None, journal: Journal | None
+    ) -> tuple[Ended, Decision | None]:
+        """Runs one attempt; tells what it failed with, and what to do about it."""
+        clock = Clock()
+        started = replace(self._job.started, attempt=number, time=clock.now()[0])
+        beside = Beside(self._job, started, folder, self._faults, self._listener)
+        ended = run_attempt(
+            started,
+            folder,
+            journal,
+            environment=beside.accompanied,
+            options=beside.options,
+            watchers=(
+                *self._watchers(started, beside.environment),
+                *beside.watchers,
+                *self._listener.begins(journal),
+            ),
+        )
+        beside.ended()
+        decision = None
+        if ended.exit_code == 0:
+            pass
+        elif folder is None or journal is None or ended.why in ("not_started", "another_rank", WHY):
+            self._listener.failed(Failed(started, ended, folder, fault=beside.fault(ended)))
+        else:
+            after = After(started, ended, folder, clock, beside.state)
+            decision = self._concluded(after, journal)
+        self._faults = beside.tell(ended, decision, clock, journal)
+        return ended, decision
+
+    def _watchers(self, started: Started, environment: Mapping[str, str]) -> tuple[Watcher, ...]:
+        folder = Path(started.folder)
+        return (
+            SnapshotWatcher(started.command, folder, environment),
+            SampleWatcher(folder, environment),
+            Reported(),
+            ProgressWatcher(),
+            RankWatcher(self._job.options.grace),
+            StallWatcher(self._job.stall, environment),
+            Preparation(),
+        )
+
+    def _concluded(self, after: After, journal: Journal) -> Decision | None:
+        """Asks the tools, the quick and needed ones first, and writes what they say."""
+        started, ended, job = after.started, after.ended, self._job
+        left = _left(journal)
+        diagnosis = after.diagnosis(left.outputs)
+        decision, there_now, unseeded = None, "", ""
+        if diagnosis is not None and ended.why != "user":
+            there_now = after.there_now(diagnosis, left.samples)
+            unseeded = after.unseeded(diagnosis)
+            decision = self._decided(
+                after,
+                diagnosis,
+                left.progress,
+                there_now=bool(there_now),
+                unseeded=bool(unseeded),
+            )
+        self._listener.failed(
+            Failed(started, ended, after.folder, diagnosis, decision, there_now, unseeded)
+        )
+        ranking = checked = None
+        if ended.why != "user" and (
+            decision is None or decision.action == "stop" or job.only_advises
+        ):
+            ranking = after.ranking(diagnosis, job.cache) if diagnosis is not None else None
+            checked = after.checked(job.target)
+            self._listener.explained(ranking, checked)
+        journal.write(
+            Concluded(
+                *after.clock.now(),
+                diagnosis=diagnosis.to_dict() if diagnosis is not None else None,
+                ranking=ranking.to_dict() if ranking is not None else None,
+                checked=checked.to_dict() if checked is not None else None,
+                gpu_hours=started.gpus * ended.elapsed / 3600,
+            )
+        )
+        for event in after.events:
+            journal.write(event)
+        if decision is not None:
+            journal.write(decision)
+        if diagnosis is not None:
+            for event in self._noted(after, diagnosis, decision):
+                journal.write(event)
+                self._listener.noted(event)
+        return decision
+
+    def _noted(
+        self, after: After, diagnosis: Diagnosis, decision: Decision | None
+    ) -> Iterator[Event]:
+        """Puts the diagnosis where the experiment is; takes seconds. One rank's is enough."""
+        for tool in self._job.notes if not after.started.rank else ():
+            yield leave_note(
+                tool,
+                after.started,
+                diagnosis,
+                decision,
+                environment=self._job.environment,
+                clock=after.clock,
+            )
+
+    def _decided(
+        self,
+        after: After,
+        diagnosis: Diagnosis,
+        progress: Progress | None,
+        *,
+        there_now: bool,
+        unseeded: bool,
+    ) -> Decision:
+        from epochzero.run.retry import Attempt, decide
+
+        farther = progressed(self._farthest, progress)
+        self._history.append(
+            Attempt.of(
+                diagnosis,
+                ended_by=after.ended.why,
+                progressed=farther and bool(self._history),
+                checkpoint=progress is not None and bool(progress.checkpoint),
+                there_now=there_now,
+                unseeded=unseeded,
+                seconds=after.ended.elapsed,
+                gpus=after.started.gpus,
+                host=after.started.host,
+            )
+        )
+        if farther:
+            self._farthest = progress
+        time, elapsed = after.clock.now()
+        return decide(self._job.policy(), self._history, time=time, elapsed=elapsed)
+
+
+@dataclass(slots=True)
+class _Left:
+    """What an attempt has left: its logs, how far it came, and what it used."""
+
+    outputs: list[Output] = field(default_factory=list)
+    progress: Progress | None = None
+    samples: list[Sample] = field(default_factory=list)
+
+
+def _left(journal: Journal) -> _Left:
+    """What the journal tells of an attempt; nothing where the job has removed it."""
+    left = _Left()
+    with suppress(InputError):
+        for _, record in read_journal(journal.path):
+            match record:
+                case Output():
+                    left.outputs.append(record)
+                case Progress():
+                    left.progress = record
+                case Sample():
+                    left.samples.append(record)
+    return left

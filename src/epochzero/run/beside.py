@@ -1,0 +1,144 @@
+"""What goes along with one attempt: a simulated platform, watching, faults on purpose, a capture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from epochzero.errors import InputError
+from epochzero.injected.companions import Companion, with_companions
+from epochzero.run.journal import Journal
+from epochzero.run.launchers import job_environment
+from epochzero.run.model import Decision, Ended, Started
+from epochzero.run.notes import run_tags
+from epochzero.run.replay.capture import CAPTURE_COMPANIONS, captured_environment, write_job
+from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
+from epochzero.run.watch.live import WATCH_COMPANIONS, WHY, TrainingWatcher, watched_environment
+from epochzero.run.watcher import Clock, Watcher
+
+if TYPE_CHECKING:
+    from epochzero.run.inject.grammar import Fault
+    from epochzero.run.inject.injector import Injector
+    from epochzero.run.job import Job, Listener
+    from epochzero.run.simulate.limits import LimitWatcher
+    from epochzero.run.simulate.model import Options as Simulation
+    from epochzero.run.watch.model import Finding
+
+__all__ = ["Beside"]
+
+
+class Beside:
+    """Sets up what a job asked for beside itself, looks at it, and tells what came of it.
+
+    Attributes:
+        environment: of the attempt.
+        options: how it is run.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        started: Started,
+        folder: Path | None,
+        faults: Sequence[Fault],
+        listener: Listener,
+    ) -> None:
+        """Sets it up.
+
+        Args:
+            job: with what it asked for.
+            started: the first record of the attempt.
+            folder: where it is kept; where nothing can be kept, nothing is watched or captured.
+            faults: that have not come yet.
+            listener: is told.
+
+        Raises:
+            InputError: the platform cannot be simulated here.
+        """
+        self.environment: Mapping[str, str] = job.environment
+        self.options = job.options
+        self._job, self._started, self._folder, self._listener = job, started, folder, listener
+        self._companions: list[Companion] = []
+        self._limits: LimitWatcher | None = None
+        self._training: TrainingWatcher | None = None
+        self._injector: Injector | None = None
+        if job.simulate is not None:
+            self._simulate(job.simulate)
+        self.environment = job_environment(
+            self.environment, job=started.job, attempt=started.attempt, folder=folder
+        )
+        if "mlflow" in job.notes:
+            self.environment |= run_tags(self.environment, job=started.job, attempt=started.attempt)
+        if job.watch is not None and folder is not None:
+            self._training = TrainingWatcher(job.watch, listener.found)
+            self.environment = watched_environment(self.environment, folder, job.watch)
+            self._companions += WATCH_COMPANIONS
+        if faults:
+            from epochzero.run.inject.injector import Injector
+
+            self._injector = Injector(faults)
+            self.environment = self._injector.prepare(self.environment, folder)
+            self._companions += self._injector.companions
+        if job.capture and folder is not None:
+            self.environment = captured_environment(self.environment, folder)
+            self._companions += CAPTURE_COMPANIONS
+
+    @property
+    def accompanied(self) -> Mapping[str, str]:
+        """The environment that the job starts with: companions begin in its process."""
+        if self._folder is None:
+            return self.environment
+        return with_companions(self.environment, self._companions, self._folder)
+
+    @property
+    def watchers(self) -> tuple[Watcher, ...]:
+        """Who looks at the attempt."""
+        watchers = (self._limits, self._training, self._injector)
+        return tuple(one for one in watchers if one is not None)
+
+    @property
+    def state(self) -> str:
+        """What a scheduler would say of the end; empty where no limit of the platform was met."""
+        return self._limits.state if self._limits is not None else ""
+
+    def ended(self) -> None:
+        """The attempt has ended: keeps what a replay needs of it."""
+        if self._job.capture and self._folder is not None:
+            write_job(self._folder, self._started, self.environment)
+
+    def fault(self, ended: Ended) -> Finding | None:
+        """The fault of its training for which the job was ended."""
+        return self._training.fault if self._training is not None and ended.why == WHY else None
+
+    def tell(
+        self, ended: Ended, decision: Decision | None, clock: Clock, journal: Journal | None
+    ) -> tuple[Fault, ...]:
+        """Tells and keeps what came of it; answers with the faults that are left."""
+        if self._training is not None and ended.why != "not_started":
+            self._listener.watched(self._training)
+        if self._injector is None:
+            return ()
+        from epochzero.run.inject.outcome import to_event
+
+        outcomes = self._injector.outcomes(ended, decision)
+        if journal is not None:
+            for outcome in outcomes:
+                journal.write(to_event(outcome, clock))
+        self._listener.injected(outcomes)
+        return tuple(self._injector.left())
+
+    def _simulate(self, options: Simulation) -> None:
+        from epochzero.run.simulate.limits import LimitWatcher
+        from epochzero.run.simulate.plan import plan
+
+        started = self._started
+        if self._folder is None:
+            raise InputError("a platform cannot be simulated where nothing can be kept")
+        planned = plan(options, started.command, started.folder, self.environment, self._folder)
+        self._listener.simulates(planned.aspects)
+        self._limits = LimitWatcher(planned, self.options.grace)
+        self.options = replace(self.options, command=tuple(planned.command))
+        self.environment = planned.environment
+        self._companions += SIMULATE_COMPANIONS

@@ -1,0 +1,67 @@
+"""The faults that a platform can be made to have. A new one is one more entry, and whoever does it.
+
+Those with ``inside`` happen in the job's own Python (`epochzero.run.inject.child`); the others are signals
+that its processes get, as from a kernel or a scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["KINDS", "Kind"]
+
+Value = Literal["", "rank", "duration", "word"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One fault.
+
+    Attributes:
+        does: what happens, in a sentence.
+        value: what may stand behind ``=``; empty for nothing.
+        default: of the value; empty where it must be given.
+        words: that the value can be.
+        options: those that have a duration, each with its default; None for none.
+        times: whether it can come at a time, and not only at a step.
+        inside: whether it happens in the job's Python.
+        needs: the module without which it cannot happen there.
+    """
+
+    does: str
+    value: Value = ""
+    default: str = ""
+    words: tuple[str, ...] = ()
+    options: Mapping[str, float | None] = field(default_factory=dict)
+    times: bool = True
+    inside: bool = False
+    needs: str = ""
+
+
+KINDS: Mapping[str, Kind] = {
+    "kill-rank": Kind("the process of a rank is killed", value="rank", default="0"),
+    "host-oom": Kind("the kernel kills the process that holds the most memory"),
+    "preempt": Kind(
+        "the scheduler asks the job to end, and kills it after the notice", options={"notice": 30.0}
+    ),
+    "disk-full": Kind("no file takes any more bytes", options={"for": None}, inside=True),
+    "network-drop": Kind(
+        "other hosts cannot be reached; what waits for them fails or hangs",
+        value="word",
+        default="fail",
+        words=("fail", "hang"),
+        options={"for": None},
+        inside=True,
+    ),
+    "slow-storage": Kind(
+        "each read from a file takes so much longer",
+        value="duration",
+        options={"for": None},
+        inside=True,
+    ),
+    "oom": Kind(
+        "the forward pass gets no more GPU memory", times=False, inside=True, needs="torch"
+    ),
+}

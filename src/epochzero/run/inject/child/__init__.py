@@ -1,0 +1,1 @@
+"""What fails within the job's own process; it needs nothing but the standard library."""

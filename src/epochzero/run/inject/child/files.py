@@ -1,0 +1,172 @@
+"""Files that fail or are slow: what the job's Python reads and writes.
+
+``open`` gives the same kinds of objects as Python's own, upon a raw file that asks first. Libraries that read and
+write without Python (HDF5, SQLite, Arrow, NumPy's own arrays of bytes) are not reached; torch.save is.
+Only regular files fail: output, pipes and shared memory go on.
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import io
+import os
+import stat
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from epochzero.run.inject.child.planned import Planned, as_of_python
+
+__all__ = ["replace_files", "replace_saving"]
+
+_ELSEWHERE = ("/dev/", "/proc/", "/sys/", "memfd:", "/memfd:")
+_WRITERS = ("write", "pwrite", "writev", "pwritev", "sendfile", "copy_file_range")
+_READERS = ("read", "pread", "readv", "preadv")
+_MODES = frozenset("rwxabt+")
+
+
+def replace_files(full: Sequence[Planned], slow: Sequence[Planned]) -> None:
+    """From now on, the job's files go through here; nothing changes where no fault is planned."""
+    if not full and not slow:
+        return
+    raw = _raw(full, slow)
+    builtins.open = io.open = _opening(builtins.open, raw)
+    for name in _WRITERS if full else ():
+        position = 1 if name == "copy_file_range" else 0
+        setattr(os, name, _before(getattr(os, name), position, partial(_fail, full)))
+    for name in _READERS if slow else ():
+        setattr(os, name, _before(getattr(os, name), 0, partial(_delay, slow)))
+
+
+def replace_saving(torch: Any, full: Sequence[Planned]) -> None:
+    """From now on, torch.save to a full disk goes through Python's files; it would write by itself."""
+    if not full:
+        return
+    python = torch.save
+
+    def save(obj: Any, f: Any, *values: Any, **named: Any) -> None:
+        if isinstance(f, (str, os.PathLike)) and any(fault.holds() for fault in full):
+            with open(f, "wb") as file:
+                python(obj, file, *values, **named)
+        else:
+            python(obj, f, *values, **named)
+
+    torch.save = as_of_python(save)
+
+
+def _raw(full: Sequence[Planned], slow: Sequence[Planned]) -> type[io.FileIO]:
+    """The raw file that asks first."""
+
+    class Raw(io.FileIO):
+        def write(self, data: Any) -> int:
+            _fail(full, self.fileno())
+            return super().write(data)
+
+        def readinto(self, buffer: Any) -> int:
+            _delay(slow, self.fileno())
+            return super().readinto(buffer)
+
+        def read(self, size: int | None = -1) -> bytes:
+            _delay(slow, self.fileno())
+            return super().read(-1 if size is None else size)
+
+        def readall(self) -> bytes:
+            _delay(slow, self.fileno())
+            return super().readall()
+
+    for method in (Raw.write, Raw.readinto, Raw.read, Raw.readall):
+        as_of_python(method)
+    Raw.__name__ = Raw.__qualname__ = "FileIO"
+    return Raw
+
+
+def _opening(python: Callable[..., Any], raw: type[io.FileIO]) -> Callable[..., Any]:
+    """Python's ``open``, upon another raw file (the steps of ``_pyio.open``)."""
+
+    def open(
+        file: Any,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        closefd: bool = True,
+        opener: Any = None,
+    ) -> Any:
+        given = (file, mode, buffering, encoding, errors, newline, closefd, opener)
+        # What is wrong is told by Python itself, in its own words.
+        if not isinstance(mode, str) or not _MODES.issuperset(mode) or isinstance(file, int):
+            return python(*given)
+        binary = "b" in mode
+        if binary and (encoding is not None or errors is not None or newline is not None):
+            return python(*given)
+        bare = mode.replace("t", "").replace("b", "")
+        if bare.rstrip("+") not in ("r", "w", "x", "a") or (buffering == 0 and not binary):
+            return python(*given)
+        if not _is_regular(file):
+            return python(*given)
+        below = raw(file, bare, closefd, opener)
+        if buffering == 0:
+            return below
+        size = io.DEFAULT_BUFFER_SIZE if buffering in (-1, 1) else buffering
+        kind = io.BufferedReader if bare == "r" else io.BufferedWriter
+        buffer: Any = (io.BufferedRandom if "+" in bare else kind)(below, size)
+        if binary:
+            return buffer
+        text = io.TextIOWrapper(buffer, encoding, errors, newline, line_buffering=buffering == 1)
+        text.mode = mode  # type: ignore[misc]
+        return text
+
+    return as_of_python(open)
+
+
+def _before(
+    call: Callable[..., Any], position: int, ask: Callable[[int], None]
+) -> Callable[..., Any]:
+    """The function of ``os``, after it was asked whether the file may be used."""
+
+    def replaced(*values: Any, **named: Any) -> Any:
+        if len(values) > position and isinstance(values[position], int):
+            ask(values[position])
+        return call(*values, **named)
+
+    replaced.__name__ = call.__name__
+    return as_of_python(replaced)
+
+
+def _is_regular(file: Any) -> bool:
+    """Whether it is a file on a disk, or may become one."""
+    try:
+        return stat.S_ISREG(os.stat(file).st_mode)
+    except FileNotFoundError:
+        return True
+    except (OSError, TypeError, ValueError):
+        return False
+
+
+@as_of_python
+def _fail(faults: Sequence[Planned], file: int) -> None:
+    for fault in faults:
+        if fault.holds() and (path := _path(file)):
+            fault.meets(f"a write to {path} failed")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _delay(faults: Sequence[Planned], file: int) -> None:
+    for fault in faults:
+        if fault.holds() and (path := _path(file)):
+            fault.meets(f"a read from {path} was slow")
+            time.sleep(fault.delay)
+
+
+def _path(file: int) -> str:
+    """Of a file on a disk; empty for anything else."""
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return ""
+        path = os.readlink(f"/proc/self/fd/{file}")
+    except OSError:
+        return ""
+    return "" if path.startswith(_ELSEWHERE) else path

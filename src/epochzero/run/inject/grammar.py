@@ -1,0 +1,176 @@
+"""``FAULT[=VALUE]@WHEN[:OPTION=VALUE]``, as a person writes a fault.
+
+>>> fault = parsed("disk-full@step:200:for=10s")
+>>> fault.name, fault.step, fault.lasts
+('disk-full', 200, 10.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from epochzero.errors import InputError
+from epochzero.run.inject.catalog import KINDS, Kind
+
+__all__ = ["Fault", "parsed", "parsed_all"]
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_LONGEST_S = 366 * 86400.0
+_MOST = 10**12
+_FORM = "FAULT[=VALUE]@step:N or FAULT[=VALUE]@TIME, such as kill-rank=1@step:200 or disk-full@30s:for=10s"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is to happen, and when.
+
+    Attributes:
+        text: as it was asked for.
+        name: of the fault, a key of `KINDS`.
+        step: at whose begin it comes, counted from 1; None where it comes at a time.
+        after: seconds from the start of the attempt; None where it comes at a step.
+        rank: whose process is killed, or gets no memory.
+        delay: seconds that each read takes longer.
+        word: of those that the fault can be: ``fail`` or ``hang``.
+        lasts: seconds until it is over; None for to the end.
+        notice: seconds between SIGTERM and SIGKILL.
+    """
+
+    text: str
+    name: str
+    step: int | None = None
+    after: float | None = None
+    rank: int = 0
+    delay: float = 0.0
+    word: str = ""
+    lasts: float | None = None
+    notice: float = 0.0
+
+    @property
+    def kind(self) -> Kind:
+        """What is known of all of its name."""
+        return KINDS[self.name]
+
+
+def parsed(text: str) -> Fault:
+    """The fault that a text asks for.
+
+    Raises:
+        InputError: it is none; the message says what would be.
+    """
+    head, at, tail = text.strip().partition("@")
+    name, equals, value = head.partition("=")
+    if name not in KINDS:
+        raise InputError(f"{text}: no fault is called {name!r}; {_nearest(name, KINDS)}")
+    kind = KINDS[name]
+    if not at or not tail:
+        raise InputError(f"{text}: it does not say when; write {_FORM}")
+    words = tail.split(":")
+    step = after = None
+    if words[0] == "step":
+        step = _count(text, "step", words[1] if len(words) > 1 else "", least=1)
+        words = words[2:]
+    elif not kind.times:
+        raise InputError(f"{text}: {name} comes at a step only; write {name}@step:N")
+    else:
+        after = _duration(text, words.pop(0))
+    options = _options(text, kind, words)
+    value = _value(text, kind, value if equals else kind.default, given=bool(equals))
+    return Fault(
+        text.strip(),
+        name,
+        step,
+        after,
+        rank=_count(text, "rank", value, least=0) if kind.value == "rank" else 0,
+        delay=_duration(text, value) if kind.value == "duration" else 0.0,
+        word=value if kind.value == "word" else "",
+        lasts=options.get("for"),
+        notice=options.get("notice") or 0.0,
+    )
+
+
+def parsed_all(texts: Iterable[str]) -> tuple[Fault, ...]:
+    """The faults of one job.
+
+    Raises:
+        InputError: one is none, or two cannot both be.
+    """
+    faults = tuple(parsed(text) for text in texts)
+    for number, fault in enumerate(faults):
+        for other in faults[:number]:
+            _check_both(other, fault)
+    return faults
+
+
+def _check_both(one: Fault, other: Fault) -> None:
+    if one.name != other.name or one.rank != other.rank:
+        return
+    if (one.step, one.after) == (other.step, other.after):
+        raise InputError(f"{one.text} and {other.text} are the same fault at the same moment")
+    first, second = sorted((one, other), key=_moment)
+    both = f"{first.text} and {second.text}"
+    if first.name == "preempt":
+        raise InputError(f"{both}: a job is preempted once an attempt; leave one of them out")
+    same_clock = (first.step is None) == (second.step is None)
+    if first.kind.inside and first.name != "oom" and same_clock and first.lasts is None:
+        raise InputError(f"{both}: the first never ends; give it an end, as {first.text}:for=10s")
+
+
+def _moment(fault: Fault) -> float:
+    return fault.step if fault.step is not None else fault.after or 0.0
+
+
+def _value(text: str, kind: Kind, value: str, *, given: bool) -> str:
+    """What stands behind ``=``, or the default."""
+    name = text.strip().partition("@")[0].partition("=")[0]
+    if given and not kind.value:
+        raise InputError(f"{text}: {name} takes no value; write {name}@...")
+    if kind.value and not value:
+        example = {"rank": "1", "duration": "200ms"}.get(kind.value, kind.default)
+        raise InputError(f"{text}: {name} needs a value; write {name}={example}@...")
+    if kind.words and value not in kind.words:
+        raise InputError(f"{text}: {name} cannot {value!r}; {_nearest(value, kind.words)}")
+    return value
+
+
+def _options(text: str, kind: Kind, words: Sequence[str]) -> dict[str, float | None]:
+    options = dict(kind.options)
+    given: set[str] = set()
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in options:
+            known = _nearest(name, options) if options else "it has no options"
+            raise InputError(f"{text}: {name!r} is no option of this fault; {known}")
+        if name in given:
+            raise InputError(f"{text}: {name} is given twice")
+        if not equals:
+            raise InputError(f"{text}: {name} needs a duration; write {name}=10s")
+        given.add(name)
+        options[name] = _duration(text, value)
+    return options
+
+
+def _count(text: str, what: str, word: str, *, least: int) -> int:
+    if word.isascii() and word.isdigit() and least <= int(word[:20]) <= _MOST:
+        return int(word)
+    raise InputError(f"{text}: {word!r} is no {what}; write a whole number from {least} on")
+
+
+def _duration(text: str, word: str) -> float:
+    """Seconds; a unit must be written."""
+    number = word.rstrip("hmins")
+    unit = _UNITS.get(word[len(number) :])
+    if unit is not None and number.isascii() and number.replace(".", "", 1).isdigit():
+        with suppress(ValueError, OverflowError):
+            if (seconds := float(number) * unit) <= _LONGEST_S:
+                return seconds
+    raise InputError(f"{text}: {word!r} is no time; write 200ms, 30s, 5m or 1h, or step:N")
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    near = get_close_matches(word, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"

@@ -1,0 +1,202 @@
+"""The watcher that makes the platform fail, and knows what came of it.
+
+A fault comes at a time, or at a step: that of a PyTorch optimizer, which the job's own process counts, or the
+one that the job's log tells of, whichever is first. What happens within the job's Python happens there by
+itself; what a kernel or a scheduler does is done here, once a second.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from epochzero.injected.companions import Companion
+from epochzero.run.hang import rank_of
+from epochzero.run.inject.grammar import Fault
+from epochzero.run.inject.outcome import Came, Outcome, judged
+from epochzero.run.inject.plan import COMPANIONS, Began, Plan
+from epochzero.run.model import Decision, Ended, Event, Progress, Record
+from epochzero.run.progress import ProgressWatcher
+from epochzero.run.reported import Reported
+from epochzero.run.tree import name_of, send
+from epochzero.run.usage import Tree
+from epochzero.run.watcher import Clock, EndJob
+
+__all__ = ["Injector"]
+
+WHY = "scheduler"
+"""`Ended.why` of a job that was preempted, as of one that a scheduler has ended."""
+
+
+class Injector:
+    """A watcher of one attempt.
+
+    Attributes:
+        companions: what is to begin in the job's process.
+    """
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        """Nothing is planned yet.
+
+        Args:
+            faults: those that have not come in an earlier attempt.
+        """
+        self._faults = faults
+        self._came: list[Came | None] = [None] * len(faults)
+        self._plan: Plan | None = None
+        self._folder: Path | None = None
+        self._progress: Progress | None = None
+        self._readers = (Reported(), ProgressWatcher())
+        self.companions: Sequence[Companion] = ()
+
+    def prepare(self, environment: Mapping[str, str], folder: Path | None) -> dict[str, str]:
+        """The environment of the job with the faults that are to come.
+
+        Args:
+            environment: of the job.
+            folder: of the attempt; without one nothing can be injected.
+        """
+        with suppress(OSError):
+            if folder is not None:
+                self._plan = Plan(folder, self._faults)
+                self._folder, self.companions = folder, COMPANIONS
+                return self._plan.environment(environment)
+        return dict(environment)
+
+    def left(self) -> tuple[Fault, ...]:
+        """The faults that have not come: the next attempt may meet them."""
+        pairs = zip(self._faults, self._came, strict=True)
+        return tuple(fault for fault, came in pairs if came is None)
+
+    def outcomes(self, ended: Ended, decision: Decision | None) -> tuple[Outcome, ...]:
+        """What became of each.
+
+        Args:
+            ended: how the attempt ended.
+            decision: whether it is started again.
+        """
+        plan = self._plan
+        return judged(
+            self._faults,
+            self._came,
+            [plan.met(number) if plan else () for number in range(len(self._faults))],
+            folder=self._folder,
+            ended=ended,
+            decision=decision,
+            progress=self._progress,
+        )
+
+    def started(self, pid: int, folder: Path, clock: Clock) -> Iterator[Record]:
+        """See `Watcher`."""
+        self._clock = clock
+        self._first = pid
+        self._tree = Tree(pid)
+        for reader in self._readers:
+            reader.started(pid, folder, clock)
+        return iter(())
+
+    def output(self, name: str, data: bytes) -> Iterable[Record]:
+        """See `Watcher`: the log tells of steps."""
+        for reader in self._readers:
+            reader.output(name, data)
+        return ()
+
+    def tick(self) -> Iterator[Record]:
+        """See `Watcher`: brings about what is due.
+
+        Raises:
+            EndJob: the job is preempted.
+        """
+        self._read(reader.tick() for reader in self._readers)
+        yield from self._due(acts=True)
+
+    def ended(self) -> Iterator[Record]:
+        """See `Watcher`: what came in the last second within the job."""
+        self._read(reader.ended() for reader in self._readers)
+        yield from self._due(acts=False)
+
+    def _read(self, told: Iterable[Iterable[Record]]) -> None:
+        for records in told:
+            for record in records:
+                if isinstance(record, Progress):
+                    self._progress = record
+
+    def _due(self, *, acts: bool) -> Iterator[Record]:
+        """The events of what has come now; with ``acts`` it is done as well."""
+        ending = None
+        for number, fault in enumerate(self._faults):
+            if self._plan is None or self._came[number] is not None:
+                continue
+            began = self._plan.began(number)
+            if began is None and self._log_is_there(fault) and (acts or fault.kind.inside):
+                self._plan.begin(number)
+                began = self._plan.began(number)
+            if began is None or not (acts or fault.kind.inside):
+                continue
+            came = self._bring(fault, began)
+            self._came[number] = came
+            details = {"fault": fault.text}
+            text = f"{fault.text}: {came.impossible or came.what or fault.kind.does}"
+            yield Event(*self._clock.now(), "injected", text, details=details)
+            if fault.name == "preempt":
+                ending = fault
+            self._plan.done(number)
+        if ending is not None:
+            text = f"the scheduler preempts the job, which has {ending.notice:g} s"
+            raise EndJob(WHY, None, text, grace=ending.notice)
+
+    def _log_is_there(self, fault: Fault) -> bool:
+        """Whether the time of a fault has come, or its step by what the log tells.
+
+        What only torch can fail with comes at a step that is counted there.
+        """
+        if fault.kind.needs:
+            return False
+        if fault.after is not None:
+            return self._clock.now()[1] >= fault.after
+        step = self._progress.step if self._progress is not None else None
+        return step is not None and fault.step is not None and step >= fault.step
+
+    def _bring(self, fault: Fault, began: Began) -> Came:
+        step = began.step
+        if step is None and fault.step is not None and self._progress is not None:
+            step = self._progress.step
+        what = impossible = ""
+        if fault.name == "kill-rank":
+            what, impossible = self._kill_rank(fault.rank, began.pid)
+        elif fault.name == "host-oom":
+            what, impossible = self._kill_largest()
+        elif fault.name == "preempt":
+            what = f"the job was asked to end (SIGTERM), with {fault.notice:g} s notice"
+        return Came(began.elapsed, step, what, impossible, self._progress)
+
+    def _kill_rank(self, rank: int, pid: int) -> tuple[str, str]:
+        """What was done, and why nothing could be."""
+        processes = self._tree.read()
+        ranks = {found.number: found.process.pid for one in processes if (found := rank_of(one))}
+        if not ranks and rank == 0:
+            # In a namespace of its own a process knows itself by another number.
+            known = pid in {process.pid for process in processes}
+            return self._kill(pid if known else self._first, "the job's only rank")
+        if rank not in ranks:
+            there = (
+                f"its ranks are {', '.join(map(str, sorted(ranks)))}"
+                if ranks
+                else "it has no ranks"
+            )
+            return "", f"No process of the job on this machine is rank {rank}; {there}."
+        return self._kill(ranks[rank], f"rank {rank}")
+
+    def _kill_largest(self) -> tuple[str, str]:
+        processes = self._tree.read()
+        if not processes:
+            return "", "No process of the job was left."
+        largest = max(processes, key=lambda process: process.memory_bytes)
+        return self._kill(largest.pid, f"the largest process, of {largest.memory_bytes >> 20} MiB")
+
+    def _kill(self, pid: int, who: str) -> tuple[str, str]:
+        name = name_of(pid)
+        send(signal.SIGKILL, [pid])
+        return f"{who} ({name} {pid}) was killed", ""

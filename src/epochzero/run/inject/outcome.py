@@ -1,0 +1,202 @@
+"""What became of each fault: whether the job survived it, would be started again, or was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from epochzero.injected.companions import noted
+from epochzero.run.inject.grammar import Fault
+from epochzero.run.inject.plan import COMPANIONS
+from epochzero.run.model import Decision, Ended, Event, Progress
+from epochzero.run.watcher import Clock
+
+__all__ = ["Came", "Outcome", "judged", "to_event"]
+
+EVENT = "injection"
+"""`Event.what` of an outcome."""
+Verdict = Literal["survived", "no_effect", "starts_again", "lost", "not_reached", "not_possible"]
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """A fault that came.
+
+    Attributes:
+        elapsed: seconds since the attempt began.
+        step: at which; None where it came at a time.
+        what: was done, in a sentence; empty for what happens within the job.
+        impossible: why nothing could be done; empty where it was.
+        progress: how far the job's log was then.
+    """
+
+    elapsed: float
+    step: int | None
+    what: str = ""
+    impossible: str = ""
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a fault in one attempt.
+
+    Attributes:
+        fault: as it was asked for.
+        verdict: survived (the job went on), no_effect (it came, and nothing of the job met it),
+            starts_again (the job ended, and the retry policy would start it again), lost (it would not),
+            not_reached (the job had ended before), not_possible.
+        text: in sentences.
+        elapsed: seconds after which it came; None where it did not.
+        checkpoint: from which the job can go on; empty where its log names none.
+    """
+
+    fault: str
+    verdict: Verdict
+    text: str
+    elapsed: float | None = None
+    checkpoint: str = ""
+
+
+def judged(
+    faults: Sequence[Fault],
+    came: Sequence[Came | None],
+    met: Sequence[Sequence[str]],
+    *,
+    folder: Path | None,
+    ended: Ended,
+    decision: Decision | None,
+    progress: Progress | None,
+) -> tuple[Outcome, ...]:
+    """What became of the faults of an attempt.
+
+    Args:
+        faults: that were to come.
+        came: when each did; None for not.
+        met: what of the job met each.
+        folder: of the attempt; None where nothing of it is kept.
+        ended: how the attempt ended.
+        decision: whether it is started again.
+        progress: how far its log went.
+    """
+    effective = (
+        one.elapsed
+        for fault, one, meetings in zip(faults, came, met, strict=True)
+        if one is not None and not one.impossible and (meetings or not fault.kind.inside)
+    )
+    last = max(effective, default=0.0)
+    outcomes = []
+    for fault, one, meetings in zip(faults, came, met, strict=True):
+        impossible = _impossible(fault, folder, ended, one)
+        if impossible:
+            outcomes.append(Outcome(fault.text, "not_possible", impossible))
+        elif one is None:
+            outcomes.append(
+                Outcome(fault.text, "not_reached", _not_reached(fault, ended, progress))
+            )
+        else:
+            outcomes.append(
+                _became(
+                    fault, one, meetings, ended, decision, progress, is_last=one.elapsed == last
+                )
+            )
+    return tuple(outcomes)
+
+
+def to_event(outcome: Outcome, clock: Clock) -> Event:
+    """The outcome as a record."""
+    details = {
+        "fault": outcome.fault,
+        "verdict": outcome.verdict,
+        "checkpoint": outcome.checkpoint,
+    }
+    text = f"{outcome.fault}: {outcome.text}"
+    return Event(
+        *clock.now(), EVENT, text, details={name: word for name, word in details.items() if word}
+    )
+
+
+def _became(
+    fault: Fault,
+    came: Came,
+    met: Sequence[str],
+    ended: Ended,
+    decision: Decision | None,
+    progress: Progress | None,
+    *,
+    is_last: bool,
+) -> Outcome:
+    begin = f"It came after {came.elapsed:.0f} s"
+    begin += f", in step {came.step}" if came.step is not None else ""
+    effect = came.what or _meetings(met)
+    begin += f": {effect}." if effect else "."
+    if fault.kind.inside and not met:
+        text = f"{begin} Nothing of the job met it: {_MEETS[fault.name]}."
+        return Outcome(fault.text, "no_effect", text, came.elapsed)
+    if ended.exit_code == 0 or not is_last:
+        onward = "The job ended well." if ended.exit_code == 0 else "The job went on."
+        return Outcome(fault.text, "survived", f"{begin} {onward}", came.elapsed)
+    later = ended.elapsed - came.elapsed
+    text = f"{begin} The job ended {later:.0f} s later with exit code {ended.exit_code}"
+    if came.progress and progress and came.progress.step is not None:
+        text += f"; the last step in its log is {progress.step}"
+    checkpoint = progress.checkpoint if progress is not None else ""
+    start = (
+        f"from {checkpoint}" if checkpoint else "from its beginning: its log names no checkpoint"
+    )
+    if decision is None or decision.action == "stop":
+        text += ". The retry policy does not start it again."
+        return Outcome(fault.text, "lost", text, came.elapsed, checkpoint)
+    text += f". The retry policy would start it again, {start}."
+    return Outcome(fault.text, "starts_again", text, came.elapsed, checkpoint)
+
+
+_MEETS = {
+    "disk-full": "it wrote no file through Python meanwhile",
+    "network-drop": "it reached for no other host through Python meanwhile",
+    "slow-storage": "it read no file through Python meanwhile",
+    "oom": "no forward pass came after it",
+}
+
+
+def _meetings(met: Sequence[str]) -> str:
+    if len(met) < 2:
+        return "".join(met)
+    return f"{met[0]}, and so in {len(met) - 1} other process{'es' * (len(met) > 2)}"
+
+
+def _not_reached(fault: Fault, ended: Ended, progress: Progress | None) -> str:
+    if fault.step is None:
+        return f"It was to come after {fault.after:g} s, and the job ended after {ended.elapsed:.1f} s."
+    text = f"Step {fault.step} never came."
+    if progress is not None and progress.step is not None:
+        return f"{text} The last that the log tells of is {progress.step}."
+    return f"{text} Steps are those of a PyTorch optimizer, or of the job's log."
+
+
+def _impossible(fault: Fault, folder: Path | None, ended: Ended, came: Came | None) -> str:
+    """Why the fault could not be; empty where it could."""
+    if folder is None:
+        return "Nothing of the job can be kept, and so nothing can be injected."
+    if ended.why == "not_started":
+        return "The job was not started."
+    if came is not None and came.impossible:
+        return came.impossible
+    if not fault.kind.inside:
+        return ""
+    begun = noted(folder)
+    own = {companion.call for companion in COMPANIONS}
+    for failed in begun.failed:
+        call, _, reason = failed.partition(" ")
+        if call in own:
+            return f"It could not begin in the job's process: {reason}"
+    if "python" not in begun.reached:
+        return (
+            f"{fault.name} happens within the job's Python, and none began, or one that ignores"
+            " PYTHONPATH (-I, -E, -S). Of another program a rank can be killed, memory run out and the job be preempted."
+        )
+    if fault.kind.needs and fault.kind.needs not in begun.reached:
+        return f"{fault.name} happens in {fault.kind.needs}, which the job never imported."
+    return ""

@@ -1,0 +1,98 @@
+"""What a try may change before it fails, so that nothing of it remains."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+import traceback
+from typing import Any
+
+import torch
+from torch import nn
+
+from epochzero.run.memory.moving import to_host
+
+__all__ = ["Before", "free_memory", "is_out_of_memory"]
+
+_WORDS = (
+    "out of memory",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "DefaultCPUAllocator: can't allocate memory",
+)
+"""Of errors of libraries that have no class of their own. Source: torch's CUDAException.h, c10's CPU allocator."""
+
+
+class Before:
+    """Gradients, buffers and random states as they are now.
+
+    Gradients that are there wait in the memory of the CPU: undoing must not take what is short.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._gradients = [
+            (parameter, None if parameter.grad is None else to_host(parameter.grad))
+            for parameter in model.parameters()
+            if parameter.requires_grad
+        ]
+        self._versions = self._gradient_versions()
+        self._buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
+        self._random = random_states()
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        """Puts all of it back."""
+        for parameter, gradient in self._gradients:
+            if gradient is None or parameter.grad is None:
+                parameter.grad = None if gradient is None else gradient.to(parameter.device)
+            else:
+                parameter.grad.copy_(gradient)
+        for buffer, value in self._buffers:
+            buffer.copy_(value)
+        set_random_states(self._random)
+        self._versions = self._gradient_versions()
+
+    def gradients_changed(self) -> bool:
+        """Whether a gradient has come, or is another than before."""
+        return self._gradient_versions() != self._versions
+
+    def _gradient_versions(self) -> list[int | None]:
+        gradients = (parameter.grad for parameter, _ in self._gradients)
+        return [None if gradient is None else gradient._version for gradient in gradients]
+
+
+def random_states() -> dict[str, Any]:
+    """The states of Python, NumPy where it is used, torch and the current GPU."""
+    states: dict[str, Any] = {"python": random.getstate(), "torch": torch.get_rng_state()}
+    if (numpy := sys.modules.get("numpy")) is not None:
+        states["numpy"] = numpy.random.get_state()
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def set_random_states(states: dict[str, Any]) -> None:
+    """Sets what `random_states` gave."""
+    random.setstate(states["python"])
+    torch.set_rng_state(states["torch"])
+    if "numpy" in states:
+        sys.modules["numpy"].random.set_state(states["numpy"])
+    if "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"])
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory has run out, in torch's words or in those of a library below it."""
+    if isinstance(error, torch.cuda.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(word in str(error) for word in _WORDS)
+
+
+def free_memory(error: BaseException | None) -> None:
+    """Lets go of what the frames of an error hold, and of what caches hold. Its lines stay readable."""
+    if error is not None:
+        traceback.clear_frames(error.__traceback__)
+    gc.collect()
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.empty_cache()

@@ -1,0 +1,126 @@
+"""A limit of memory on any device, so that a CPU runs out as a GPU does.
+
+Counted are the bytes of all storages that an operation of torch takes or gives, for as long as they
+live. What a GPU needs besides, such as workspaces and fragmentation, is not.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from epochzero.errors import InputError
+
+__all__ = ["in_host_memory", "limit_here", "simulated_limit"]
+
+_active: list[simulated_limit] = []
+
+
+class simulated_limit(TorchDispatchMode):  # type: ignore[no-untyped-call]  # noqa: N801 - used as a function is
+    """Within ``with``, more living bytes than these raise `torch.OutOfMemoryError`, in torch's words.
+
+    >>> with epochzero.memory.simulated_limit(512 << 20) as limit:  # doctest: +SKIP
+    ...     train()
+    >>> limit.peak  # doctest: +SKIP
+    301989888
+
+    Attributes:
+        limit: in bytes.
+        now: bytes that live.
+        peak: the most that lived at a time.
+    """
+
+    def __init__(self, limit: int) -> None:
+        """Nothing is counted before ``with``.
+
+        Raises:
+            InputError: the limit is not positive.
+        """
+        super().__init__()  # type: ignore[no-untyped-call]
+        if limit <= 0:
+            raise InputError(f"a memory limit of {limit} bytes: it must be positive")
+        self.limit = limit
+        self.now = self.peak = 0
+        self.on_host = False
+        self._known: dict[int, Any] = {}
+
+    def __enter__(self) -> simulated_limit:
+        _active.append(self)
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        _active.remove(self)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Runs the operation, and counts."""
+        kwargs = kwargs or {}
+        self._count((args, kwargs), host=False)
+        before = self.now
+        result = func(*args, **kwargs)
+        self._count(result, host=self.on_host)
+        if self.now > self.limit:
+            words = _words(self.now - before, self.limit, before)
+            del result  # a traceback would keep it
+            raise torch.cuda.OutOfMemoryError(words)
+        self.peak = max(self.peak, self.now)
+        return result
+
+    def _count(self, values: Any, *, host: bool) -> None:
+        for tensor in tree_leaves(values):
+            if isinstance(tensor, torch.Tensor):
+                storage = tensor.untyped_storage()
+                if storage._cdata not in self._known:
+                    self._add(storage, 0 if host else storage.nbytes())
+
+    def _add(self, storage: Any, size: int) -> None:
+        key = storage._cdata
+        self.now += size
+        self._known[key] = weakref.ref(storage, lambda _: self._gone(key, size))
+
+    def _gone(self, key: int, size: int) -> None:
+        self._known.pop(key, None)
+        self.now -= size
+
+
+@contextmanager
+def in_host_memory() -> Iterator[None]:
+    """What is made within lies in the memory of the CPU, which no simulated limit counts."""
+    before = [one.on_host for one in _active]
+    for one in _active:
+        one.on_host = True
+    try:
+        yield
+    finally:
+        for one, was in zip(_active, before, strict=True):
+            one.on_host = was
+
+
+def limit_here() -> int | None:
+    """The limit that is simulated now, in bytes."""
+    return _active[-1].limit if _active else None
+
+
+def _words(asked: int, limit: int, used: int) -> str:
+    return (
+        f"CUDA out of memory. Tried to allocate {_size(asked)}. GPU 0 has a total capacity of "
+        f"{_size(limit)} of which {_size(max(limit - used, 0))} is free. Of the allocated memory "
+        f"{_size(used)} is allocated by PyTorch. This limit is simulated."
+    )
+
+
+def _size(size: int) -> str:
+    """As torch writes it."""
+    for name, unit in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= unit:
+            return f"{size / unit:.2f} {name}"
+    return f"{size} bytes"

@@ -1,0 +1,120 @@
+"""Keeps the ranks of a job together when one of them runs out of memory.
+
+A rank that fails within a collective leaves the others waiting for ever. So a try exchanges nothing: each
+step begins and ends with an exchange that every rank reaches, and DDP averages gradients between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from epochzero.errors import InputError
+
+__all__ = ["Ranks"]
+
+_EXCHANGING = {
+    "FullyShardedDataParallel": "gathers weights within forward and backward",
+    "FSDPModule": "gathers weights within forward and backward",
+    "DeepSpeedEngine": "gathers weights and gradients within forward and backward",
+    "SyncBatchNorm": "exchanges statistics within forward and backward",
+    "PipelineStage": "sends activations within forward and backward",
+}
+"""Classes of modules that exchange something in the middle of a try, each with what."""
+
+
+class Ranks:
+    """This process among those that train together; alone, all of it does nothing."""
+
+    def __init__(self, model: nn.Module) -> None:
+        """Nothing is exchanged yet.
+
+        Raises:
+            InputError: the model exchanges something where a rank may fail.
+        """
+        for module in model.modules():
+            for base in type(module).__mro__:
+                if base.__name__ in _EXCHANGING and self._several():
+                    raise InputError(
+                        f"{base.__name__} {_EXCHANGING[base.__name__]}: a rank that runs out of memory "
+                        "there leaves the others waiting, so that a step of it cannot be repeated"
+                    )
+        self._parallel = model if isinstance(model, DistributedDataParallel) else None
+        if self._parallel is not None and self._parallel.static_graph:
+            raise InputError("DDP with static_graph=True cannot accumulate: leave static_graph out")
+
+    @staticmethod
+    def _several() -> bool:
+        return (
+            distributed.is_available()
+            and distributed.is_initialized()
+            and distributed.get_world_size() > 1
+        )
+
+    @property
+    def first(self) -> bool:
+        """Whether this process speaks for all."""
+        return not self._several() or distributed.get_rank() == 0
+
+    def largest(self, *numbers: int) -> list[int]:
+        """Of each number the largest that a rank has. All ranks must call this at the same point."""
+        if not self._several():
+            return list(numbers)
+        nccl = distributed.get_backend() == "nccl"
+        device = torch.device("cuda", torch.cuda.current_device()) if nccl else "cpu"
+        values = torch.tensor(numbers, dtype=torch.int64, device=device)
+        distributed.all_reduce(values, distributed.ReduceOp.MAX)
+        return [int(value) for value in values.tolist()]
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """A step of all ranks: within it DDP exchanges nothing, at its end it averages gradients.
+
+        Within the user's own ``no_sync`` gradients are left as they are.
+        """
+        parallel = self._parallel
+        if parallel is None:
+            yield
+            return
+        average = parallel.require_backward_grad_sync
+        parallel.require_backward_grad_sync = False
+        try:
+            parallel.require_forward_param_sync = average
+            self._pass([])  # broadcasts buffers, and exchanges how buckets are arranged
+            parallel.require_forward_param_sync = False
+            yield
+        finally:
+            parallel.require_backward_grad_sync = average
+        if average:
+            unused = parallel.find_unused_parameters
+            trained = (one for one in parallel.module.parameters() if one.requires_grad)
+            loss = self._pass([one for one in trained if one.grad is not None or not unused])
+            loss.backward()  # type: ignore[no-untyped-call]
+
+    def _pass(self, parameters: list[nn.Parameter]) -> Tensor:
+        """A forward pass of DDP around a loss of zero: its backward averages what has accumulated."""
+        parallel = self._parallel
+        assert parallel is not None
+        module = parallel.module
+        parallel.module = _Zero(parameters)
+        try:
+            result: Tensor = parallel()
+        finally:
+            parallel.module = module
+        return result
+
+
+class _Zero(nn.Module):
+    """Gives zero, which depends on all parameters."""
+
+    def __init__(self, parameters: list[nn.Parameter]) -> None:
+        super().__init__()
+        self._all: Any = tuple(parameters)
+
+    def forward(self) -> Tensor:
+        return 0 * sum((one.sum() for one in self._all), torch.zeros(()))

@@ -1,0 +1,43 @@
+"""Begins to capture, or to replay, in the process of a job: companions of `epochzero.injected.companions`.
+
+Capturing and replaying put the same things in place, so that both see the same course.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from epochzero.run.replay.child.capturing import Capturing
+from epochzero.run.replay.child.replaying import REPLAY_VARIABLE, Replaying
+
+__all__ = ["CAPTURE_VARIABLE", "REPLAY_VARIABLE", "begin_numpy", "begin_python", "begin_torch"]
+
+CAPTURE_VARIABLE = "EPOCHZERO_CAPTURE"
+_begun: dict[int, Any] = {}
+
+
+def begin_python(_: ModuleType, environment: Mapping[str, str]) -> None:
+    """Stands before the sources of chance, and listens for the end."""
+    if CAPTURE_VARIABLE in environment:
+        here: Any = Capturing(Path(environment[CAPTURE_VARIABLE]), environment)
+    else:
+        here = Replaying(environment[REPLAY_VARIABLE], environment)
+    _begun[os.getpid()] = here
+    here.begin()
+
+
+def begin_numpy(numpy_random: ModuleType, _: Mapping[str, str]) -> None:
+    """NumPy's generators are there."""
+    if (here := _begun.get(os.getpid())) is not None:
+        here.sources.watch_numpy(numpy_random)
+
+
+def begin_torch(torch: ModuleType, _: Mapping[str, str]) -> None:
+    """torch is there: follows the training from now on."""
+    if (here := _begun.get(os.getpid())) is not None:
+        here.sources.watch_torch(torch)
+        here.follow(torch)

@@ -1,0 +1,105 @@
+"""How a job failed, as JSON: an exception with its frames, an exit code, a signal, a loss that is not finite."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import signal
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any
+
+from epochzero.run.watch.child.places import is_user, locals_of
+
+__all__ = ["of_exception", "of_exit", "of_nonfinite", "of_signal"]
+
+MOST_FRAMES = 60
+MOST_MESSAGE = 10_000
+_OURS = "run/replay/child/"
+Encode = Callable[[Any], Any]
+
+
+def of_exception(error: BaseException, encode: Encode) -> dict[str, Any]:
+    """An exception: type, message, frames, and what the innermost function of the user was given.
+
+    Args:
+        error: as it was raised; of a chain the last, which ended the job.
+        encode: makes JSON of an argument.
+    """
+    walked = list(_walked(error.__traceback__))
+    own = [(frame, line) for frame, line in walked if is_user(frame.f_code.co_filename)]
+    return {
+        "kind": "exception",
+        "type": _type(error),
+        "message": str(error)[:MOST_MESSAGE],
+        "frames": [_told(frame, line) for frame, line in walked[-MOST_FRAMES:]],
+        "place": _told(*own[-1]) if own else None,
+        "arguments": _arguments(own[-1][0], encode) if own else {},
+    }
+
+
+def of_exit(code: Any, frame: FrameType | None, encode: Encode) -> dict[str, Any]:
+    """The program has ended itself with an exit code other than 0."""
+    place = _told(frame, frame.f_lineno) if frame is not None else None
+    return {
+        "kind": "exit",
+        "type": "SystemExit",
+        "message": str(code)[:MOST_MESSAGE],
+        "frames": [place] if place else [],
+        "place": place,
+        "arguments": _arguments(frame, encode) if frame is not None else {},
+    }
+
+
+def of_signal(number: int) -> dict[str, Any]:
+    """A signal ended the job."""
+    return _without_frames("signal", signal.Signals(number).name, "")
+
+
+def of_nonfinite(nonfinite: dict[str, Any]) -> dict[str, Any]:
+    """A loss is not finite; the operators are the farthest from the loss first."""
+    place = nonfinite["place"]
+    return {
+        **_without_frames("nonfinite", "loss", f"the loss is {nonfinite['value']}"),
+        "place": {"path": place[0], "line": place[1], "function": "", "code": place[2]}
+        if place
+        else None,
+        "operators": nonfinite["operators"],
+    }
+
+
+def _without_frames(kind: str, type_: str, message: str) -> dict[str, Any]:
+    return {"kind": kind, "type": type_, "message": message, "frames": [], "place": None, "arguments": {}}  # fmt: skip
+
+
+def _type(error: BaseException) -> str:
+    kind = type(error)
+    plain = kind.__module__ in ("builtins", "__main__")
+    return kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _walked(trace: TracebackType | None) -> Any:
+    while trace is not None:
+        if _OURS not in trace.tb_frame.f_code.co_filename:
+            yield trace.tb_frame, trace.tb_lineno
+        trace = trace.tb_next
+
+
+def _told(frame: FrameType, line: int) -> dict[str, Any]:
+    code = frame.f_code
+    return {
+        "path": code.co_filename,
+        "line": line,
+        "function": code.co_name,
+        "code": linecache.getline(code.co_filename, line).strip()[:400],
+    }
+
+
+def _arguments(frame: FrameType, encode: Encode) -> dict[str, Any]:
+    """What a function was given, as it is now; nothing of a module."""
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return {}
+    names = inspect.getargs(frame.f_code)
+    held = locals_of(frame)
+    given = [*names.args, *filter(None, (names.varargs, names.varkw))]
+    return {name: encode(held[name]) for name in given if name in held and name != "self"}

@@ -1,0 +1,244 @@
+"""Keeps the last snapshot and the batches since, as long as little time and memory goes into it.
+
+A snapshot is a copy of weights, buffers, optimizers, schedulers and scalers in memory, with the random
+states. It is made between two steps, when a loader is asked for a batch, as often as a share of the job's time
+allows; the same memory is written over each time. The batches since are copied as well, up to the size of
+a checkpoint. Nothing is written before the job has failed, but for the random states of its start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from epochzero.run.replay.child.course import Course
+from epochzero.run.replay.child.sources import random_states
+from epochzero.run.replay.child.structure import encode
+from epochzero.run.replay.child.tensors import is_kept
+
+__all__ = ["Keeper"]
+
+SHARE = 0.02
+"""Of the job's time that may be spent."""
+FREE_S = 0.02
+"""Seconds that may be spent in addition."""
+LEAST_ROOM = 1 << 20
+"""Bytes of batches that are kept however small a checkpoint is."""
+_COPIED_A_SECOND = 1e9
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+class Keeper:
+    """Keeps what happens in the course of a training.
+
+    Attributes:
+        snapshot: the last one, as JSON with tensors by name but for its random states; None for none.
+        events: what loaders have delivered since the snapshot, or since the start.
+        complete: whether no event since then is missing.
+        cost_s: seconds that the last snapshot took, or the first is expected to take.
+    """
+
+    def __init__(self, course: Course, write: Callable[[], object]) -> None:
+        """Nothing is kept yet.
+
+        Args:
+            course: of the training.
+            write: writes what there is.
+        """
+        self.snapshot: dict[str, Any] | None = None
+        self.events: list[dict[str, Any]] = []
+        self.complete = True
+        self._course = course
+        self._write = write
+        self._frozen = False
+        self._states: dict[str, torch.Tensor] = {}
+        self._batches: dict[str, torch.Tensor] = {}
+        self._spare: dict[str, torch.Tensor] = {}
+        self._held = 0
+        self._steps = 0
+        self.cost_s = 0.0
+        self._room = LEAST_ROOM
+        self._indices: Any = None
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """Those that the snapshot and the events name."""
+        return {**(self._states if self.snapshot is not None else {}), **self._batches}
+
+    def size(self) -> int:
+        """Bytes of a checkpoint: of all weights, buffers and states."""
+        found = [t for one in self._course.models for t in (*one.parameters(), *one.buffers())]
+        for optimizer in self._course.optimizers:
+            held = (value for state in optimizer.state.values() for value in state.values())
+            found += [value for value in held if isinstance(value, torch.Tensor)]
+        return sum(tensor.numel() * tensor.element_size() for tensor in found)
+
+    # What happens ---------------------------------------------------------------------------------
+
+    def delivers(self, loader: int, iterator: Any, deliver: Callable[[], Any]) -> Any:
+        """See `Follower`: keeps a copy of the batch."""
+        if self._is_due():
+            self._safely(self._between)
+        self._indices = None
+        try:
+            batch = deliver()
+        except StopIteration:
+            self._safely(self._add, {"loader": loader, "kind": "end"})
+            raise
+        except BaseException:
+            self._safely(self._add_failed, loader)
+            raise
+        if self.complete:
+            self._safely(self._add_batch, loader, batch)
+        return batch
+
+    def chooses(self, loader: int, choose: Callable[[], Any]) -> Any:
+        """See `Follower`: remembers the indices."""
+        self._indices = choose()
+        return self._indices
+
+    def calls(self, model: Any) -> None:
+        """See `Follower`."""
+
+    def not_finite(self) -> None:
+        """See `Follower`: what led here is written, and not replaced any more."""
+        self._frozen = True
+        self._write()
+
+    def stepped(self) -> None:
+        """See `Follower`: what began the training is written as soon as it trains."""
+        if self._course.steps == 1:
+            self._write()
+
+    # Keeping --------------------------------------------------------------------------------------
+
+    def _safely(self, method: Callable[..., None], *args: Any) -> None:
+        """A failure to keep is no failure of the job."""
+        if self._frozen:
+            return
+        began = time.thread_time()
+        try:
+            with torch._C.DisableTorchFunction():
+                method(*args)
+        except Exception as error:
+            self._course.troubles.append(f"{type(error).__name__}: {error}"[:500])
+            self._frozen = len(self._course.troubles) > 8
+            self._drop()
+        finally:
+            self._course.spent_s += time.thread_time() - began
+
+    def _between(self) -> None:
+        """Between two steps: makes a snapshot when it is due."""
+        course = self._course
+        if not any(True for _ in course.models):
+            return
+        if not self.cost_s:
+            self._room = max(LEAST_ROOM, self.size())
+            self.cost_s = self._room / _COPIED_A_SECOND
+            if not self._is_due():
+                return
+        # A loss that is not finite has to be seen before what led to it is written over.
+        course.read()
+        if not self._frozen:
+            self._take()
+
+    def _is_due(self) -> bool:
+        """Whether the job has gone on since the last snapshot, and another one is not too dear."""
+        return self._course.steps != self._steps and self._left() >= self.cost_s
+
+    def _left(self) -> float:
+        """Seconds that may still be spent."""
+        course = self._course
+        return SHARE * (time.monotonic() - course.began) + FREE_S - course.spent_s
+
+    def _take(self) -> None:
+        began = time.thread_time()
+        course, self._steps = self._course, self._course.steps
+        self._drop()
+        names = iter(range(1 << 30))
+        before, self._states = self._states, {}
+
+        def put(tensor: torch.Tensor) -> str | None:
+            if not is_kept(tensor) or type(tensor) not in _PLAIN:
+                return None
+            name = f"state.{next(names)}"
+            self._states[name] = _copied(tensor, before.get(name))
+            return name
+
+        self.snapshot = {
+            "position": course.position(),
+            "random": random_states(),
+            "states": encode(
+                {
+                    "models": [_of_model(one) for one in course.models],
+                    "optimizers": [_of_optimizer(one) for one in course.optimizers],
+                    "schedulers": [one.state_dict() for one in course.schedulers],
+                    "scalers": [one.state_dict() for one in course.scalers],
+                },
+                put,
+            ),
+        }
+        self.complete = True
+        self.cost_s = time.thread_time() - began
+
+    def _drop(self) -> None:
+        """Lets go of everything; until the next snapshot nothing is kept."""
+        self.snapshot, self.complete = None, False
+        # The next ones are copied into the same memory.
+        self._spare = self._batches or self._spare
+        self.events, self._batches, self._held = [], {}, 0
+
+    def _add_batch(self, loader: int, batch: Any) -> None:
+        if self._left() < 0:
+            # Of steps that are so short not all can be kept: the next snapshot begins anew.
+            self._drop()
+            return
+        self._add(
+            {
+                "loader": loader,
+                "kind": "batch",
+                "indices": encode(self._indices, lambda _: None),
+                "batch": encode(batch, self._put),
+            }
+        )
+
+    def _add_failed(self, loader: int) -> None:
+        indices = encode(self._indices, lambda _: None)
+        self._add({"loader": loader, "kind": "failed", "indices": indices})
+
+    def _add(self, event: dict[str, Any]) -> None:
+        if self.complete:
+            self.events.append(event)
+            if self._held > self._room:
+                self._drop()
+
+    def _put(self, tensor: torch.Tensor) -> str | None:
+        if not self.complete or not is_kept(tensor) or type(tensor) not in _PLAIN:
+            return None
+        name = f"batch.{len(self._batches)}"
+        self._batches[name] = _copied(tensor, self._spare.get(name))
+        self._held += tensor.numel() * tensor.element_size()
+        return name
+
+
+def _copied(tensor: torch.Tensor, memory: torch.Tensor | None) -> torch.Tensor:
+    """A copy on the CPU, in this memory where it fits."""
+    if memory is None or memory.shape != tensor.shape or memory.dtype != tensor.dtype:
+        # What is made in inference mode cannot be written to outside of it.
+        with torch.inference_mode(False):
+            memory = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
+    return memory.copy_(tensor.detach())
+
+
+def _of_model(model: Any) -> dict[str, Any]:
+    """Weights and buffers as this process holds them; `state_dict` may ask other ranks."""
+    values = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    return {"values": values, "training": model.training}
+
+
+def _of_optimizer(optimizer: Any) -> Any:
+    """The state, unless the optimizer has its own way to put it together, which may ask other ranks."""
+    plain = type(optimizer).state_dict is torch.optim.Optimizer.state_dict
+    return optimizer.state_dict() if plain else None

@@ -1,0 +1,90 @@
+"""The layout of a file of tensors: that of safetensors, read with distrust.
+
+8 bytes with the length of what follows (little endian), JSON of name -> ``dtype``, ``shape`` and
+``data_offsets``, then the raw bytes, little endian, row by row. No code can be in it.
+Source: huggingface.co/docs/safetensors, "Format".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, BinaryIO, NamedTuple
+
+__all__ = ["SIZES", "Place", "header_of", "read_header"]
+
+SIZES = {
+    "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2,
+    "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8, "C64": 8,
+}  # fmt: skip
+"""Bytes of an element of each type."""
+MOST_HEADER_BYTES = 1 << 26
+_LENGTH = 8
+
+
+class Place(NamedTuple):
+    """Where a tensor lies in the file.
+
+    Attributes:
+        dtype: a word of `SIZES`.
+        shape: of the tensor.
+        begin, end: of its bytes in the file.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def header_of(tensors: Mapping[str, tuple[str, Sequence[int]]]) -> bytes:
+    """What stands before the bytes of these tensors, given by type and shape."""
+    told, offset = {}, 0
+    for name, (dtype, shape) in tensors.items():
+        end = offset + SIZES[dtype] * prod(shape)
+        told[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(told, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _LENGTH)
+    return len(text).to_bytes(_LENGTH, "little") + text
+
+
+def read_header(file: BinaryIO) -> dict[str, Place]:
+    """Where each tensor lies; everything is checked before memory is taken for any.
+
+    Raises:
+        ValueError: the file is cut off, or what it says of itself cannot be.
+    """
+    whole = os.fstat(file.fileno()).st_size
+    length = int.from_bytes(file.read(_LENGTH), "little")
+    if not 0 < length <= min(MOST_HEADER_BYTES, whole - _LENGTH):
+        raise ValueError("its header is longer than the file")
+    told = json.loads(file.read(length))
+    if not isinstance(told, dict):
+        raise ValueError("its header is no table of tensors")
+    places, expected = {}, _LENGTH + length
+    for name, entry in told.items():
+        if name == "__metadata__":
+            continue
+        place = places[name] = _place(name, entry, _LENGTH + length)
+        if place.begin != expected:
+            raise ValueError(f"tensor {name!r} does not begin where the one before it ends")
+        expected = place.end
+    if expected != whole:
+        raise ValueError(f"it has {whole:,} bytes, and its tensors need {expected:,}")
+    return places
+
+
+def _place(name: str, entry: Any, begin: int) -> Place:
+    try:
+        dtype, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
+        numbers = [*shape, start, end]
+        if any(type(number) is not int or number < 0 for number in numbers):
+            raise ValueError(f"a size or place of tensor {name!r} is no whole number")
+        if end - start != SIZES[dtype] * prod(shape):
+            raise ValueError(f"tensor {name!r} has another size than its shape and type say")
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"tensor {name!r} has no type, shape or place") from error
+    return Place(dtype, tuple(shape), begin + start, begin + end)

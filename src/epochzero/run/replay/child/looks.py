@@ -1,0 +1,73 @@
+"""A step as a table: what its batch, weights, gradients and random states are like."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from epochzero.run.replay.child.course import Course
+from epochzero.run.replay.child.sources import random_states, states_as_json
+
+__all__ = ["table"]
+
+MOST_ROWS = 2000
+
+
+def table(course: Course) -> list[dict[str, Any]]:
+    """Rows of ``what`` (batch, input, weight, gradient, random) and ``name``; see `_row` for tensors."""
+    batch = [_row("batch", name, tensor) for name, tensor in _tensors("", course.batch)]
+    given = course.inputs or ((), {})
+    inputs = [_row("input", name, tensor) for name, tensor in _tensors("", [*given[0], given[1]])]
+    weights, gradients = [], []
+    for number, model in enumerate(course.models):
+        for name, parameter in model.named_parameters():
+            path = f"{number}/{name}"
+            weights.append(_row("weight", path, parameter))
+            if parameter.grad is not None:
+                gradients.append(_row("gradient", path, parameter.grad))
+    states = [
+        {"what": "random", "name": name, "digest": _digest(state)}
+        for name, state in states_as_json(random_states()).items()
+    ]
+    return [*batch, *inputs, *weights, *gradients, *states][:MOST_ROWS]
+
+
+def _row(what: str, name: str, tensor: torch.Tensor) -> dict[str, Any]:
+    """Shape, type, how many values are not finite; smallest, largest and mean of the others."""
+    told: dict[str, Any] = {
+        "what": what,
+        "name": name,
+        "shape": list(tensor.shape),
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+    }
+    if tensor.layout is not torch.strided or tensor.is_meta or tensor.is_complex():
+        return told
+    values = tensor.detach().double().reshape(-1)
+    finite = values[values.isfinite()]
+    told["nonfinite"] = values.numel() - finite.numel()
+    if finite.numel():
+        told |= {"min": float(finite.min()), "max": float(finite.max())}
+        told["mean"] = float(finite.mean())
+    return told
+
+
+def _tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(value, weakref.ref):
+        value = value()
+    if isinstance(value, torch.Tensor):
+        yield name, value
+    elif isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            yield from _tensors(f"{name}.{number}" if name else str(number), item)
+    elif hasattr(value, "items"):
+        for key, item in value.items():
+            yield from _tensors(f"{name}.{key}" if name else str(key), item)
+
+
+def _digest(state: Any) -> str:
+    return hashlib.sha256(json.dumps(state).encode()).hexdigest()[:16]

@@ -1,0 +1,262 @@
+"""Plays a captured training again: from its start, or from the snapshot with the batches that were kept.
+
+From the start everything runs as the program does it. What loaders with workers deliver may depend on which
+worker came first: where it is another batch than then, the kept one is handed out. From the snapshot the
+program's own loop begins as ever; when a loader is first asked for a batch, random states, weights and
+optimizers become those of the snapshot, and the kept batches follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._utils import ExceptionWrapper
+from torch.utils.data import _DatasetKind
+
+from epochzero.run.replay.child.course import Course
+from epochzero.run.replay.child.files import read_json
+from epochzero.run.replay.child.sources import set_random_states
+from epochzero.run.replay.child.structure import LeftOutError, decode
+from epochzero.run.replay.child.tensors import read_tensors
+
+__all__ = ["Player"]
+
+_PATIENCE = 2
+"""Steps and batches beyond those of the failure, until it is clear that it did not come."""
+Stop = Callable[[str], object]
+
+
+class Player:
+    """Plays one capture.
+
+    Attributes:
+        notes: what was otherwise than then, a sentence each.
+    """
+
+    def __init__(
+        self,
+        course: Course,
+        manifest: Mapping[str, Any],
+        tensors: Path,
+        stop: Stop,
+        *,
+        from_snapshot: bool,
+        step: int | None,
+    ) -> None:
+        """Nothing is played yet.
+
+        Args:
+            course: of the training.
+            manifest: of the capture.
+            tensors: its file of tensors.
+            stop: ends the process: ``reached``, ``passed``, ``nonfinite``, or a sentence why not.
+            from_snapshot: not from the start.
+            step: after which to end; None for the one that failed.
+        """
+        self.notes: set[str] = set()
+        self._course = course
+        self._stop = stop
+        self._step = step
+        self._failing = manifest["position"]
+        self._failure = manifest["failure"]
+        self._folder = tensors.parent
+        self._parts = manifest["parts"]
+        self._snapshot = manifest["snapshot"] if from_snapshot else None
+        self._jumps = from_snapshot
+        self._jumped = False
+        since_start = manifest["snapshot"] is None and manifest["complete"]
+        self._events = list(manifest["events"]) if from_snapshot or since_start else []
+        self._tensors = read_tensors(tensors) if self._events and tensors.exists() else {}
+        self._unloaded: list[Mapping[str, Any]] = []
+        self._indices: Any = None
+
+    # What happens ---------------------------------------------------------------------------------
+
+    def delivers(self, loader: int, iterator: Any, deliver: Callable[[], Any]) -> Any:
+        """See `Follower`."""
+        if self._course.batches > self._failing["batches"] + _PATIENCE and self._seeks_failure():
+            self._stop("passed")
+        if self._jumps and not self._jumped:
+            if not self._events or loader != self._events[0]["loader"]:
+                return deliver()
+            self._jump()
+        event = self._next(loader)
+        if not self._jumps:
+            return self._compared(event, iterator, deliver)
+        if event is None:
+            self._stop("passed")
+        return self._handed_out(event, iterator, deliver)
+
+    def chooses(self, loader: int, choose: Callable[[], Any]) -> Any:
+        """See `Follower`: in a jump the indices of then, so that the same samples are made anew."""
+        indices, self._indices = self._indices, None
+        return choose() if indices is None else indices
+
+    def calls(self, model: Any) -> None:
+        """See `Follower`: the first call of a model after the jump loads its weights."""
+        for state in self._unloaded:
+            values = decode(state["values"], self._tensors)
+            living = _values_of(model)
+            if {n: t.shape for n, t in values.items()} == {n: t.shape for n, t in living.items()}:
+                with torch.no_grad():
+                    for name, value in values.items():
+                        living[name].copy_(value)
+                self._unloaded.remove(state)
+                return
+
+    def not_finite(self) -> None:
+        """See `Follower`."""
+        if self._step is None and (self._failure is None or self._jumps):
+            self._stop("nonfinite")
+
+    def stepped(self) -> None:
+        """See `Follower`."""
+        if self._step is not None and self._course.steps >= self._step:
+            self._stop("reached")
+        if self._course.steps > self._failing["steps"] + _PATIENCE and self._seeks_failure():
+            self._stop("passed")
+
+    def _seeks_failure(self) -> bool:
+        return self._step is None
+
+    # From the start -------------------------------------------------------------------------------
+
+    def _compared(self, event: Any, iterator: Any, deliver: Callable[[], Any]) -> Any:
+        """The batch as it comes; of workers the one of then."""
+        try:
+            batch = deliver()
+        except (OSError, ValueError, RuntimeError) as error:
+            kept = self._kept(event)
+            if kept is None:
+                raise
+            self.notes.add(f"the kept batches were used: the data gives {type(error).__name__}")
+            return kept
+        if event is None or not iterator._num_workers:
+            return batch
+        if event["kind"] == "failed":
+            self.notes.add("a sample that failed in a worker then was made again by itself")
+            return self._made_again(iterator)
+        kept = self._kept(event)
+        if kept is None or _same(batch, kept):
+            return batch
+        self.notes.add("the workers delivered other batches than then: the kept ones were used")
+        return kept
+
+    def _kept(self, event: Any) -> Any:
+        """The batch of an event; None where it was not kept."""
+        if event is None or event["kind"] != "batch":
+            return None
+        try:
+            return decode(event["batch"], self._tensors)
+        except LeftOutError:
+            return None
+
+    # From the snapshot ----------------------------------------------------------------------------
+
+    def _jump(self) -> None:
+        """The state of the snapshot; without one only the batches since the start are handed out."""
+        self._jumped = True
+        if self._snapshot is None:
+            return
+        course, states = self._course, self._snapshot["states"]
+        course.jumps(self._snapshot["position"])
+        told = dict(states["items"])
+        self._unloaded = [dict(one["items"]) for one in told["models"]["items"]]
+        for kind, living in (
+            ("optimizers", course.optimizers),
+            ("schedulers", course.schedulers),
+            ("scalers", course.scalers),
+        ):
+            items = told[kind]["items"]
+            if len(items) != len(list(living)):
+                self._stop(f"the program has {len(list(living))} {kind}, and had {len(items)}")
+            for one, state in zip(living, items, strict=True):
+                self._load(kind, one, state)
+        set_random_states(self._snapshot["random"])
+
+    def _load(self, kind: str, one: Any, told: Any) -> None:
+        state = {}
+        for name, value in (told or {"items": ()})["items"]:
+            try:
+                state[name] = decode(value, self._tensors)
+            except LeftOutError as error:
+                # What a schedule holds besides data, such as a function, the program has made anew.
+                if kind != "schedulers":
+                    self._stop(f"the state of one of the {kind} was not kept: {error}")
+        try:
+            one.load_state_dict(state)
+        except (ValueError, KeyError) as error:
+            self._stop(f"the state of one of the {kind} does not fit: {error}")
+
+    def _next(self, loader: int) -> Any:
+        """The next event of a loader; those before it of the others stay."""
+        for number, event in enumerate(self._events):
+            if event["loader"] == loader:
+                return self._events.pop(number)
+        return None
+
+    def _handed_out(self, event: Any, iterator: Any, deliver: Callable[[], Any]) -> Any:
+        if event["kind"] == "end":
+            raise StopIteration
+        if event["kind"] == "failed" and iterator._num_workers:
+            return self._made_again(iterator)
+        if not iterator._num_workers and event["indices"] is not None:
+            self._indices = decode(event["indices"], self._tensors)
+            # Sampled anew, so that what samples draw from chance is drawn.
+            return self._compared(event, iterator, deliver)
+        batch = self._kept(event)
+        if batch is None:
+            self._stop("a batch holds what could not be kept")
+        return batch
+
+    def _made_again(self, iterator: Any) -> Any:
+        """The samples at which a worker failed, in this process."""
+        name = min((name for name in self._parts if name.startswith("worker-")), default=None)
+        if name is None:
+            self._stop("what failed in a worker was not kept")
+            return None
+        told = read_json(self._folder / name)
+        set_random_states(told["random"])
+        indices = decode(told["indices"], self._tensors)
+        kinds: Any = _DatasetKind
+        fetcher = kinds.create_fetcher(
+            iterator._dataset_kind, iterator._dataset, iterator._auto_collation,
+            iterator._collate_fn, iterator._drop_last,
+        )  # fmt: skip
+        wrap: Any = ExceptionWrapper
+        try:
+            return fetcher.fetch(indices)
+        except Exception:
+            failed = wrap(
+                where=f"in DataLoader worker process {name.partition('.')[0].rpartition('-')[2]}"
+            )
+        return failed.reraise()
+
+
+def _values_of(model: Any) -> dict[str, torch.Tensor]:
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
+
+
+def _same(batch: Any, kept: Any) -> bool:
+    """Whether two batches have the same tensors, bit for bit."""
+    mine, other = _tensors_in(batch), _tensors_in(kept)
+    return len(mine) == len(other) and all(
+        a.dtype == b.dtype and a.shape == b.shape and bool(_bits(a).equal(_bits(b)))
+        for a, b in zip(mine, other, strict=True)
+    )
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
+def _tensors_in(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    items = value.values() if isinstance(value, Mapping) else value
+    if isinstance(value, (Mapping, list, tuple)):
+        return [tensor for item in items for tensor in _tensors_in(item)]
+    return []

@@ -1,0 +1,297 @@
+"""What a program draws from chance: kept in the order in which it is drawn, or handed out again.
+
+Seeds of the generators when they are first there; seeds that are set; the system's entropy, from which
+NumPy and `random` take theirs; and the time, where the program's own code asks for it, since it makes seeds
+of it. Not kept: what other threads and processes do meanwhile, what comes over the network.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+import os
+import random
+import sys
+import time
+from array import array
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from epochzero.run.replay.child.files import drawn_of
+from epochzero.run.watch.child.places import is_user
+
+__all__ = ["Sources", "random_states", "set_random_states", "states_as_json"]
+
+MOST_DRAWN = 10_000
+"""Of each source; what is drawn after is not kept."""
+_MOST_OF_WORKER = 1000
+_MOST_BYTES = 64
+_RANDOM = random.__file__
+
+
+class Sources:
+    """Stands before the sources of chance.
+
+    Attributes:
+        start: seeds of the generators when they were first there.
+        drawn: source -> what was drawn, in order.
+        changed: sources that gave something else this time, where it was replaced by what is kept.
+    """
+
+    def __init__(self, folder: Path, kept: Mapping[str, Any] | None = None) -> None:
+        """Nothing is drawn yet.
+
+        Args:
+            folder: where workers of loaders keep theirs, or have kept them.
+            kept: ``start`` and ``drawn``, to be handed out again; None to keep them.
+        """
+        self._kept = kept
+        self._next: dict[str, int] = {}
+        self._folder = folder
+        self._worker: Callable[[], str] | None = None
+        self._of_worker: dict[str, list[Any]] | None = None
+        self.start: dict[str, Any] = {}
+        self.drawn: dict[str, list[Any]] = {}
+        self.changed: set[str] = set()
+
+    def forked(self, worker: Callable[[], str]) -> None:
+        """This is a process of its own from now on: the worker of a loader by that name, or none."""
+        self._worker = worker
+        self._of_worker, self._next = None, {}
+
+    # Handing out ----------------------------------------------------------------------------------
+
+    def settle(self, source: str, value: Any) -> Any:
+        """What the program gets instead of what was just drawn: the same, or what was drawn then."""
+        if self._worker is not None:
+            return self._settle_of_worker(source, value)
+        if self._kept is not None:
+            return self._again(source, value, self._kept["drawn"])
+        held = self.drawn.setdefault(source, [])
+        if len(held) < MOST_DRAWN:
+            held.append(value)
+        return value
+
+    def _again(self, source: str, value: Any, drawn: Mapping[str, list[Any]]) -> Any:
+        number = self._next.get(source, 0)
+        self._next[source] = number + 1
+        kept = drawn.get(source, ())
+        if number >= len(kept) or type(kept[number]) is not type(value):
+            return value
+        if kept[number] != value:
+            self.changed.add(source)
+        return kept[number]
+
+    def _settle_of_worker(self, source: str, value: Any) -> Any:
+        """Of a worker, which may be ended at any time: in a file of its own."""
+        name = self._worker() if self._worker is not None else ""
+        number = self._next.get(source, 0)
+        # A worker's seeds come from the loader's.
+        if not name or not source.startswith(("os.", "time.")) or number >= _MOST_OF_WORKER:
+            return value
+        path = self._folder / drawn_of(name)
+        try:
+            if self._kept is None:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([source, value]) + "\n")
+                self._next[source] = number + 1
+                return value
+            if self._of_worker is None:
+                self._of_worker = {}
+                for line in path.read_text(encoding="utf-8").splitlines():
+                    held, drawn = json.loads(line)
+                    self._of_worker.setdefault(held, []).append(drawn)
+        except (OSError, ValueError):
+            self._of_worker = {}
+        return self._again(source, value, self._of_worker or {})
+
+    def first(self, generator: str, seed: int, put: Callable[[int], object]) -> None:
+        """A generator is there, with this seed: it is kept, or the kept one is set."""
+        self.start[generator] = seed
+        if self._kept is not None and generator in self._kept["start"]:
+            put(self._kept["start"][generator])
+
+    def first_unseeded(self, generator: str, put: Callable[[int], object]) -> None:
+        """A generator is there, in a state that the system's entropy gave it.
+
+        The state is 2,500 bytes of chance; a seed that is drawn here is 16, and as good.
+        """
+        seed = int.from_bytes(os.urandom(16), "little")
+        put(seed)
+        self.first(generator, seed, put)
+
+    # Putting in place -----------------------------------------------------------------------------
+
+    def watch_python(self) -> None:
+        """Stands before what Python itself draws from."""
+        self.first_unseeded("random", random.seed)
+        self._wrap(random, "seed", self._seeding("random.seed", _entropy))
+        self._wrap(os, "urandom", self._giving_bytes)
+        # From here `random` and, through `secrets`, NumPy take entropy.
+        random._urandom = os.urandom  # type: ignore[attr-defined]
+        for name in ("time", "time_ns"):
+            self._wrap(time, name, functools.partial(self._timing, f"time.{name}"))
+
+    def watch_numpy(self, module: ModuleType) -> None:
+        """Stands before `numpy.random`."""
+        self.first_unseeded("numpy", functools.partial(_seed_numpy, module.seed))
+        for name in ("seed", "default_rng"):
+            self._wrap(module, name, self._seeding(f"numpy.random.{name}", lambda: None))
+
+    def watch_torch(self, torch: ModuleType) -> None:
+        """Stands before torch's generators; those of a GPU when there is one."""
+        manual_seed = torch.manual_seed
+        self.first("torch", torch.initial_seed(), torch.default_generator.manual_seed)
+        seeding = self._seeding("torch.manual_seed", lambda: None)
+        again = functools.partial(self._seeding_anew, manual_seed)
+        for owner in (torch, torch.random):
+            self._wrap(owner, "manual_seed", seeding)
+            self._wrap(owner, "seed", again)
+        # Runs when CUDA begins, at once where it has.
+        torch.cuda._lazy_call(functools.partial(self._first_cuda, torch))
+
+    def _first_cuda(self, torch: Any) -> None:
+        for number, generator in enumerate(torch.cuda.default_generators):
+            self.first(f"cuda:{number}", generator.initial_seed(), generator.manual_seed)
+
+    def _wrap(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+        function = getattr(owner, name)
+        setattr(owner, name, functools.update_wrapper(wrap(function), function))
+
+    def _seeding(self, source: str, missing: Callable[[], Any]) -> Callable[[Any], Any]:
+        def wrap(function: Any) -> Any:
+            def seed(*args: Any, **kwargs: Any) -> Any:
+                if args or not kwargs:
+                    given = args[0] if args else missing()
+                    if type(given) in (int, float, str):
+                        args = (self.settle(source, given), *args[1:])
+                return function(*args, **kwargs)
+
+            return seed
+
+        return wrap
+
+    def _seeding_anew(self, manual_seed: Any, function: Any) -> Any:
+        def seed() -> int:
+            drawn = function()
+            kept: int = self.settle("torch.seed", drawn)
+            if kept != drawn:
+                manual_seed(kept)
+            return kept
+
+        return seed
+
+    def _timing(self, source: str, function: Any) -> Any:
+        def now() -> Any:
+            value = function()
+            own = is_user(sys._getframe(1).f_code.co_filename)
+            return self.settle(source, value) if own else value
+
+        return now
+
+    def _giving_bytes(self, function: Any) -> Any:
+        def urandom(size: int) -> bytes:
+            value: bytes = function(size)
+            asking = sys._getframe(1).f_code.co_filename
+            if size > _MOST_BYTES or not (asking == _RANDOM or is_user(asking)):
+                return value
+            return bytes.fromhex(self.settle(f"os.urandom {size}", value.hex()))
+
+        return urandom
+
+
+def _entropy() -> int:
+    """A seed where none was given, as `random` would draw it."""
+    return int.from_bytes(os.urandom(32), "little")
+
+
+def _fresh_numpy(number: int) -> Any:
+    """The state that `_seed_numpy` leaves."""
+    generator = sys.modules["numpy.random"].RandomState()
+    _seed_numpy(generator.seed, number)
+    return generator.get_state()
+
+
+def _is_fresh_numpy(state: Any, number: int) -> bool:
+    fresh = _fresh_numpy(number)
+    return bool((state[1] == fresh[1]).all()) and tuple(state[2:]) == tuple(fresh[2:])
+
+
+def _seed_numpy(seed: Callable[[list[int]], object], number: int) -> None:
+    """NumPy takes words of 32 bits."""
+    seed(list(array("I", number.to_bytes(16, "little"))))
+
+
+# States ---------------------------------------------------------------------------------------------
+
+
+def random_states() -> dict[str, Any]:
+    """The states of all generators of this process, as these give them: nearly all are never needed."""
+    torch: Any = sys.modules["torch"]
+    states = {"random": random.getstate(), "torch": torch.get_rng_state()}
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None:
+        states["numpy"] = numpy.get_state()
+    if torch.cuda.is_initialized():
+        states |= {f"cuda:{n}": state for n, state in enumerate(torch.cuda.get_rng_state_all())}
+    return states
+
+
+def states_as_json(
+    states: Mapping[str, Any], start: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What `random_states` gave, as JSON, with words and bytes in hexadecimal digits.
+
+    Args:
+        states: of the generators.
+        start: their seeds at the start; a generator from which nothing was drawn since is told by it.
+    """
+    told: dict[str, Any] = {}
+    for name, state in states.items():
+        if start and name == "random" and state == random.Random(start[name]).getstate():
+            told[name] = {"seed": start[name]}
+        elif name == "random":
+            version, words, gauss = state
+            told[name] = [version, array("I", words).tobytes().hex(), gauss]
+        elif start and name in start and name == "numpy" and _is_fresh_numpy(state, start[name]):
+            told[name] = {"seed": start[name]}
+        elif name == "numpy":
+            kind, words, *rest = state
+            told[name] = [kind, words.tobytes().hex(), *rest]
+        else:
+            told[name] = ctypes.string_at(state.data_ptr(), state.numel()).hex()
+    return told
+
+
+def set_random_states(told: Mapping[str, Any]) -> None:
+    """Puts back the states of `states_as_json`, of those generators that are there."""
+    torch: Any = sys.modules["torch"]
+    if isinstance(told["random"], Mapping):
+        random.setstate(random.Random(told["random"]["seed"]).getstate())
+    else:
+        version, words, gauss = told["random"]
+        random.setstate((version, tuple(_words(words)), gauss))
+    torch.set_rng_state(_bytes(torch, told["torch"]))
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None and "numpy" in told:
+        if isinstance(told["numpy"], Mapping):
+            numpy.set_state(_fresh_numpy(told["numpy"]["seed"]))
+        else:
+            kind, words, *rest = told["numpy"]
+            numpy.set_state((kind, _words(words), *rest))
+    if torch.cuda.is_available():
+        for number in range(torch.cuda.device_count()):
+            if f"cuda:{number}" in told:
+                torch.cuda.set_rng_state(_bytes(torch, told[f"cuda:{number}"]), number)
+
+
+def _words(text: str) -> array[int]:
+    return array("I", bytes.fromhex(text))
+
+
+def _bytes(torch: Any, text: str) -> Any:
+    return torch.frombuffer(bytearray.fromhex(text), dtype=torch.uint8)

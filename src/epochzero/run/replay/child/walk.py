@@ -1,0 +1,454 @@
+"""Walks through a step operator by operator, forward and backward, to where its failure comes from.
+
+Each operator that torch runs is noted with its module, its line, and the ranges of what goes in and comes
+out. A result is followed back, from operator to operator, to the one that made it of finite numbers. For a
+backward operator, module and line are those of the forward operator that it belongs to.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map
+
+from epochzero.run.replay.child.structure import encode
+from epochzero.run.replay.child.tensors import is_kept
+from epochzero.run.watch.child.places import place
+
+__all__ = ["SCHEMA", "Walk"]
+
+SCHEMA = "epochzero.walk/1"
+MOST_OPERATORS = 200_000
+MOST_READ = 1 << 24
+"""Elements of a tensor whose range is looked at, and that is computed once more in float64."""
+MOST_KEPT_BYTES = 1 << 28
+_AROUND = 3
+_MOST_CHAIN = 12
+Record = dict[str, Any]
+Call = dict[str, Any]
+
+
+class Walk:
+    """Notes the operators of this thread between `begin` and `end`."""
+
+    def __init__(self, models: Iterable[torch.nn.Module]) -> None:
+        """Nothing is noted yet.
+
+        Args:
+            models: whose parameters and buffers are told by their names.
+        """
+        self._models = models
+        self._records: list[Record] = []
+        self._made: dict[int, int] = {}
+        self._named: dict[int, str] = {}
+        self._forward: dict[int, Record] = {}
+        self._modules = _Modules(self.module)
+        self._calls: OrderedDict[int, Call] = OrderedDict()
+        self._raised: list[tuple[BaseException, Record, Call]] = []
+        self._modes: list[Any] = []
+        self._pid = os.getpid()
+        self._is_ours = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether operators are noted, or were."""
+        return bool(self._modes)
+
+    def begin(self) -> None:
+        """From now on."""
+        self._modules.listen()
+        self._modes = [_Functions(self), _Operators(self)]
+        for mode in self._modes:
+            mode.__enter__()
+
+    def end(self) -> None:
+        """All is as it was before."""
+        for mode in reversed(self._modes):
+            mode.__exit__(None, None, None)
+        self._modules.close()
+
+    # Operators ------------------------------------------------------------------------------------
+
+    def operator(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Runs an operator, and notes it."""
+        if self._is_ours or os.getpid() != self._pid or len(self._records) >= MOST_OPERATORS:
+            return func(*args, **kwargs)
+        record = self._described(func, args, kwargs)
+        mutable = func._schema.is_mutable
+        before = _copied((args, kwargs)) if mutable else (args, kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except Exception as error:
+            self._raised.append((error, record, _call("operator", str(func), before)))
+            raise
+        outputs = _tensors(result)
+        held = {_storage(one) for one in _tensors((args, kwargs))}
+        if outputs and not mutable and all(_storage(one) in held for one in outputs):
+            return result  # a view
+        record["outputs"] = [_range(one) for one in outputs]
+        if "empty" in str(func):  # whatever lay in that memory
+            record["outputs"] = [one | {"nan": 0, "inf": 0} for one in record["outputs"]]
+        record["float64"] = None if mutable else _in_float64(func, args, kwargs, outputs)
+        number = record["number"] = len(self._records)
+        self._records.append(record)
+        for one in outputs:
+            self._made[_storage(one)] = number
+        if not record["backward"]:
+            self._forward[_sequence()] = record
+        if _makes_it(record):
+            self._keep(number, _call("operator", str(func), before))
+        return result
+
+    def _described(self, func: Any, args: Any, kwargs: Any) -> Record:
+        backward = _is_backward()
+        of = self._forward.get(_sequence_of_node()) if backward else None
+        flat = tree_flatten((args, kwargs))[0]
+        return {
+            "number": len(self._records),
+            "operator": str(func).removesuffix(".default"),
+            "backward": backward,
+            "module": of["module"] if of else self._modules.path,
+            "place": of["place"] if of else place(),
+            "of": of["operator"] if of else None,
+            "inputs": [self._input(one) for one in flat if isinstance(one, torch.Tensor)],
+            "constant": any(isinstance(one, float) and not math.isfinite(one) for one in flat),
+            "outputs": [],
+            "float64": None,
+        }
+
+    def _input(self, tensor: torch.Tensor) -> dict[str, Any]:
+        storage = _storage(tensor)
+        made = self._made.get(storage)
+        return {
+            **_range(tensor),
+            "made_by": made,
+            "name": None if made is not None else self._name(storage),
+        }
+
+    def _name(self, storage: int) -> str | None:
+        """The parameter or buffer that lies there."""
+        if storage not in self._named:
+            self._named = {
+                _storage(tensor): name
+                for model in self._models
+                for name, tensor in (*model.named_parameters(), *model.named_buffers())
+            }
+        return self._named.setdefault(storage, "") or None
+
+    def _keep(self, number: int, call: Call) -> None:
+        self._calls[number] = call
+        while (
+            len(self._calls) > 1 and sum(c["bytes"] for c in self._calls.values()) > MOST_KEPT_BYTES
+        ):
+            self._calls.popitem(last=False)
+
+    # Functions and modules ------------------------------------------------------------------------
+
+    def function(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Calls a function of torch; the one that raises is noted, with what it was given."""
+        try:
+            return func(*args, **kwargs)
+        except Exception as error:
+            name = resolve_name(func) or ""
+            if name.startswith("torch.") and "backward" not in name:
+                self._note(error, "function", name, (args, kwargs))
+            raise
+
+    def module(self, error: Exception, module: torch.nn.Module, given: Any) -> None:
+        """A module has raised."""
+        if type(module).__module__.startswith("torch.nn.modules."):
+            self._note(error, "module", f"torch.nn.{module!r}", given)
+
+    def _note(self, error: Exception, kind: str, name: str, given: Any) -> None:
+        """Notes a call that raised; what that takes is no operator of the job."""
+        self._is_ours = True
+        try:
+            record = self._described(name, *given)
+            record["operator"] = name.partition("(")[0]
+            self._raised.append((error, record, _call(kind, name, given)))
+        finally:
+            self._is_ours = False
+
+    # What was found -------------------------------------------------------------------------------
+
+    def found(self, error: BaseException | None) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        """Where the failure comes from, as JSON, and the tensors that its calls name.
+
+        Args:
+            error: what ended the job; None for nothing.
+        """
+        raised = [(e, r, c) for e, r, c in self._raised if _is_part(e, error)]
+        why, chain = ("raised", [raised[0][1]]) if raised else self._followed()
+        culprit = chain[0] if chain else None
+        number = culprit["number"] if culprit else 0
+        kept = self._calls.get(number) if culprit else None
+        calls = [call for _, _, call in raised] or [call for call in (kept,) if call is not None]
+        tensors: dict[str, torch.Tensor] = {}
+        for n, call in enumerate(calls):
+            tensors |= {f"{n}.{name}": tensor for name, tensor in call["tensors"].items()}
+        told = {
+            "schema": SCHEMA,
+            "operators": len(self._records),
+            "why": why,
+            "error": _said(raised[0][0]) if raised else "",
+            "culprit": culprit,
+            "before": self._records[max(0, number - _AROUND) : number],
+            "chain": chain,
+            "sources": self._sources(culprit),
+            "calls": [{k: c[k] for k in ("kind", "name", "given")} for c in calls],
+        }
+        return told, tensors
+
+    def _sources(self, culprit: Record | None) -> list[Record]:
+        """The operators that made the inputs of one."""
+        made = {one["made_by"] for one in culprit["inputs"]} if culprit else set()
+        return [self._records[number] for number in sorted(made - {None})]
+
+    def _followed(self) -> tuple[str, list[Record]]:
+        """The operators from the first bad value to the last, the origin first; why it is one."""
+        bad = [r for r in self._records if any(one["nan"] or one["inf"] for one in r["outputs"])]
+        losses = [r for r in bad if not r["backward"] and not r["outputs"][0]["shape"]]
+        gradients = [r for r in bad if any(one["nan"] for one in r["outputs"])]
+        if losses or gradients:
+            return "not_finite", self._back(losses[0] if losses else gradients[-1])
+        differing = (r for r in self._records if r["float64"] and r["float64"]["differs"])
+        first = next(differing, None)
+        return ("differs", [first]) if first else ("nothing", [])
+
+    def _back(self, record: Record) -> list[Record]:
+        chain = [record]
+        while (before := self._bad_source(chain[-1])) is not None:
+            chain.append(before)
+        chain.reverse()
+        return chain if len(chain) <= _MOST_CHAIN else [*chain[: _MOST_CHAIN - 1], chain[-1]]
+
+    def _bad_source(self, record: Record) -> Record | None:
+        """The operator that made a bad input of this one; a mask of infinities is meant to be one."""
+        for kind in ("nan", "inf"):
+            for one in record["inputs"]:
+                number = one["made_by"]
+                if not one[kind] or number is None or number >= record["number"]:
+                    continue
+                source: Record = self._records[number]
+                if not source["constant"]:
+                    return source
+        return None
+
+
+class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees each operator that torch runs in this thread."""
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._walk = walk
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._walk.operator(func, args, kwargs or {})
+
+
+class _Functions(TorchFunctionMode):
+    """Sees each function of torch that the program calls."""
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__()
+        self._walk = walk
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._walk.function(func, args, kwargs or {})
+
+
+class _Modules:
+    """Knows which module is at work."""
+
+    def __init__(self, raised: Callable[[Exception, torch.nn.Module, Any], None]) -> None:
+        self._raised = raised
+        self._stack: list[Any] = []
+        self._names: dict[int, str] = {}
+        self._handles: list[Any] = []
+        self._call: Any = None
+
+    @property
+    def path(self) -> str:
+        """The path within the model, with the class; empty outside of all modules."""
+        if not self._stack:
+            return ""
+        module = self._stack[-1]
+        return f"{self._names.get(id(module), '')} ({type(module).__name__})".strip()
+
+    def listen(self) -> None:
+        """From now on: stands before the call of each module."""
+        self._call = torch.nn.Module._call_impl
+        modules = self
+
+        def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return modules.enter(self, args, kwargs)
+
+        kind: Any = torch.nn.Module
+        kind._call_impl = called
+
+    def close(self) -> None:
+        """All is as it was before."""
+        kind: Any = torch.nn.Module
+        kind._call_impl = self._call
+
+    def enter(self, module: Any, args: Any, kwargs: Any) -> Any:
+        """Calls a module."""
+        if not self._stack:
+            self._names = {id(part): name for name, part in module.named_modules()}
+        self._stack.append(module)
+        try:
+            return self._call(module, *args, **kwargs)
+        except Exception as error:
+            self._raised(error, module, (args, kwargs))
+            raise
+        finally:
+            self._stack.pop()
+
+
+def _makes_it(record: Record) -> bool:
+    """Whether an operator makes something not finite, or not as it should be, of its inputs."""
+    outputs, inputs = record["outputs"], record["inputs"]
+    if record["float64"] and record["float64"]["differs"]:
+        return True
+    return any(
+        any(one[kind] for one in outputs) and not any(one[kind] for one in inputs)
+        for kind in ("nan", "inf")
+    )
+
+
+def _in_float64(func: Any, args: Any, kwargs: Any, outputs: list[torch.Tensor]) -> Record | None:
+    """What an operator gives in float64 for the same inputs; None where it cannot be said."""
+    tags = getattr(torch, "Tag", None)
+    seeded = tags is not None and tags.nondeterministic_seeded in func.tags
+    tensors = _tensors((args, kwargs))
+    floats = [t for t in tensors if t.is_floating_point()]
+    if seeded or not floats or not outputs or not outputs[0].is_floating_point():
+        return None
+    if any(t.numel() > MOST_READ or t.device.type != "cpu" for t in tensors):
+        return None
+    if all(t.dtype is torch.float64 for t in floats):
+        return None
+
+    def wide(value: Any) -> Any:
+        is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+        if is_float:
+            return value.to(torch.float64, copy=True)
+        return (
+            torch.float64 if isinstance(value, torch.dtype) and value.is_floating_point else value
+        )
+
+    try:
+        result = _tensors(func(*tree_map(wide, args), **tree_map(wide, kwargs)))[0]
+    except Exception:
+        return None  # has no float64, or saved what it now finds of another type
+    here = outputs[0].double()
+    if result.shape != here.shape or not here.numel() or result.dtype is not torch.float64:
+        return None
+    scale = float(result.abs().max())
+    finite = bool(torch.isfinite(result).all())
+    if not torch.isfinite(here).all() or not finite:
+        error = math.inf if finite else 0.0
+    else:
+        error = float((here - result).abs().max()) / (scale or 1.0)
+    most = math.sqrt(torch.finfo(outputs[0].dtype).eps)
+    return {"error": error if math.isfinite(error) else None, "finite": finite,
+            "largest": scale if math.isfinite(scale) else None, "differs": error > most}  # fmt: skip
+
+
+def _range(tensor: torch.Tensor) -> Record:
+    """Shape, type and range of a tensor, and how many of its numbers are not finite."""
+    told: Record = {
+        "shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch."),
+        "min": None, "max": None, "nan": 0, "inf": 0,
+    }  # fmt: skip
+    if not is_kept(tensor) or not 0 < tensor.numel() <= MOST_READ or tensor.is_complex():
+        return told
+    values = tensor.detach()
+    if values.is_floating_point():
+        values = values.float() if values.dtype is not torch.float64 else values
+        told["nan"] = int(torch.isnan(values).sum())
+        told["inf"] = int(torch.isinf(values).sum())
+        if told["nan"] or told["inf"]:
+            values = values[torch.isfinite(values)]
+    if values.numel():
+        told["min"], told["max"] = values.min().item(), values.max().item()
+    return told
+
+
+def _call(kind: str, name: str, given: Any) -> Call:
+    """A call with copies of what it was given, as JSON and tensors by name."""
+    tensors: dict[str, torch.Tensor] = {}
+
+    def put(tensor: torch.Tensor) -> str | None:
+        if not is_kept(tensor) or tensor.numel() * tensor.element_size() > MOST_KEPT_BYTES:
+            return None
+        key = str(len(tensors))
+        tensors[key] = tensor.detach().cpu().clone()
+        return key
+
+    args, kwargs = given
+    told = {"args": [encode(_plain(a), put) for a in args],
+            "kwargs": {k: encode(_plain(v), put) for k, v in kwargs.items()}}  # fmt: skip
+    size = sum(t.numel() * t.element_size() for t in tensors.values())
+    return {"kind": kind, "name": name, "given": told, "tensors": tensors, "bytes": size}
+
+
+def _plain(value: Any) -> Any:
+    """An argument that is no data, such as a type, by its name in torch."""
+    if isinstance(value, (torch.dtype, torch.device, torch.layout, torch.memory_format)):
+        return {"torch": str(value)}
+    return value
+
+
+def _copied(value: Any) -> Any:
+    return tree_map(lambda one: one.clone() if isinstance(one, torch.Tensor) else one, value)
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [one for one in tree_flatten(value)[0] if isinstance(one, torch.Tensor)]
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    try:
+        number: int = tensor.untyped_storage()._cdata
+        return number
+    except (NotImplementedError, RuntimeError):
+        return id(tensor)  # sparse tensors have none
+
+
+def _is_backward() -> bool:
+    return torch._C._current_graph_task_id() != -1
+
+
+def _sequence() -> int:
+    """The number of the node of autograd that the operator at work belongs to."""
+    return torch.autograd._get_sequence_nr() - 1  # type: ignore[attr-defined]
+
+
+def _sequence_of_node() -> int:
+    node: Any = torch._C._current_autograd_node()
+    return node._sequence_nr() if node is not None else -1
+
+
+def _said(error: BaseException) -> str:
+    """Type and first line of an exception, as a traceback shows them."""
+    lines = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}".removesuffix(": ")
+
+
+def _is_part(raised: BaseException, error: BaseException | None) -> bool:
+    """Whether an exception is what ended the job, or brought it about."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if error is raised:
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False

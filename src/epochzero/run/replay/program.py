@@ -1,0 +1,308 @@
+"""A small program that shows a failure by itself, to be attached to a bug report.
+
+It needs only torch. The tensors stand in it where they are small; larger ones are made with the same range, and
+where that does not fail the same way, they lie in a file beside it. The program is run before it is handed
+out, and only one that fails as the job did is.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epochzero.errors import InputError
+from epochzero.run.replay.child.layout import header_of
+from epochzero.run.replay.walked import Call, Held, Walked
+
+__all__ = ["Program", "write_program"]
+
+MOST_INLINE = 256
+"""Numbers of all tensors that stand in the program."""
+LIMIT_S = 120
+_NAME = re.compile(r"(?:torch|aten|[a-z_]+)(?:\.\w+)+")
+_WORD = re.compile(r"torch\.\w+")
+_DTYPES = {
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
+    "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
+}  # fmt: skip
+_READ = '''
+
+def read(path):
+    """The tensors of a file in the layout of safetensors."""
+    data = open(path, "rb").read()
+    end = 8 + int.from_bytes(data[:8], "little")
+    found = {}
+    for name, entry in json.loads(data[8:end]).items():
+        start, stop = (end + offset for offset in entry["data_offsets"])
+        raw = torch.frombuffer(bytearray(data[start:stop]), dtype=torch.uint8)
+        found[name] = raw.view(TYPES[entry["dtype"]]).reshape(entry["shape"])
+    return found
+
+'''
+_NOT_FINITE = """
+for one in result if isinstance(result, (tuple, list)) else (result,):
+    print(one)
+    if one is not None and one.is_floating_point():
+        assert torch.isfinite(one).all(), "the result is not finite"
+"""
+_BAD = "the result is not finite"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that fails as the job did.
+
+    Attributes:
+        path: of the program.
+        call: what fails in it.
+        data: ``inline``, ``made`` with the same range, or ``file``.
+        file: of the tensors; None for none.
+        said: how it ended when it was tried.
+    """
+
+    path: Path
+    call: str
+    data: str
+    file: Path | None
+    said: str
+
+
+def write_program(walked: Walked, path: Path, python: Path | None = None) -> Program:
+    """Writes a program that shows the failure, once it has been seen to fail.
+
+    Args:
+        walked: through the failing step.
+        path: of the program to write; a file of tensors gets its name with ``.safetensors``.
+        python: with torch, that tries it; by default the one that ran the job.
+
+    Raises:
+        InputError: no operator of torch fails by itself, none of the programs that were tried failed as the job
+            did, or the file cannot be written.
+    """
+    if walked.why not in ("raised", "not_finite") or not walked.calls:
+        raise InputError(
+            "no operator of torch fails by itself: the failure is in the program's own code, and there is "
+            "nothing smaller to show it with"
+        )
+    for call, held in reversed([*_with_tensors(walked)]):
+        for data, text in _texts(call, held, walked, path):
+            wanted = walked.error or f"AssertionError: {_BAD}"
+            if wanted in map(_plain, _tried(text, held, path, str(python or walked.python))):
+                file = _beside(path) if data == "file" else None
+                return _kept(Program(path, call.name, data, file, wanted), text, held)
+    raise InputError(
+        "what raised, or gave numbers that are not finite, did not do so by itself: it may depend on what ran "
+        "before it; use the replay itself"
+    )
+
+
+def _with_tensors(walked: Walked) -> Iterator[tuple[Call, Mapping[str, Held]]]:
+    """Each call that can be written down, with its tensors."""
+    for number, call in enumerate(walked.calls):
+        held = {
+            n.partition(".")[2]: t for n, t in walked.held.items() if n.startswith(f"{number}.")
+        }
+        if _is_safe(call) and all(tensor.dtype in _DTYPES for tensor in held.values()):
+            yield call, held
+
+
+def _is_safe(call: Call) -> bool:
+    """Whether a name is one of torch's, and a module is made of plain values: it becomes code."""
+    if call.kind != "module":
+        return _NAME.fullmatch(call.name) is not None
+    try:
+        made = ast.parse(call.name, mode="eval").body
+        if not isinstance(made, ast.Call) or not ast.unparse(made.func).startswith("torch.nn."):
+            return False
+        for value in (*made.args, *(keyword.value for keyword in made.keywords)):
+            ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+# Its text ---------------------------------------------------------------------------------------------
+
+
+def _texts(
+    call: Call, held: Mapping[str, Held], walked: Walked, path: Path
+) -> Iterator[tuple[str, str]]:
+    """The programs to try, the smallest first, each with how it has its tensors."""
+    try:
+        arguments = [_literal(one) for one in call.given["args"]]
+        arguments += [f"{_word(n)}={_literal(one)}" for n, one in call.given["kwargs"].items()]
+    except (KeyError, TypeError, ValueError):
+        return
+    names = re.findall(r"\bx\d+\b", ", ".join(arguments))
+    if any(name[1:] not in held for name in names):
+        return
+    called = f"torch.ops.{call.name}" if call.kind == "operator" else call.name
+    lines = [f"result = {called}({', '.join(arguments)})"]
+    if walked.why == "not_finite":
+        lines.append(_NOT_FINITE.rstrip())
+    ending = "\n".join(lines) + "\n"
+    top = _head(walked)
+    grads = _gradients(call.given)
+    if sum(_count(one) for one in held.values()) <= MOST_INLINE:
+        made = [f"x{name} = {_inline(one)}{grads.get(name, '')}" for name, one in held.items()]
+        yield "inline", f"{top}import torch\n\n" + "\n".join(made) + f"\n{ending}"
+        return
+    made = [
+        line for name, one in held.items() for line in _made(f"x{name}", one, grads.get(name, ""))
+    ]
+    yield "made", f"{top}import torch\n\ntorch.manual_seed(0)\n" + "\n".join(made) + f"\n{ending}"
+    types = ", ".join(
+        f'"{w}": torch.{_DTYPES[w]}' for w in sorted({o.dtype for o in held.values()})
+    )
+    read = [f'x{name} = tensors["{name}"]{grads.get(name, "")}' for name in held]
+    yield (
+        "file",
+        f"{top}import json\nfrom pathlib import Path\n\nimport torch\n\nTYPES = {{{types}}}\n{_READ}\n"
+        f'tensors = read(Path(__file__).with_name("{_beside(path).name}"))\n' + "\n".join(read) + f"\n{ending}",
+    )  # fmt: skip
+
+
+def _head(walked: Walked) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in walked.versions.items())
+    said = walked.error or f"{walked.culprit.name if walked.culprit else 'an operator'} gives numbers that are not finite"  # fmt: skip
+    said = re.sub(r'[^ -~]|["\\]', "'", said)
+    return f'"""{said}"""\n\n# Seen with {re.sub(r"[^ -~]", "", versions)}.\n'
+
+
+def _literal(told: Any) -> str:
+    """An argument as code; tensors are ``x0``, ``x1``."""
+    if told is None or isinstance(told, (bool, int, float, str)):
+        return repr(told)
+    kind = told["kind"]
+    if kind == "tensor":
+        return f"x{int(told['name'])}"
+    if kind == "float":
+        return f"float({str(float(told['value']))!r})"
+    if kind in ("list", "tuple"):
+        items = ", ".join(_literal(one) for one in told["items"])
+        return f"[{items}]" if kind == "list" else f"({items}{',' if told['items'] else ''})"
+    pairs = told["items"] if kind == "dict" else None
+    if pairs and len(pairs) == 1 and pairs[0][0] == "torch":
+        text = str(pairs[0][1])
+        return text if _WORD.fullmatch(text) else 'torch.device("cpu")'
+    if pairs is not None:
+        return "{" + ", ".join(f"{_literal(k)}: {_literal(v)}" for k, v in pairs) + "}"
+    raise ValueError(f"a {kind} is no argument that can be written down")
+
+
+def _word(name: str) -> str:
+    if not name.isidentifier():
+        raise ValueError(name)
+    return name
+
+
+def _gradients(given: Any) -> dict[str, str]:
+    """What makes a tensor one that gradients are computed for, by name."""
+    if isinstance(given, Mapping):
+        if given.get("kind") == "tensor":
+            return {given["name"]: ".requires_grad_()"} if given.get("requires_grad") else {}
+        given = list(given.values())
+    if isinstance(given, list):
+        return {name: text for one in given for name, text in _gradients(one).items()}
+    return {}
+
+
+def _inline(held: Held) -> str:
+    flat = _values(held).reshape(-1)
+    # The shortest digits that are the same number in its type.
+    values = repr([float(str(one)) for one in flat] if flat.dtype.kind == "f" else flat.tolist())
+    values = re.sub(r"-?\b(?:inf|nan)\b", lambda word: f'float("{word[0]}")', values)
+    made = f"torch.tensor({values}, dtype=torch.{_DTYPES[held.dtype]})"
+    return made if len(held.shape) == 1 else f"{made}.reshape({list(held.shape)})"
+
+
+def _made(name: str, held: Held, gradient: str) -> list[str]:
+    """Lines that make a tensor of the same range, with as much that is zero or not finite."""
+    values, dtype = _values(held).reshape(-1), f"torch.{_DTYPES[held.dtype]}"
+    shape = list(held.shape)
+    if not values.size:
+        return [f"{name} = torch.empty({shape}, dtype={dtype}){gradient}"]
+    if not held.dtype.endswith(("F16", "F32", "F64")):
+        least, most = int(values.min()), int(values.max())
+        lines = [f"{name} = torch.randint({least}, {most + 1}, {shape}).to({dtype})"]
+        return [*lines, f"{name}.view(-1)[:2] = torch.tensor([{least}, {most}])[:{min(2, values.size)}].to({dtype})"]  # fmt: skip
+    finite = values[np.isfinite(values)].astype(np.float64)
+    mean, spread = (float(finite.mean()), float(finite.std())) if finite.size else (0.0, 1.0)
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    lines = [f"{name} = (torch.randn({shape}) * {spread:.9g} + {mean:.9g}).clamp({low!r}, {high!r}).to({dtype})"]  # fmt: skip
+    special = [low, high, *([0.0] if (finite == 0).any() else [])]
+    special += [v for v in (math.nan, math.inf, -math.inf) if _has(values, v)]
+    told = ", ".join(f'float("{v}")' if not math.isfinite(v) else repr(v) for v in special)
+    count = min(len(special), values.size)
+    lines.append(f"{name}.view(-1)[:{count}] = torch.tensor([{told}])[:{count}].to({dtype})")
+    return [*lines, f"{name}{gradient}"] if gradient else lines
+
+
+def _has(values: Any, number: float) -> bool:
+    return bool(np.isnan(values).any() if math.isnan(number) else (values == number).any())
+
+
+def _values(held: Held) -> Any:
+    """The numbers of a tensor, as NumPy has them."""
+    if held.dtype == "BF16":
+        wide = np.frombuffer(held.data, dtype="<u2").astype(np.uint32) << 16
+        return wide.view(np.float32).reshape(held.shape)
+    word = {"BOOL": "?"}.get(held.dtype) or {"F": "f", "I": "i", "U": "u"}[held.dtype[0]] + str(int(held.dtype[1:]) // 8)  # fmt: skip
+    return np.frombuffer(held.data, dtype=word).reshape(held.shape)
+
+
+def _count(held: Held) -> int:
+    return math.prod(held.shape)
+
+
+# Trying and keeping -----------------------------------------------------------------------------------
+
+
+def _tried(text: str, held: Mapping[str, Held], path: Path, python: str) -> Sequence[str]:
+    """What the program prints to standard error in a folder of its own; nothing where it does not fail."""
+    with tempfile.TemporaryDirectory(prefix="epochzero-program-") as folder:
+        program = Path(folder, path.name)
+        program.write_text(text, encoding="utf-8")
+        _write_tensors(_beside(program), held)
+        try:
+            done = subprocess.run(
+                [python, "-I", program.name], cwd=folder, env={}, capture_output=True, text=True,
+                errors="replace", timeout=LIMIT_S, check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired):
+            return ()
+    return done.stderr.splitlines() if done.returncode else ()
+
+
+def _plain(said: str) -> str:
+    """A message without the module of its exception."""
+    kind, colon, message = said.partition(": ")
+    return f"{kind.rpartition('.')[2]}{colon}{message}"
+
+
+def _kept(program: Program, text: str, held: Mapping[str, Held]) -> Program:
+    try:
+        program.path.write_text(text, encoding="utf-8")
+        if program.file is not None:
+            _write_tensors(program.file, held)
+    except OSError as error:
+        raise InputError(f"{program.path}: cannot be written: {error.strerror or error}") from error
+    return program
+
+
+def _write_tensors(path: Path, held: Mapping[str, Held]) -> None:
+    head = header_of({name: (one.dtype, one.shape) for name, one in held.items()})
+    path.write_bytes(head + b"".join(one.data for one in held.values()))
+
+
+def _beside(path: Path) -> Path:
+    return path.with_suffix(".safetensors")

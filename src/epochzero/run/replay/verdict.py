@@ -1,0 +1,130 @@
+"""What came of a replay, beside what was captured: the same failure, how exact, what differs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from epochzero.run.replay.model import Capture, Failure, Position
+
+__all__ = ["ANEW", "CLOSE", "FED", "OUTSIDE", "Comparison", "compared", "differences", "is_same"]
+
+ANEW = (
+    "variables of the script, such as counters, began anew: only its training jumps to the snapshot"
+)
+"""What may keep a failure from coming after a jump."""
+FED = "its standard input was a pipe, which is not kept: capture it with a file as its input (`< FILE`)"
+"""What may keep a failure from coming at all."""
+OUTSIDE = (
+    "the job was ended from outside: a replay comes to where it was, and nothing ends it there"
+)
+"""What keeps the end by a signal from coming."""
+CLOSE = 1e-3
+"""Relative difference of losses up to which they count as close: another device adds in another order."""
+
+
+def is_same(expected: Failure, came: Failure | None) -> bool:
+    """Whether two failures are the same: of type and place, or of the operators that are not finite."""
+    if came is None or (expected.kind, expected.type) != (came.kind, came.type):
+        return False
+    if expected.kind == "nonfinite":
+        known = bool(expected.operators and came.operators)
+        return not known or expected.operators[0] == came.operators[0]
+    if expected.kind == "exit" and expected.message != came.message:
+        return False
+    return (expected.path, expected.line) == (came.path, came.line)
+
+
+class Comparison:
+    """Losses of then and now, of the same backward passes.
+
+    Attributes:
+        count: how many could be compared.
+        largest: the largest difference, relative to the larger of the two.
+        first: the backward pass, from 1, of the first that differs; None for none.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.largest = 0.0
+        self.first: int | None = None
+
+    @property
+    def exactness(self) -> str:
+        """See `Replayed`."""
+        if not self.count:
+            return "none"
+        return "bits" if self.first is None else "close" if self.largest <= CLOSE else "different"
+
+    def add(self, number: int, then: float, now: float) -> None:
+        """Compares one."""
+        self.count += 1
+        if then == now or (math.isnan(then) and math.isnan(now)):
+            return
+        self.first = self.first or number
+        scale = max(abs(then), abs(now))
+        difference = abs(then - now) / scale if math.isfinite(scale) else math.inf
+        self.largest = max(self.largest, difference)
+
+
+def compared(
+    then: tuple[float, ...], at: Position, now: tuple[float, ...], ended: Position
+) -> Comparison:
+    """Compares losses.
+
+    Args:
+        then, now: of the last backward passes.
+        at, ended: where each of the two ends.
+    """
+    found = Comparison()
+    first_then, first_now = at.backwards - len(then) + 1, ended.backwards - len(now) + 1
+    for number in range(max(first_then, first_now, 1), min(at.backwards, ended.backwards) + 1):
+        found.add(number, then[number - first_then], now[number - first_now])
+    return found
+
+
+def differences(
+    capture: Capture, told: Mapping[str, Any], repository: tuple[str, str]
+) -> Iterator[str]:
+    """What is otherwise than then and may matter, a sentence each.
+
+    Args:
+        capture: of then.
+        told: by the process that replayed.
+        repository: commit and changes of now.
+    """
+    for name, version in told.get("versions", {}).items():
+        if name in capture.versions and capture.versions[name] != version:
+            yield f"{name} is {version}, and was {capture.versions[name]}"
+    commit, changes = repository
+    if capture.commit and commit != capture.commit:
+        yield f"the code is of commit {commit[:10] or 'none'}, and was of {capture.commit[:10]}"
+    elif capture.changes != (hashlib.sha256(changes.encode()).hexdigest() if changes else ""):
+        yield "the code has changed since, beyond its commit"
+    yield from _of_files(capture)
+    for path in told.get("later", ()):
+        yield f"{path} was read, and was written after the job had begun: if the job wrote it, move it away to begin as it did"  # fmt: skip
+    if any(device.startswith("cuda") for device in capture.devices) and not told.get("gpu"):
+        yield f"a GPU computed then, the CPU now: losses agree within {CLOSE:g} at best, and dropout draws other numbers"  # fmt: skip
+    drawn = [str(source) for source in told.get("changed", ()) if not source.startswith("os.")]
+    if drawn:
+        yield f"what the program took from {', '.join(drawn)} is that of then"
+    yield from map(str, told.get("notes", ()))
+    yield from (f"following it failed: {trouble}" for trouble in told.get("troubles", ()))
+
+
+def _of_files(capture: Capture) -> Iterator[str]:
+    for file in capture.files:
+        path = Path(str(file["path"]))
+        try:
+            size = path.stat().st_size
+        except OSError:
+            yield f"{path} was read then, and is gone"
+            continue
+        if size != file["bytes"]:
+            yield f"{path} has {size:,} bytes, and had {file['bytes']:,}"
+        elif "sha256" in file and hashlib.sha256(path.read_bytes()).hexdigest() != file["sha256"]:
+            yield f"{path} has another content than then"

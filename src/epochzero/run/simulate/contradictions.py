@@ -1,0 +1,65 @@
+"""A target that cannot be, or not here: said before anything is begun."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections import Counter
+from collections.abc import Iterator
+
+from epochzero.check.target.model import Target
+from epochzero.errors import InputError
+
+__all__ = ["refuse_contradictions"]
+
+_SOME = ("memory_bytes", "shared_memory_bytes", "cpus", "processes", "open_files", "nodes")
+_FEWEST_FILES = 16
+"""Below that Python itself does not start."""
+
+
+def refuse_contradictions(target: Target) -> None:
+    """Nothing where the target can be simulated.
+
+    Raises:
+        InputError: it contradicts itself, or asks for more than this machine may give.
+    """
+    for problem in _problems(target):
+        raise InputError(f"{target.name}: {problem}")
+
+
+def _problems(target: Target) -> Iterator[str]:
+    for key in _SOME:
+        if getattr(target, key) == 0:
+            yield f"{key}: 0 leaves no job anything to run with; leave the key out if it is not known"
+    yield from _of_places(target)
+    user = target.user
+    if user is not None and (user.uid is None) != (user.gid is None):
+        missing = "gid" if user.gid is None else "uid"
+        yield f"user: a number of user needs one of group; add user.{missing}"
+    if target.open_files is not None:
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if most != resource.RLIM_INFINITY and target.open_files > most:
+            yield (
+                f"open_files: {target.open_files} cannot be set, this machine allows {most}; "
+                "raise it here (ulimit -Hn), or leave the key out"
+            )
+        if target.open_files < _FEWEST_FILES:
+            yield f"open_files: with {target.open_files} no program starts; at least {_FEWEST_FILES}"
+
+
+def _of_places(target: Target) -> Iterator[str]:
+    places = [os.path.normpath(mount.path) for mount in target.mounts or ()]
+    for path in (*places, *target.files, *target.listed):
+        if not path.startswith("/"):
+            yield f"{path}: a path of a target begins with /"
+    for path, count in Counter(places).items():
+        if count > 1:
+            yield f"mounts: {path} is mounted {count} times; keep one"
+    there = [path for path, is_there in target.files.items() if is_there]
+    for path, is_there in target.files.items():
+        below = [one for one in there if one.startswith(path.rstrip("/") + "/")]
+        if not is_there and below:
+            yield f"files: {path} is not there, but {below[0]} in it is"
+    for path in places:
+        if target.files.get(path) is False:
+            yield f"mounts: {path} is mounted, and files say that it is not there"

@@ -1,0 +1,112 @@
+"""Ends a job as the platform does: when it holds too much memory, and when its time is over."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from epochzero.run.model import Event, Record
+from epochzero.run.simulate.model import Plan
+from epochzero.run.tree import send
+from epochzero.run.usage import Process, Tree
+from epochzero.run.watcher import Clock
+
+__all__ = ["EVENT", "LimitWatcher"]
+
+EVENT = "simulated"
+"""`Event.what` of the platform that an attempt met; its rows are in the details."""
+_EVERY_S = 0.1
+_KILOBYTE = 1024
+
+
+class LimitWatcher:
+    """A watcher that has a thread of its own: a second is too long for memory.
+
+    Attributes:
+        state: what a scheduler would say of the job's end (``OUT_OF_MEMORY``, ``TIMEOUT``); empty
+            where no limit ended it.
+    """
+
+    def __init__(self, plan: Plan, grace: float) -> None:
+        """Nothing is looked at yet.
+
+        Args:
+            plan: of the platform.
+            grace: seconds from the end of its time until the job is killed.
+        """
+        self.state = ""
+        self._plan = plan
+        self._memory = plan.memory_bytes
+        self._time = plan.time_limit_s
+        self._grace = grace
+        self._over = threading.Event()
+        self._events: list[Record] = []
+
+    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
+        """See `Watcher`."""
+        self._clock = clock
+        if self._memory is not None or self._time is not None:
+            self._tree = Tree(pid)
+            threading.Thread(target=self._look, daemon=True).start()
+        details = {f"{one.how} {one.what}": one.text for one in self._plan.aspects}
+        yield Event(*clock.now(), EVENT, f"ran on {self._plan.name}, simulated", details=details)
+
+    def output(self, name: str, data: bytes) -> Iterable[Record]:
+        """See `Watcher`: what the job prints says nothing here."""
+        return ()
+
+    def tick(self) -> Iterable[Record]:
+        """See `Watcher`."""
+        events, self._events = self._events, []
+        return events
+
+    def ended(self) -> Iterable[Record]:
+        """See `Watcher`."""
+        self._over.set()
+        return self.tick()
+
+    def _look(self) -> None:
+        began = time.monotonic()
+        kill_at = float("inf")
+        while not self._over.wait(_EVERY_S):
+            if self._memory is not None:
+                self._hold(self._memory)
+            now = time.monotonic()
+            if self._time is not None and kill_at == float("inf") and now - began > self._time:
+                self._tell("TIMEOUT", f"the time limit of {self._time:g} s was over")
+                self._send(signal.SIGTERM)
+                kill_at = now + self._grace
+            elif now > kill_at:
+                self._send(signal.SIGKILL)
+
+    def _hold(self, limit: int) -> None:
+        """Kill the largest process while all together hold too much, as the kernel does."""
+        processes = self._tree.read()
+        # Pages that processes share count once; the kernel takes long to tell, so it is asked late.
+        if sum(one.memory_bytes for one in processes) <= limit:
+            return
+        held = {one: _own_bytes(one) for one in processes}
+        if sum(held.values()) > limit:
+            largest = max(held, key=lambda one: held[one])
+            self._tell("OUT_OF_MEMORY", f"killed for memory: {sum(held.values()) >> 20} MiB held")
+            send(signal.SIGKILL, [largest.pid])
+
+    def _send(self, number: int) -> None:
+        send(number, [one.pid for one in self._tree.read()])
+
+    def _tell(self, state: str, text: str) -> None:
+        self.state = state
+        self._events.append(Event(*self._clock.now(), "limit_reached", text))
+
+
+def _own_bytes(process: Process) -> int:
+    """Resident memory, with a share of the pages that others use too."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text("ascii").splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * _KILOBYTE
+    return process.memory_bytes

@@ -1,0 +1,235 @@
+"""From a target and a command to what is run, and to what is said about it before."""
+
+from __future__ import annotations
+
+import grp
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from epochzero.check.target import read_target
+from epochzero.check.target.model import Target
+from epochzero.run.simulate.aspects import aspects_of
+from epochzero.run.simulate.companions import REQUEST_VARIABLE
+from epochzero.run.simulate.contradictions import refuse_contradictions
+from epochzero.run.simulate.model import Options, Plan, Request
+from epochzero.run.simulate.packages import Compared, build_environment, compare
+from epochzero.run.simulate.places import Places, places_of
+from epochzero.run.simulate.ranks import in_ranks
+
+__all__ = ["options_of", "plan"]
+
+_INSIDE = Path(__file__).parent / "inside"
+_REQUEST_FILE = "simulate.json"
+_TRIAL_S = 20.0
+_KEPT = frozenset(
+    [
+        "PATH",
+        "LD_LIBRARY_PATH",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "TERM",
+        "COLUMNS",
+        "LINES",
+        "NO_COLOR",
+    ]
+)
+"""Variables without which this machine's programs are not found, or nobody can read what they print."""
+_OURS = "EPOCHZERO_"
+_FIRST_GROUP = 60_000
+
+
+def options_of(
+    target: Target | str | Path,
+    command: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    *,
+    ranks: int | None = None,
+    build_in: Path | None = None,
+) -> Options:
+    """What is simulated, when it can be: asked before anything is begun.
+
+    Args:
+        target: the platform, its file, or GPUs by name.
+        command: of the job.
+        folder: where it would run.
+        environment: as it is here.
+        ranks: see `Options`.
+        build_in: folder of virtual environments, in which one with the target's packages is made; None for
+            the packages of this machine.
+
+    Raises:
+        InputError: the target contradicts itself or asks for what cannot be set here, or ``ranks`` are asked
+            for and the command has none.
+    """
+    known = target if isinstance(target, Target) else read_target(target)
+    refuse_contradictions(known)
+    if ranks is not None:
+        in_ranks(command, folder, environment, ranks, None)
+    built = build_environment(known, command, environment, build_in) if build_in else None
+    return Options(known, ranks, built=built)
+
+
+def plan(
+    options: Options,
+    command: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    kept: Path,
+) -> Plan:
+    """What is run, with the request written to the attempt's folder.
+
+    Args:
+        options: target and means.
+        command: of the job.
+        folder: where it runs.
+        environment: as it is here.
+        kept: folder of the attempt.
+
+    Raises:
+        InputError: the command has no ranks, which `options_of` says before.
+    """
+    target = options.target
+    variables = _environment(target, environment)
+    if options.built is not None:
+        path = os.pathsep.join((str(options.built / "bin"), variables.get("PATH", "")))
+        variables |= {"PATH": path, "VIRTUAL_ENV": str(options.built)}
+    ranks: tuple[Mapping[str, str], ...] = ()
+    program = list(command)
+    if options.ranks is not None:
+        each = len(target.gpus) if target.gpus else None
+        program, ranks = in_ranks(command, folder, variables, options.ranks, each)
+    compared = compare(target, program, variables)
+    places = places_of(target, folder, program, variables, kept, namespaces=True)
+    request = _request(target, places, folder, kept, compared, ranks)
+    refused = "they were not asked for" if not options.namespaces else _refused(request, kept)
+    if refused:
+        places = places_of(target, folder, program, variables, kept, namespaces=False)
+        request = _without_namespaces(request, target, places)
+    file = _written(request, kept)
+    return Plan(
+        name=target.name,
+        request=request,
+        command=(*_inside(file), *program),
+        environment={**variables, REQUEST_VARIABLE: str(file)},
+        aspects=aspects_of(target, request, places, compared, environment, variables, refused),
+        memory_bytes=target.memory_bytes,
+        time_limit_s=target.time_limit_s,
+    )
+
+
+def _environment(target: Target, here: Mapping[str, str]) -> dict[str, str]:
+    """The target's variables, and of ours those that the job needs to be found and read."""
+    variables = dict(here)
+    if target.environment is not None:
+        # The value of a secret is not in a target: it is this machine's.
+        there = {name: text or here.get(name, "") for name, text in target.environment.items()}
+        kept = {n: v for n, v in here.items() if n in _KEPT or n.startswith(_OURS)}
+        variables = {**there, **kept}
+    user = target.user
+    if user is not None:
+        told = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name}
+        variables |= {name: text for name, text in told.items() if text}
+    if target.gpus == ():
+        variables["CUDA_VISIBLE_DEVICES"] = ""
+    return variables
+
+
+def _request(
+    target: Target,
+    places: Places,
+    folder: str,
+    kept: Path,
+    compared: Compared | None,
+    ranks: tuple[Mapping[str, str], ...],
+) -> Request:
+    scratch = kept / "simulated"
+    scratch.mkdir(exist_ok=True)
+    limits = {"open_files": target.open_files, "cpus": target.cpus}
+    # The kernel does not hold root to a number of processes.
+    held = os.geteuid() != 0
+    if held:
+        limits["processes"] = target.processes
+    gpus = target.gpus
+    return Request(
+        namespaces=True,
+        scratch=str(scratch),
+        hidden=places.hidden,
+        shown=places.shown,
+        mounts=places.mounts,
+        unseen=places.unseen,
+        shared_memory=target.shared_memory_bytes,
+        user=_user(target),
+        network=target.network.internet is not False,
+        limits={name: count for name, count in limits.items() if count is not None},
+        python_processes=None if held else target.processes,
+        modules=compared.modules if compared else (),
+        own_modules=compared.own_modules if compared else (),
+        distributions=compared.distributions if compared else (),
+        gpus=None if gpus is None else tuple(asdict(gpu) for gpu in gpus),
+        folders=(folder,),
+        ranks=ranks,
+    )
+
+
+def _user(target: Target) -> dict[str, Any] | None:
+    """Who the job is; None where the target gives no numbers."""
+    user = target.user
+    if user is None or user.uid is None or user.gid is None:
+        return None
+    groups = {name: _group(name, number) for number, name in enumerate(user.groups)}
+    name = user.name or f"user{user.uid}"
+    return {"name": name, "uid": user.uid, "gid": user.gid, "home": user.home, "groups": groups}
+
+
+def _group(name: str, number: int) -> int:
+    """The number of a group: as this machine has it, else one that is free."""
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        return _FIRST_GROUP + number
+
+
+def _without_namespaces(request: Request, target: Target, places: Places) -> Request:
+    """The same with what can be had without a view of the job's own."""
+    limits = {name: count for name, count in request.limits.items() if name != "processes"}
+    return replace(
+        request,
+        namespaces=False,
+        hidden=(),
+        mounts=places.mounts,
+        unseen=places.unseen,
+        user=None,
+        shared_memory=None,
+        limits=limits,
+        python_processes=target.processes,
+    )
+
+
+def _refused(request: Request, kept: Path) -> str:
+    """Why the system does not let the view be built; empty where it does."""
+    file = _written(replace(request, limits={}), kept)
+    try:
+        tried = subprocess.run(
+            _inside(file), env={}, capture_output=True, timeout=_TRIAL_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"it took longer than {_TRIAL_S:.0f} s"
+    if tried.returncode:
+        return tried.stderr.decode(errors="replace").strip().splitlines()[-1]
+    return tried.stdout.decode(errors="replace")
+
+
+def _inside(file: Path) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", str(_INSIDE), str(file))
+
+
+def _written(request: Request, kept: Path) -> Path:
+    file = kept / _REQUEST_FILE
+    file.write_text(request.to_json(), encoding="utf-8")
+    return file
