@@ -1,0 +1,28 @@
+"""Corpora of failures -> statistics, tables, figures, one report.
+
+corpus = read_file(Path("failures.jsonl.gz"))
+studied = study_failures(corpus)
+write_report(studied.report, Path("report/"))
+"""
+
+from __future__ import annotations
+
+from epochzero.reports.page import Report, Section, write_report
+from epochzero.study.corpora import Case, Corpus, CorpusBuilder
+from epochzero.study.failures import FailuresStudied, study_failures
+from epochzero.study.sources import read_database, read_diagnoses, read_file, read_folder
+
+__all__ = [
+    "Case",
+    "Corpus",
+    "CorpusBuilder",
+    "FailuresStudied",
+    "Report",
+    "Section",
+    "read_database",
+    "read_diagnoses",
+    "read_file",
+    "read_folder",
+    "study_failures",
+    "write_report",
+]

@@ -1,0 +1,245 @@
+"""Two groups of numbers beside each other: tests, effect sizes, and intervals by the bootstrap.
+
+Tests and draws are SciPy's; this module chooses among them as the study of Jahan et al. (EMSE 2025)
+does: Shapiro-Wilk on both groups, then Student's t-test where neither differs from a normal
+distribution, else Mann-Whitney's U. What is not defined is None and never a number.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochzero.errors import InputError
+from epochzero.reports.statistics import RESAMPLES, Estimate
+
+__all__ = [
+    "ALPHA",
+    "ChiSquare",
+    "Difference",
+    "chi_square",
+    "cliffs_delta",
+    "cohens_d",
+    "compare",
+    "mean",
+    "require_scipy",
+    "word_of_size",
+]
+
+ALPHA = 0.05
+FEWEST = 3
+"""Values that Shapiro-Wilk needs."""
+MOST_NORMAL = 5000
+"""Values up to which its p is accurate."""
+COHENS_D, CLIFFS_DELTA = "Cohen's d", "Cliff's delta"
+_WORDS = ("negligible", "small", "medium", "large")
+_BOUNDS = {
+    COHENS_D: (0.2, 0.5, 0.8),  # J. Cohen: "Statistical Power Analysis", 2nd ed., 1988, section 2.2
+    CLIFFS_DELTA: (0.147, 0.33, 0.474),  # Romano et al., annual meeting of the FAIR, 2006
+}
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far the mean of one group lies above that of another.
+
+    Attributes:
+        n: values in each group.
+        mean: the difference of the means, first minus second, with its interval of 95 %.
+        test: ``t-test`` or ``Mann-Whitney U``; empty where a group has fewer than 3 values or all
+            values are equal.
+        p: of the test, two-sided.
+        effect: ``Cohen's d`` beside a t-test, else ``Cliff's delta``.
+        size: the effect; above 0 where the first group is larger.
+        word: negligible, small, medium or large.
+    """
+
+    n: tuple[int, int]
+    mean: Estimate
+    test: str = ""
+    p: float | None = None
+    effect: str = ""
+    size: float | None = None
+    word: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChiSquare:
+    """Pearson's test of independence; with Yates's correction for tables of two by two."""
+
+    statistic: float
+    p: float
+
+
+def require_scipy() -> None:
+    """Says what to install, before any work is done.
+
+    Raises:
+        InputError: SciPy is not installed.
+    """
+    _scipy()
+
+
+def _scipy() -> Any:
+    try:
+        return import_module("scipy.stats")
+    except ImportError as error:
+        raise InputError("These statistics need SciPy: pip install 'epochzero[study]'") from error
+
+
+def mean(
+    values: Sequence[float], groups: Sequence[str] | None = None, *, seed: int = 0
+) -> Estimate:
+    """The mean with its interval of 95 % (percentile bootstrap).
+
+    Args:
+        values: of the cases.
+        groups: what cases have in common, such as their project: whole groups are drawn then
+            (cluster bootstrap; Davison and Hinkley 1997, section 3.8). Cases by themselves when None.
+        seed: of the draws.
+    """
+    if not len(values):
+        return Estimate(None)
+    return Estimate(float(np.mean(values)), _interval(_drawn_means(values, groups, seed)))
+
+
+def compare(
+    first: Sequence[float],
+    second: Sequence[float],
+    groups: tuple[Sequence[str], Sequence[str]] | None = None,
+    *,
+    seed: int = 0,
+) -> Difference:
+    """Tests whether two groups differ, and says by how much.
+
+    The test takes cases as independent; the interval draws whole ``groups``, each side by itself.
+
+    Args:
+        first, second: values of the cases of each side.
+        groups: for each side what its cases have in common, as for `mean`.
+        seed: of the draws.
+    """
+    n = (len(first), len(second))
+    if not all(n):
+        return Difference(n, Estimate(None))
+    ours = _drawn_means(first, groups[0] if groups else None, seed)
+    theirs = _drawn_means(second, groups[1] if groups else None, seed + 1)
+    drawn = None if ours is None or theirs is None else ours - theirs
+    value = Estimate(float(np.mean(first) - np.mean(second)), _interval(drawn))
+    if min(n) < FEWEST or len({*first, *second}) == 1:
+        return Difference(n, value)
+    if _is_normal(first) and _is_normal(second):
+        p = float(_scipy().ttest_ind(first, second).pvalue)
+        return _told(n, value, "t-test", p, COHENS_D, cohens_d(first, second))
+    p = float(_scipy().mannwhitneyu(first, second).pvalue)
+    return _told(n, value, "Mann-Whitney U", p, CLIFFS_DELTA, cliffs_delta(first, second))
+
+
+def _told(
+    n: tuple[int, int], value: Estimate, test: str, p: float, effect: str, size: float | None
+) -> Difference:
+    word = "" if size is None else word_of_size(effect, size)
+    return Difference(n, value, test, p, effect, size, word)
+
+
+def _is_normal(values: Sequence[float]) -> bool:
+    """Whether Shapiro-Wilk finds nothing against it."""
+    if len({*values}) == 1 or len(values) > MOST_NORMAL:
+        return False
+    return bool(_scipy().shapiro(values).pvalue >= ALPHA)
+
+
+def cohens_d(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """The difference of the means in pooled standard deviations (Cohen 1988); None without spread.
+
+    >>> round(cohens_d([2, 4, 6], [1, 3, 5]), 3)
+    0.5
+    """
+    n, m = len(first), len(second)
+    if n + m <= 2:
+        return None
+    squares = (n - 1) * _variance(first) + (m - 1) * _variance(second)
+    spread = math.sqrt(squares / (n + m - 2))
+    return float(np.mean(first) - np.mean(second)) / spread if spread else None
+
+
+def _variance(values: Sequence[float]) -> float:
+    return float(np.var(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def cliffs_delta(first: Sequence[float], second: Sequence[float]) -> float:
+    """How much likelier a value of the first is above one of the second than below, -1 to 1.
+
+    N. Cliff: "Dominance Statistics: Ordinal Analyses to Answer Ordinal Questions", Psychological
+    Bulletin 114(3), 1993. It is 2 U / (n m) - 1.
+
+    >>> cliffs_delta([2, 3], [1, 2])
+    0.75
+    """
+    u = _scipy().mannwhitneyu(first, second, method="asymptotic").statistic
+    return float(2 * u / (len(first) * len(second)) - 1)
+
+
+def word_of_size(effect: str, size: float) -> str:
+    """How large an effect is called.
+
+    >>> word_of_size("Cliff's delta", -0.4)
+    'medium'
+    """
+    return _WORDS[sum(abs(size) >= bound for bound in _BOUNDS[effect])]
+
+
+def chi_square(counts: Sequence[Sequence[int]]) -> ChiSquare | None:
+    """Whether rows and columns are independent; None where a row or a column is empty.
+
+    Args:
+        counts: cases by row and column, two of each at least.
+    """
+    table = np.asarray(counts, np.int64)
+    if min(table.shape) < 2 or not (table.sum(axis=0).all() and table.sum(axis=1).all()):
+        return None
+    found = _scipy().chi2_contingency(table)
+    return ChiSquare(float(found.statistic), float(found.pvalue))
+
+
+# Draws
+
+
+def _drawn_means(
+    values: Sequence[float], groups: Sequence[str] | None, seed: int
+) -> Doubles | None:
+    """Means of draws with replacement; None of fewer than two groups."""
+    sums: Doubles = np.asarray(values, np.float64)
+    counts: Doubles = np.ones(len(sums))
+    if groups is not None:
+        _, of = np.unique(np.asarray(groups), return_inverse=True)
+        sums = np.asarray(np.bincount(of, sums), np.float64)
+        counts = np.asarray(np.bincount(of), np.float64)
+    if len(sums) < 2:
+        return None
+    with warnings.catch_warnings(action="ignore"):  # an interval of no width is one
+        found = _scipy().bootstrap(
+            (sums, counts),
+            lambda s, c, axis: s.sum(axis=axis) / c.sum(axis=axis),
+            paired=True,
+            vectorized=True,
+            n_resamples=RESAMPLES,
+            method="percentile",
+            rng=np.random.default_rng(seed),
+        )
+    return np.asarray(found.bootstrap_distribution)
+
+
+def _interval(drawn: Doubles | None) -> tuple[float, float] | None:
+    if drawn is None:
+        return None
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return float(low), float(high)

@@ -1,0 +1,180 @@
+"""The study of failures: from a corpus to its report.
+
+The questions are those of Zhang et al., "An Empirical Study on Program Failures of Deep Learning Jobs"
+(ICSE 2020): what fails, why, in which phase, at what cost; and, of a platform's own, what comes again.
+What the corpus does not hold is said in the section "Data", and its analysis is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epochzero import taxonomy
+from epochzero.reports.figures import require_matplotlib
+from epochzero.reports.page import Report, Section
+from epochzero.reports.statistics import Agreement, Estimate, wilson
+from epochzero.reports.tables import Column, Row, Table
+from epochzero.study import analyses
+from epochzero.study.corpora import NOT_A_FAILURE, Corpus
+from epochzero.study.labels import agreement_by_word, labels
+from epochzero.study.published import zhang2020
+
+__all__ = ["SCHEMA", "FailuresStudied", "study_failures"]
+
+SCHEMA = "epochzero.study.failures/1"
+
+_SECTIONS: tuple[tuple[str, Callable[[Corpus], analyses.Parts], str], ...] = (
+    ("Dimensions", analyses.dimensions, ""),
+    ("Categories", analyses.categories, ""),
+    ("Root causes", analyses.causes, "no root cause is known"),
+    ("Phases", analyses.phases, "no phase is known"),
+    ("Cost", analyses.cost, "no GPU time is known"),
+    (
+        "Repeated failures",
+        analyses.repeated,
+        "no fingerprint is known together with a user or a name of the job",
+    ),
+    ("Retries", analyses.retried, "no job was started again"),
+    ("Time to failure", analyses.time_to_failure, "it is not known how long the jobs ran"),
+    ("Trend", analyses.weeks, "it is not known when the jobs failed"),
+    ("Most frequent failures", analyses.fingerprints, "no fingerprint is known"),
+    ("Checking", analyses.caught, "no finding of a check is known that tells of a failure"),
+)
+"""Title, analysis, and what is missing where it gives nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailuresStudied:
+    """A study of failures.
+
+    Attributes:
+        report: for people.
+        summary: the numbers that matter, in their JSON form (``docs/json.md``).
+    """
+
+    report: Report
+    summary: Mapping[str, Any]
+
+
+def study_failures(corpus: Corpus, *, seed: int = 0) -> FailuresStudied:
+    """Counts, compares and draws what a corpus of failures tells.
+
+    Args:
+        corpus: the failures.
+        seed: of the bootstrap.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    require_matplotlib()
+    failures = corpus.failures()
+    sections: list[Section] = []
+    missing: dict[str, str] = {}
+    for title, analysis, without in _SECTIONS if len(failures) else ():
+        # What retries brought is seen in all attempts of those jobs.
+        of = corpus.attempts_of_failed() if analysis is analyses.retried else failures
+        if parts := analysis(of):
+            sections.append(Section(title, parts))
+        else:
+            missing[title] = without
+    agreed = agreement_by_word(corpus, seed)
+    if parts := labels(corpus, agreed):
+        sections.append(Section("Labels", parts))
+    else:
+        missing["Labels"] = "no failure is labelled"
+    data = _data(corpus, failures, missing)
+    report = Report(f"Failures of {corpus.source}", _lead(corpus, failures), (*sections, data))
+    return FailuresStudied(report, _summary(corpus, failures, missing, agreed))
+
+
+def _lead(corpus: Corpus, failures: Corpus) -> str:
+    if not len(failures):
+        return f"None of the {corpus.read:,} records that were read is a failure."
+    counts = failures.counts("category")
+    first = [
+        f"{taxonomy.categories()[word].title} ({100 * n / len(failures):.1f} %)"
+        for word, n in list(counts.items())[:3]
+    ]
+    told = f"{len(failures):,} failures of {len(counts)} categories; most often {', '.join(first)}."
+    hours = float(np.nansum(failures.numbers["gpu_hours"]))
+    if hours:
+        told += f" They took {hours:,.0f} GPU hours."
+    return f"{told} Beside the numbers stand those of {zhang2020().short}, where it has any."
+
+
+def _data(corpus: Corpus, failures: Corpus, missing: Mapping[str, str]) -> Section:
+    """What was read and left out, and which analyses are missing for which reason."""
+    rows: list[Row] = [("Read", corpus.read)]
+    rows += [(f"Left out: {why}", count) for why, count in sorted(corpus.left_out.items())]
+    ended_well = int(corpus.is_word("category", NOT_A_FAILURE).sum())
+    rows += [
+        ("Ended well, no failure", ended_well),
+        (
+            "Earlier attempts of jobs that were started again",
+            len(corpus) - ended_well - len(failures),
+        ),
+        ("Failures studied", len(failures)),
+    ]
+    columns = (Column("Records"), Column("No.", "count"))
+    parts: list[Any] = [
+        Table("data", "What was read", columns, tuple(row for row in rows if row[1]), corpus.read,
+              "records"),
+    ]  # fmt: skip
+    if corpus.notes:
+        odd: tuple[Row, ...] = tuple(sorted(corpus.notes.items()))
+        parts.append(
+            Table("unusable", "Fields that could not be used, and count as not known",
+                  (Column("Field"), Column("No.", "count")), odd, sum(corpus.notes.values()), "fields")
+        )  # fmt: skip
+    parts += [f"“{title}” is left out: {why}." for title, why in missing.items()]
+    parts.append(
+        "A failure is the last attempt of a job. Intervals of shares are those of Wilson (1927). "
+        "Categories, phases and root causes are those of the diagnosis, unless a table says otherwise."
+    )
+    return Section("Data", parts)
+
+
+def _summary(
+    corpus: Corpus, failures: Corpus, missing: Mapping[str, str], agreed: Mapping[str, Agreement]
+) -> dict[str, Any]:
+    counts = failures.counts("category")
+    of_dimension: dict[str, int] = {}
+    for category, n in counts.items():
+        dimension = taxonomy.categories()[category].dimension
+        of_dimension[dimension] = of_dimension.get(dimension, 0) + n
+    hours = failures.knows("gpu_hours").any()
+    return {
+        "schema": SCHEMA,
+        "source": corpus.source,
+        "read": corpus.read,
+        "failures": len(failures),
+        "gpu_hours": float(np.nansum(failures.numbers["gpu_hours"])) if hours else None,
+        "left_out": dict(corpus.left_out),
+        "unusable": dict(corpus.notes),
+        "dimensions": {word: _share(n, len(failures)) for word, n in of_dimension.items()},
+        "categories": {word: _share(n, len(failures)) for word, n in counts.items()},
+        "phases": failures.counts("phase"),
+        "root_causes": failures.counts("root_cause"),
+        "agreement": {
+            word: {
+                "labelled": one.n,
+                "accuracy": _estimate(one.accuracy),
+                "macro_f1": _estimate(one.macro_f1),
+                "kappa": _estimate(one.kappa),
+            }
+            for word, one in agreed.items()
+        },
+        "missing": dict(missing),
+    }
+
+
+def _share(part: int, whole: int) -> dict[str, Any]:
+    return {"count": part, "share": part / whole, "interval": wilson(part, whole)}
+
+
+def _estimate(one: Estimate) -> dict[str, Any]:
+    return {"value": one.value, "interval": one.interval}

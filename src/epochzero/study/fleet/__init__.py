@@ -1,0 +1,22 @@
+"""A fleet of jobs on paper: what its failures cost, and what the tools would save of that.
+
+studied = study_fleet(assumptions(), [1000, 10_000], days=30)
+write_report(studied.report, Path("report/"))
+"""
+
+from __future__ import annotations
+
+from epochzero.study.fleet.assumptions import Assumption, assumptions, with_own
+from epochzero.study.fleet.model import Outcome, expected, simulated
+from epochzero.study.fleet.report import FleetStudied, study_fleet
+
+__all__ = [
+    "Assumption",
+    "FleetStudied",
+    "Outcome",
+    "assumptions",
+    "expected",
+    "simulated",
+    "study_fleet",
+    "with_own",
+]

@@ -1,0 +1,127 @@
+"""What a simulation of a fleet assumes: each number with its range and where it comes from.
+
+``published.toml`` says what fleets are like, ``measured.toml`` what the tools achieve.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochzero.errors import InputError
+
+__all__ = ["Assumption", "assumptions", "draw", "with_own"]
+
+_LARGEST = {
+    "gpu_hours": 1e9,
+    "failed_gpu_ratio": 1e6,
+    "spread": 5.0,
+    "retries": 1000.0,
+    "person_hours": 1e6,
+}
+"""All others are shares, 1 at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A number that is not known exactly.
+
+    Attributes:
+        title: what it is.
+        unit: of what.
+        low, high: its range.
+        mode: the likeliest value; None where all values of the range are as likely.
+        source: where the numbers come from, or that they are assumed.
+        results: for numbers that were measured, where each stands in ``bench/results``.
+    """
+
+    title: str
+    unit: str
+    low: float
+    high: float
+    source: str
+    mode: float | None = None
+    results: Mapping[str, tuple[str, ...]] | None = None
+
+    def at(self, shares: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        """The values below which these shares of its distribution lie: triangular, or uniform."""
+        low, width = self.low, self.high - self.low
+        share = np.asarray(shares, np.float64)
+        if self.mode is None or not width:
+            return np.asarray(low + width * share)
+        peak = (self.mode - low) / width
+        rising = low + width * np.sqrt(share * peak)
+        return np.where(
+            share <= peak, rising, self.high - width * np.sqrt((1 - share) * (1 - peak))
+        )
+
+
+@cache
+def assumptions() -> Mapping[str, Assumption]:
+    """All assumptions, by name."""
+    found = {}
+    for name in ("published", "measured"):
+        text = files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+        for key, fields in tomllib.loads(text).items():
+            places = fields.get("results")
+            if places is not None:
+                benches = ", ".join(
+                    sorted({f"bench/results/{one[0]}.json" for one in places.values()})
+                )
+                fields = {"source": f"measured: {benches}", **fields}
+            found[key] = Assumption(**fields)
+    return found
+
+
+def with_own(path: Path) -> Mapping[str, Assumption]:
+    """The assumptions, with those of a TOML file in their place: a number, or ``low`` and ``high``.
+
+    Raises:
+        InputError: the file cannot be read, or names or numbers in it are wrong.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as TOML: {error}") from error
+    found = dict(assumptions())
+    for name, value in data.items():
+        if name not in found:
+            raise InputError(
+                f"{path}: no assumption is called {name!r}; there are {', '.join(found)}"
+            )
+        found[name] = _own(path, name, value, found[name])
+    return found
+
+
+def _own(path: Path, name: str, value: Any, one: Assumption) -> Assumption:
+    fields = value if isinstance(value, dict) else {"low": value, "high": value}
+    low, mode, high = (_number(fields.get(key)) for key in ("low", "mode", "high"))
+    if low is None or high is None or not 0 <= low <= (low if mode is None else mode) <= high:
+        raise InputError(
+            f"{path}: {name}: give a number, or low and high, and maybe a mode between"
+        )
+    if high > (largest := _LARGEST.get(name, 1.0)):
+        raise InputError(f"{path}: {name}: {high:g} is more than {largest:g} ({one.unit})")
+    return Assumption(one.title, one.unit, low, high, str(fields.get("source", path.name)), mode)
+
+
+def _number(value: Any) -> float | None:
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if usable else None
+
+
+def draw(
+    given: Mapping[str, Assumption], count: int, generator: np.random.Generator
+) -> list[dict[str, float]]:
+    """So many sets of values, drawn independently."""
+    columns = {name: one.at(generator.random(count)) for name, one in given.items()}
+    return [{name: float(values[at]) for name, values in columns.items()} for at in range(count)]

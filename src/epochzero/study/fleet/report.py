@@ -1,0 +1,270 @@
+"""What a fleet of jobs would save, as a report: Monte Carlo over all that is not known exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epochzero.reports.figures import Figure, ranges, require_matplotlib
+from epochzero.reports.page import Report, Section
+from epochzero.reports.tables import Column, Row, Table
+from epochzero.study.fleet.assumptions import Assumption, draw
+from epochzero.study.fleet.model import Outcome, expected, simulated
+
+__all__ = ["DRAWS", "SCHEMA", "FleetStudied", "study_fleet"]
+
+SCHEMA = "epochzero.study.simulate/1"
+DRAWS = 200
+_PERCENTILES = (0.05, 0.5, 0.95)
+_MOST_SENSITIVE = 12
+
+_TOOLS: tuple[tuple[str, str, Callable[[Outcome], float], Callable[[Outcome], float]], ...] = (
+    ("check", "Checking before the run", lambda o: o.check, lambda o: o.person * o.caught / max(o.failures, 1)),
+    ("retry", "Retries decided by diagnosis", lambda o: o.retry, lambda o: 0.0),
+    ("diagnosis", "Faster diagnosis", lambda o: 0.0, lambda o: o.person_diagnosis),
+    ("all", "All together", lambda o: o.both, lambda o: o.person_all),
+)  # fmt: skip
+"""Name, title, GPU hours saved, hours of people saved."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetStudied:
+    """A study of a fleet.
+
+    Attributes:
+        report: for people.
+        summary: the numbers that matter, in their JSON form (``docs/json.md``).
+    """
+
+    report: Report
+    summary: Mapping[str, Any]
+
+
+def study_fleet(
+    given: Mapping[str, Assumption],
+    jobs_per_day: Sequence[int],
+    days: int,
+    *,
+    seed: int = 0,
+    draws: int = DRAWS,
+    tell: Callable[[str], None] = lambda _: None,
+) -> FleetStudied:
+    """Simulates fleets, each many times with other values of what is assumed.
+
+    Args:
+        given: the assumptions, by name.
+        jobs_per_day: the size of each fleet.
+        days: that are simulated.
+        seed: of all draws.
+        draws: how often a fleet is simulated.
+        tell: is called with what has been done.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    require_matplotlib()
+    values = draw(given, draws, np.random.default_rng([seed, 0]))
+    fleets: dict[int, list[Outcome]] = {}
+    for size in jobs_per_day:
+        generator = np.random.default_rng([seed, size])
+        fleets[size] = []
+        for number, one in enumerate(values, 1):
+            fleets[size].append(simulated(one, size * days, generator))
+            tell(f"{size:,} jobs a day: {number} of {draws} simulated")
+    largest = max(jobs_per_day)
+    sections = (
+        Section("What is saved", [*_saved(fleets, days), _saved_figure(fleets[largest])]),
+        Section("What failures cost", [_cost(fleets, days)]),
+        Section("What matters most", _sensitivity(given)),
+        Section("Assumptions", [_assumptions(given), *_model()]),
+    )
+    summary = _summary(fleets, days, draws, seed)
+    lead = _lead(fleets[largest], largest, days)
+    return FleetStudied(Report("What checking, retrying and diagnosing save", lead, sections), summary)  # fmt: skip
+
+
+def _percentiles(values: Sequence[float]) -> tuple[float, float, float]:
+    low, middle, high = np.quantile(values, _PERCENTILES)
+    return float(low), float(middle), float(high)
+
+
+def _share(outcome: Outcome, hours: float) -> float:
+    return hours / outcome.total if outcome.total else 0.0
+
+
+def _lead(outcomes: Sequence[Outcome], size: int, days: int) -> str:
+    low, middle, high = _percentiles([_share(one, one.both) for one in outcomes])
+    hours = _percentiles([one.both / days for one in outcomes])
+    return (
+        f"At {size:,} jobs a day the tools would save {100 * middle:.1f} % of all GPU time (5th to 95th "
+        f"percentile {100 * low:.1f} to {100 * high:.1f} %): {hours[1]:,.0f} GPU hours a day ({hours[0]:,.0f} to "
+        f"{hours[2]:,.0f}). This is a calculation from what was published, measured and assumed, not a "
+        "measurement on a platform."
+    )
+
+
+def _saved(fleets: Mapping[int, Sequence[Outcome]], days: int) -> list[Table]:
+    rows: list[Row] = []
+    for size, outcomes in fleets.items():
+        for _, title, hours, person in _TOOLS:
+            gpu = _percentiles([hours(one) / days for one in outcomes])
+            share = _percentiles([_share(one, hours(one)) for one in outcomes])
+            people = _percentiles([person(one) / days for one in outcomes])
+            cells = (cell for one in (gpu, share, people) for cell in _cells(one))
+            rows.append((f"{size:,} jobs a day: {title}", *cells))
+    columns = (
+        Column("Saved by"),
+        Column("GPU hours a day", "number"), Column("GPU hours, 5–95 %", "interval", interval_of="number"),
+        Column("Of all GPU time", "share"), Column("Of all, 5–95 %", "interval"),
+        Column("People's hours a day", "number"), Column("People, 5–95 %", "interval", interval_of="number"),
+    )  # fmt: skip
+    note = "Medians. What two tools would both save counts once in “All together”."
+    draws = len(next(iter(fleets.values())))
+    return [Table("saved", "What is saved", columns, tuple(rows), draws, "simulations of each fleet", notes=(note,))]  # fmt: skip
+
+
+def _cells(
+    percentiles: tuple[float, float, float],
+) -> tuple[float | None, tuple[float, float] | None]:
+    """Median and interval; nothing of what a tool does not save at all."""
+    low, middle, high = percentiles
+    return (middle, (low, high)) if high else (None, None)
+
+
+def _saved_figure(outcomes: Sequence[Outcome]) -> Figure:
+    titles, values, middles = [], [], []
+    for _, title, hours, _ in _TOOLS:
+        low, middle, high = _percentiles([_share(one, hours(one)) for one in outcomes])
+        if high:
+            titles.append(title)
+            values.append((low, high))
+            middles.append(middle)
+    caption = (
+        "GPU time saved, of all GPU time: 5th to 95th percentile, median marked, largest fleet."
+    )
+    return ranges("saved-figure", caption, titles, values, axis="GPU time saved", middle=middles)
+
+
+def _cost(fleets: Mapping[int, Sequence[Outcome]], days: int) -> Table:
+    rows: list[Row] = []
+    for size, outcomes in fleets.items():
+        failures = _percentiles([one.failures / days for one in outcomes])
+        wasted = _percentiles([one.wasted / days for one in outcomes])
+        share = _percentiles([_share(one, one.wasted) for one in outcomes])
+        caught = _percentiles([one.caught / days for one in outcomes])
+        given_up = _percentiles([one.given_up / days for one in outcomes])
+        rows.append((f"{size:,} jobs a day", failures[1], wasted[1], (wasted[0], wasted[2]), share[1],
+                     (share[0], share[2]), caught[1], given_up[1]))  # fmt: skip
+    columns = (
+        Column("Fleet"), Column("Failed jobs a day", "number"), Column("Wasted GPU hours a day", "number"),
+        Column("Wasted, 5–95 %", "interval", interval_of="number"), Column("Of all GPU time", "share"),
+        Column("Of all, 5–95 %", "interval"), Column("Told of before", "number"),
+        Column("Given up wrongly", "number"),
+    )  # fmt: skip
+    notes = (
+        "Without tools: first attempts that fail, and retries that fail. Told of before: failed jobs a day that "
+        "checking tells of. Given up wrongly: jobs a day that a retry would cure and diagnosis does not retry.",
+    )
+    return Table("cost", "What failures cost", columns, tuple(rows), len(next(iter(fleets.values()))),
+                 "simulations of each fleet", notes=notes)  # fmt: skip
+
+
+def _sensitivity(given: Mapping[str, Assumption]) -> list[Table | Figure | str]:
+    """Each assumption at its 5th and 95th percentile, all others at their medians."""
+    medians = {name: float(one.at(0.5)) for name, one in given.items()}
+
+    def saved(name: str, value: float) -> float:
+        outcome = expected({**medians, name: value}, 1)
+        return _share(outcome, outcome.both)
+
+    rows = []
+    for name, one in given.items():
+        low, high = float(one.at(_PERCENTILES[0])), float(one.at(_PERCENTILES[2]))
+        rows.append((one.title, low, high, saved(name, low), saved(name, high)))
+    rows.sort(key=lambda row: -abs(row[3] - row[4]))
+    middle = saved("spread", medians["spread"])
+    first = rows[:_MOST_SENSITIVE]
+    figure = ranges(
+        "sensitivity-figure",
+        "GPU time saved by all tools, with one assumption at its 5th and 95th percentile and all others at their "
+        "medians (the line).",
+        [row[0] for row in first],
+        [(min(row[3:]), max(row[3:])) for row in first],
+        axis="GPU time saved",
+        middle=middle,
+    )  # fmt: skip
+    columns = (
+        Column("Assumption"), Column("5th percentile", "number"), Column("95th percentile", "number"),
+        Column("Saved at the 5th", "share"), Column("Saved at the 95th", "share"),
+    )  # fmt: skip
+    table = Table(
+        "sensitivity", "What matters most", columns, tuple(rows), len(rows), "assumptions"
+    )
+    note = (
+        "The line is not the median above: what is saved is no linear function of what is assumed."
+    )
+    return [figure, note, table]
+
+
+def _assumptions(given: Mapping[str, Assumption]) -> Table:
+    rows: tuple[Row, ...] = tuple(
+        (one.title, name, one.low, one.mode, one.high, one.unit, one.source)
+        for name, one in given.items()
+    )
+    columns = (
+        Column("Assumption"), Column("Name", "code"), Column("Low", "number"), Column("Likeliest", "number"),
+        Column("High", "number"), Column("Unit"), Column("Source"),
+    )  # fmt: skip
+    note = "Triangular between low and high; uniform where nothing is likeliest. All are drawn independently."
+    return Table(
+        "assumptions", "Assumptions", columns, rows, len(rows), "assumptions", notes=(note,)
+    )
+
+
+def _model() -> list[str]:
+    return [
+        "A failure is one of the infrastructure, or one of code, data or environment, which comes in a phase of the "
+        "job with the shares and costs of Zhang et al., ICSE 2020, Figure 10. GPU time is lognormal.",
+        "Failures of the infrastructure and a few others are transient: each retry may succeed. All others fail at "
+        "each retry, after the same time as at first. Checking tells of these alone.",
+        "A failure that checking tells of costs no GPU time. What a person needs to repair it is the same "
+        "as without, and is not counted; nor are GPUs that stand idle while a cause is looked for, nor "
+        "what checking itself takes, which needs no GPU.",
+    ]
+
+
+def _summary(
+    fleets: Mapping[int, Sequence[Outcome]], days: int, draws: int, seed: int
+) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "days": days,
+        "draws": draws,
+        "seed": seed,
+        "fleets": [_fleet(size, outcomes, days) for size, outcomes in fleets.items()],
+    }
+
+
+def _fleet(size: int, outcomes: Sequence[Outcome], days: int) -> dict[str, Any]:
+    return {
+        "jobs_per_day": size,
+        "failures_per_day": _told([one.failures / days for one in outcomes]),
+        "wasted_gpu_hours_per_day": _told([one.wasted / days for one in outcomes]),
+        "wasted_share": _told([_share(one, one.wasted) for one in outcomes]),
+        "given_up_per_day": _told([one.given_up / days for one in outcomes]),
+        "saved": {
+            name: {
+                "gpu_hours_per_day": _told([hours(one) / days for one in outcomes]),
+                "share": _told([_share(one, hours(one)) for one in outcomes]),
+                "person_hours_per_day": _told([person(one) / days for one in outcomes]),
+            }
+            for name, _, hours, person in _TOOLS
+        },
+    }
+
+
+def _told(values: Sequence[float]) -> dict[str, float]:
+    return dict(zip(("p5", "median", "p95"), _percentiles(values), strict=True))

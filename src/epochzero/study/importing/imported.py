@@ -1,0 +1,151 @@
+"""Issues with their fixes become bug reports in the shared format; each that does not says why."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from epochzero.code import Repository
+from epochzero.errors import InputError
+from epochzero.study.importing.fixes import Changed, changed_by, fix_record, is_code
+from epochzero.study.importing.issues import Issue, read_issues
+from epochzero.study.importing.linking import Link, links, read_commits
+
+__all__ = ["MOST_FILES", "Imported", "import_reports"]
+
+MOST_FILES = 100
+"""A commit of more files is no fix of one bug."""
+_BUG = re.compile(r"bug|defect|error|crash|regression|broken", re.IGNORECASE)
+_NO_BUG = re.compile(
+    r"feature|enhancement|question|support|documentation|\bdocs?\b|discussion|duplicate|invalid"
+    r"|won'?t[ -]?fix|wontfix|proposal|request|task|refactor|cleanup|chore",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of an export.
+
+    Attributes:
+        records: bug reports in the shared format, each with ``link`` (rule, certainty, other commits).
+        by_rule: how many each rule linked.
+        left_out: why the others are not among them, with how many.
+        shallow: whether the clone lacks older commits.
+    """
+
+    records: tuple[Mapping[str, Any], ...]
+    by_rule: Mapping[str, int]
+    left_out: Mapping[str, int]
+    shallow: bool
+
+
+def import_reports(
+    issues: Path,
+    clone: Path,
+    *,
+    project: str = "",
+    loose: bool = False,
+    hear: Callable[[int, int], object] = lambda done, of: None,
+) -> Imported:
+    """Bug reports with the commits that fixed them.
+
+    Args:
+        issues: an export, as of `read_issues`; with pull requests more is linked.
+        clone: of the repository, with its history.
+        project: ``owner/name``; by default the folder of the clone where it is called so.
+        loose: also link by words and time, with low certainty.
+        hear: is told how many issues are done, of how many.
+
+    Raises:
+        InputError: the export or the clone cannot be read.
+    """
+    known, left_out = read_issues(issues)
+    reasons: Counter[str] = Counter(left_out)
+    repository = Repository(clone)
+    name = (project or _named(clone)).replace("+", "/", 1)
+    found = links(known, read_commits(repository.git), name, loose=loose)
+    wanted = [issue for issue in known if not issue.is_pull]
+    records, rules = [], Counter[str]()
+    for done, issue in enumerate(wanted):
+        hear(done, len(wanted))
+        record, reason = _record(repository, name, issue, found.get(issue.number, ()))
+        if record is None:
+            reasons[reason] += 1
+        else:
+            records.append(record)
+            rules[record["link"]["rule"]] += 1
+    return Imported(tuple(records), dict(rules), dict(reasons), repository.shallow)
+
+
+def _named(clone: Path) -> str:
+    """The project of a folder that is called ``owner+name``, here or one above."""
+    folder = clone.resolve()
+    return next((one.name for one in (folder, folder.parent) if "+" in one.name), "")
+
+
+def _record(
+    repository: Repository, project: str, issue: Issue, found: Sequence[Link]
+) -> tuple[dict[str, Any] | None, str]:
+    """The bug report, or why there is none."""
+    reason = _no_bug(issue)
+    if reason or not found:
+        return None, reason or "no commit is linked to it"
+    for link, files, reason in _judged(repository, found):
+        if not reason:
+            return {
+                "id": f"{project.replace('/', '+')}#{issue.number}",
+                "project": project.replace("/", "+"),
+                "number": issue.number,
+                "opened": _time(issue.opened),
+                "closed": _time(issue.closed),
+                "summary": issue.title,
+                "description": issue.body,
+                "project_class": [],
+                "fix": fix_record(repository, link.commit, files),
+                "link": {
+                    "rule": link.rule,
+                    "certainty": link.certainty,
+                    "others": [one.commit.sha for one in found if one is not link],
+                },
+            }, ""
+    return None, reason
+
+
+def _no_bug(issue: Issue) -> str:
+    """Why an issue is no bug that was fixed; empty where it may be one."""
+    if issue.closed is None:
+        return "it is still open"
+    if not issue.is_planned:
+        return "it was closed as not planned"
+    labels = " ".join(issue.labels)
+    if _NO_BUG.search(labels) and not _BUG.search(labels):
+        return "its labels say that it is no bug"
+    return ""
+
+
+def _judged(
+    repository: Repository, found: Sequence[Link]
+) -> Iterator[tuple[Link, list[Changed], str]]:
+    """Each link with what its commit changed, and why that is no fix; empty where it is one."""
+    for link in found:
+        try:
+            files = changed_by(repository, link.commit)
+        except InputError:
+            yield link, [], "its commit is not whole in this clone"
+            continue
+        reason = ""
+        if len(files) > MOST_FILES:
+            reason = f"its commit changes more than {MOST_FILES} files"
+        elif not any(is_code(file.path) for file in files):
+            reason = "its commit changes tests, documents or data only"
+        yield link, files, reason
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()

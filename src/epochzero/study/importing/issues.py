@@ -1,0 +1,137 @@
+"""Issues and pull requests as GitHub's interface or its command line export them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from epochzero.errors import InputError
+from epochzero.locate.report import seconds
+
+__all__ = ["Issue", "read_issues"]
+
+_PULL_KEYS = (
+    "pull_request",
+    "mergedAt",
+    "merged_at",
+    "mergeCommit",
+    "merge_commit_sha",
+    "headRefName",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue or a pull request.
+
+    Attributes:
+        number: in its tracker.
+        title, body: what was written.
+        opened, closed: in seconds since the epoch; None where that is not told, or it is open.
+        labels: their names.
+        is_pull: whether it is a pull request.
+        is_planned: False when it was closed as not planned.
+        merged: the commit by which a pull request was merged; empty where that is not told.
+    """
+
+    number: int
+    title: str
+    body: str
+    opened: float | None
+    closed: float | None
+    labels: tuple[str, ...] = ()
+    is_pull: bool = False
+    is_planned: bool = True
+    merged: str = ""
+
+
+def read_issues(path: Path) -> tuple[list[Issue], dict[str, int]]:
+    """The issues of a file, and how many entries are left out for which reason.
+
+    Args:
+        path: a JSON array, an array of pages, or one JSON object a line.
+
+    Raises:
+        InputError: the file cannot be read, or holds nothing like an issue.
+    """
+    try:
+        text = path.read_text("utf-8-sig", errors="replace")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    issues: dict[int, Issue] = {}
+    left_out: dict[str, int] = {}
+    for entry in _entries(text, path):
+        issue = _issue(entry) if isinstance(entry, Mapping) else None
+        reason = "no number or no title" if issue is None else ""
+        if issue is not None and issue.number in issues:
+            reason = "the same number again"
+        if reason or issue is None:
+            left_out[reason] = left_out.get(reason, 0) + 1
+        else:
+            issues[issue.number] = issue
+    if not issues:
+        raise InputError(f"{path}: no issue is in it; give what `gh issue list --json` or GitHub's"
+                         " REST interface writes, with number, title, body, createdAt and closedAt")  # fmt: skip
+    return list(issues.values()), left_out
+
+
+def _entries(text: str, path: Path) -> Iterator[Any]:
+    if text.lstrip().startswith("["):
+        try:
+            yield from _flat(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}: no valid JSON: {error}") from error
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{path}: line {number}: no valid JSON: {error}") from error
+
+
+def _flat(entries: Iterable[Any]) -> Iterator[Any]:
+    """Pages of entries one after the other."""
+    for entry in entries:
+        if isinstance(entry, list):
+            yield from entry
+        else:
+            yield entry
+
+
+def _issue(raw: Mapping[str, Any]) -> Issue | None:
+    number, title = raw.get("number"), raw.get("title", raw.get("summary"))
+    if not isinstance(number, int) or not isinstance(title, str) or not title.strip():
+        return None
+    return Issue(
+        number,
+        title,
+        _text(raw, "body", "description"),
+        seconds(_text(raw, "created_at", "createdAt", "opened")),
+        seconds(_text(raw, "closed_at", "closedAt", "closed")),
+        _labels(raw.get("labels")),
+        any(raw.get(key) is not None for key in _PULL_KEYS),
+        _text(raw, "state_reason", "stateReason").lower() != "not_planned",
+        _merged(raw),
+    )
+
+
+def _text(raw: Mapping[str, Any], *keys: str) -> str:
+    return next((raw[key] for key in keys if isinstance(raw.get(key), str)), "")
+
+
+def _labels(raw: Any) -> tuple[str, ...]:
+    given: Sequence[Any] = raw if isinstance(raw, list) else ()
+    names = [one.get("name") if isinstance(one, Mapping) else one for one in given]
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def _merged(raw: Mapping[str, Any]) -> str:
+    """The commit of a merge; an unmerged pull request has a trial merge that is no commit of the history."""
+    commit = raw.get("mergeCommit")
+    if isinstance(commit, Mapping):
+        return _text(commit, "oid")
+    return _text(raw, "merge_commit_sha") if raw.get("merged_at") else ""

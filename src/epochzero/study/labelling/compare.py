@@ -1,0 +1,263 @@
+"""How far annotators agree, where they do not, and what the labels come to in the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from epochzero.reports.statistics import Agreement, agreement, confusion, fleiss_kappa
+from epochzero.study.labelling.items import Item
+from epochzero.study.labelling.journal import Labels
+from epochzero.study.labelling.scheme import Answers, Question, Scheme
+
+__all__ = [
+    "Disagreement", "LabelAgreement", "PairAgreement", "QuestionAgreement", "compare", "disagreements",
+    "exported",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """Of two annotators, over what both answered."""
+
+    first: str
+    second: str
+    agreement: Agreement
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAgreement:
+    """Of one label: how often it was given in pairs of answers, and the share in which both gave it.
+
+    Attributes:
+        name: of the choice.
+        given: answers that are this label, over all pairs of annotators.
+        share: positive specific agreement: twice the pairs that both gave it, by ``given``.
+    """
+
+    name: str
+    given: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAgreement:
+    """How far annotators agree on one question.
+
+    Attributes:
+        question: its name.
+        records: that two annotators or more answered.
+        agreed: those of them on which all who answered agree.
+        pairs: of annotators.
+        fleiss: Fleiss' kappa of three annotators or more, over ``fleiss_records``; None where it is not
+            defined.
+        fleiss_records: that all annotators answered.
+        labels: each label that was given, most often given first.
+        confused: two labels for the same record, and how often, most often first.
+    """
+
+    question: str
+    records: int
+    agreed: int
+    pairs: tuple[PairAgreement, ...]
+    fleiss: float | None
+    fleiss_records: int
+    labels: tuple[LabelAgreement, ...]
+    confused: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A record on which annotators do not agree.
+
+    Attributes:
+        item: the record.
+        said: answers by question, then annotator; only questions on which they differ.
+        notes: by annotator.
+        unanimous: what all of them answered alike.
+        all_said: as ``said``, of all questions.
+    """
+
+    item: Item
+    said: Mapping[str, Mapping[str, str]]
+    notes: Mapping[str, str]
+    unanimous: Answers
+    all_said: Mapping[str, Mapping[str, str]]
+
+
+def compare(
+    scheme: Scheme, items: Sequence[Item], annotators: Mapping[str, Labels], *, seed: int = 0
+) -> tuple[QuestionAgreement, ...]:
+    """How far annotators agree on each question that two of them answered for some record.
+
+    Args:
+        scheme: the questions.
+        items: the records.
+        annotators: their labels, by name.
+        seed: of the bootstrap.
+    """
+    said = [_said(scheme, item, annotators) for item in items]
+    found = (_of_question(one, said, tuple(annotators), seed) for one in scheme.questions)
+    return tuple(one for one in found if one is not None)
+
+
+def _said(
+    scheme: Scheme, item: Item, annotators: Mapping[str, Labels]
+) -> dict[str, dict[str, str]]:
+    """Answers to a record by question, then annotator."""
+    said: dict[str, dict[str, str]] = {}
+    for name, labels in annotators.items():
+        for question, value in scheme.walk(labels.answers.get(item.id, {}))[0].items():
+            said.setdefault(question, {})[name] = value
+    return said
+
+
+def _of_question(
+    question: Question, said: Sequence[Mapping[str, Answers]], names: tuple[str, ...], seed: int
+) -> QuestionAgreement | None:
+    answers = [one[question.name] for one in said if len(one.get(question.name, {})) > 1]
+    if not answers:
+        return None
+    words = [one.name for one in question.choices]
+    pairs, both = [], np.zeros((len(words), len(words)), np.int64)
+    for first, second in combinations(names, 2):
+        shared = [(one[first], one[second]) for one in answers if first in one and second in one]
+        if not shared:
+            continue
+        left, right = [a for a, _ in shared], [b for _, b in shared]
+        pairs.append(PairAgreement(first, second, agreement(left, right, seed=seed)))
+        both += confusion(left, right, words)[1]
+    by_all = [one for one in answers if len(one) == len(names)]
+    counts = [[list(one.values()).count(word) for word in words] for one in by_all]
+    several = len(names) > 2 and bool(by_all)
+    return QuestionAgreement(
+        question.name,
+        records=len(answers),
+        agreed=sum(len({*one.values()}) == 1 for one in answers),
+        pairs=tuple(pairs),
+        fleiss=fleiss_kappa(np.array(counts)) if several else None,
+        fleiss_records=len(by_all) if several else 0,
+        labels=tuple(sorted(_labels(words, both), key=lambda one: -one.given)),
+        confused=tuple(sorted(_confused(words, both), key=lambda one: -one[2])),
+    )
+
+
+def _labels(words: Sequence[str], both: Any) -> Iterator[LabelAgreement]:
+    for at, word in enumerate(words):
+        given = int(both[at].sum() + both[:, at].sum())
+        if given:
+            yield LabelAgreement(word, given, 2 * int(both[at, at]) / given)
+
+
+def _confused(words: Sequence[str], both: Any) -> Iterator[tuple[str, str, int]]:
+    for a, b in combinations(range(len(words)), 2):
+        if count := int(both[a, b] + both[b, a]):
+            yield words[a], words[b], count
+
+
+def disagreements(
+    scheme: Scheme, items: Sequence[Item], annotators: Mapping[str, Labels]
+) -> list[Disagreement]:
+    """The records to which two annotators gave different answers, in the order of the file."""
+    found = []
+    for item in items:
+        said = _said(scheme, item, annotators)
+        differing = {name: one for name, one in said.items() if len({*one.values()}) > 1}
+        if differing:
+            unanimous = {
+                name: next(iter(one.values()))
+                for name, one in said.items()
+                if name not in differing and len(one) > 1
+            }
+            notes = {
+                name: text for name, one in annotators.items() if (text := one.notes.get(item.id))
+            }
+            found.append(Disagreement(item, differing, notes, unanimous, said))
+    return found
+
+
+def exported(
+    scheme: Scheme,
+    items: Sequence[Item],
+    annotators: Mapping[str, Labels],
+    adjudicated: Mapping[str, Labels],
+) -> Iterator[dict[str, Any]]:
+    """The records that have labels, each with what they come to.
+
+    Each has all its fields, ``label`` (value by question), ``label_certainty`` (share of the annotators
+    who gave that answer, by question), ``label_from`` (adjudicated, unanimous, majority or single),
+    ``annotators``, and ``unresolved``: questions on which as many say one thing as another.
+
+    Raises:
+        InputError: a log cannot be read any more.
+    """
+    unanimous = {one.item.id: one.unanimous for one in disagreements(scheme, items, annotators)}
+    for item in items:
+        said = _said(scheme, item, annotators)
+        if not said:
+            continue
+        decided = _decided(scheme, item, unanimous.get(item.id, {}), adjudicated)
+        winners = decided or {name: word for name, one in said.items() if (word := _majority(one))}
+        answered = _consistent(scheme, winners)
+        record = {**item.record, "log": item.text} if item.logs else dict(item.record)
+        names = sorted({name for one in said.values() for name in one})
+        yield {
+            **record,
+            "label": {name: _value(scheme.question(name), word) for name, word in answered.items()},
+            "label_certainty": {name: _share(said.get(name, {}), word) for name, word in answered.items()},
+            "label_from": _origin(decided, said, names),
+            "annotators": names,
+            "unresolved": [] if decided else [name for name, one in said.items() if not _majority(one)],
+        }  # fmt: skip
+
+
+def _decided(
+    scheme: Scheme, item: Item, unanimous: Answers, adjudicated: Mapping[str, Labels]
+) -> Answers:
+    """What was decided of a record, once all of it is; else nothing."""
+    for labels in adjudicated.values():
+        if answers := labels.answers.get(item.id):
+            found, open_question = scheme.walk({**unanimous, **answers})
+            if open_question is None:
+                return found
+    return {}
+
+
+def _consistent(scheme: Scheme, winners: Answers) -> dict[str, str]:
+    """Without answers that the earlier ones rule out: each question has a majority of its own."""
+    found: dict[str, str] = {}
+    for question in scheme.questions:
+        word = winners.get(question.name, "")
+        if word in (one.name for one in question.choices_after(found)):
+            found[question.name] = word
+    return found
+
+
+def _majority(answers: Answers) -> str:
+    """The answer that more give than any other; empty where there is none."""
+    first, *rest = Counter(answers.values()).most_common(2)
+    return "" if rest and rest[0][1] == first[1] else first[0]
+
+
+def _share(answers: Answers, word: str) -> float | None:
+    if not answers:
+        return None
+    return round(sum(one == word for one in answers.values()) / len(answers), 4)
+
+
+def _origin(decided: Answers, said: Mapping[str, Answers], names: Sequence[str]) -> str:
+    if decided:
+        return "adjudicated"
+    if len(names) == 1:
+        return "single"
+    return "unanimous" if all(len({*one.values()}) == 1 for one in said.values()) else "majority"
+
+
+def _value(question: Question, word: str) -> str | bool | int:
+    value = next(one.value for one in question.choices if one.name == word)
+    return word if value == "" else value

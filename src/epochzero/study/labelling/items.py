@@ -1,0 +1,159 @@
+"""What is labelled, and what of it annotators see: neither secrets nor labels that a record carries."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from epochzero.errors import InputError
+from epochzero.logs.source import Log
+from epochzero.redact import redact, redact_log
+from epochzero.study.corpora import CorpusBuilder
+from epochzero.study.sources import jobs_in, record_lines
+
+__all__ = ["Item", "Items", "read_items", "visible"]
+
+_TITLES = ("title", "summary")
+_TEXTS = ("description", "log")
+_CONTROL = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A record to label.
+
+    Attributes:
+        id: unique in its file.
+        record: all its fields, for an export.
+        logs: its logs, where they lie in a folder.
+    """
+
+    id: str
+    record: Mapping[str, Any] = field(repr=False)
+    logs: tuple[Log, ...] = field(default=(), repr=False)
+
+    @property
+    def title(self) -> str:
+        """Its title in one line, without secrets and as `visible` shows it; maybe empty."""
+        texts = (self.record.get(name) for name in _TITLES)
+        title = redact(next((one for one in texts if isinstance(one, str)), ""))
+        return " ".join(visible(title).split())
+
+    @property
+    def text(self) -> str:
+        """What it says, without secrets and as `visible` shows it.
+
+        Raises:
+            InputError: a log cannot be read any more.
+        """
+        texts = [redact(one) for name in _TEXTS if isinstance(one := self.record.get(name), str)]
+        texts += [_read(log, named=len(self.logs) > 1) for log in self.logs]
+        return visible("\n\n".join(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The records of a file, or the jobs of a folder.
+
+    Attributes:
+        items: in their order.
+        left_out: why others cannot be labelled, and how many.
+    """
+
+    items: tuple[Item, ...]
+    left_out: Mapping[str, int]
+
+
+def read_items(path: Path) -> Items:
+    """The records of a file with a JSON object in each line, packed by gzip or not, or a folder's logs.
+
+    In a folder, each folder is a record with all its logs, and each log directly in it is one.
+
+    Raises:
+        InputError: it cannot be read, or there is nothing to label in it.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    builder = CorpusBuilder(path.name)
+    found = _of_folder(path, builder) if path.is_dir() else _of_file(path, builder)
+    left_out = builder.built().left_out
+    if not found:
+        why = "; ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+        raise InputError(
+            f"{path}: holds nothing to label{f' ({why})' if why else ''}. Each line must be a JSON object "
+            f"with one of {', '.join((*_TITLES, *_TEXTS))}"
+        )
+    return Items(tuple(found.values()), left_out)
+
+
+def _of_folder(folder: Path, builder: CorpusBuilder) -> dict[str, Item]:
+    found = {}
+    for name, logs, inside in jobs_in(folder, builder):
+        path = logs[0].path
+        identity = name if inside or path is None else path.name
+        found[identity] = Item(identity, {"id": identity}, logs)
+    return found
+
+
+def _of_file(path: Path, builder: CorpusBuilder) -> dict[str, Item]:
+    found: dict[str, Item] = {}
+    for number, line in enumerate(record_lines(path, builder), 1):
+        try:
+            record = json.loads(line.decode("utf-8-sig", "replace"))
+        except (ValueError, RecursionError):
+            builder.leave_out("is no JSON")
+            continue
+        if not isinstance(record, dict):
+            builder.leave_out("is no JSON object")
+            continue
+        if not any(
+            isinstance(record.get(n), str) and record[n].strip() for n in (*_TITLES, *_TEXTS)
+        ):
+            builder.leave_out("has no text to read")
+            continue
+        named = record.get("id")
+        identity = (
+            visible(str(named))
+            if isinstance(named, str | int) and named != ""
+            else f"line {number}"
+        )
+        if identity in found:
+            builder.leave_out("has the id of an earlier record")
+            continue
+        found[identity] = Item(identity, record)
+    return found
+
+
+def _read(log: Log, *, named: bool) -> str:
+    text = redact_log(b"".join(block.data for block in log.blocks())).decode("utf-8", "replace")
+    return f"==> {Path(log.name).name} <==\n{text}" if named else text
+
+
+def visible(text: str) -> str:
+    """Text in which everything that a terminal or a page would obey can be seen instead.
+
+    >>> visible("\\x1b[31mred")
+    '␛[31mred'
+    """
+    return _CONTROL.sub(_shown, text.replace("\r\n", "\n"))
+
+
+def _shown(match: re.Match[str]) -> str:
+    character = match[0]
+    code = ord(character)
+    if character == "\t":
+        return "    "
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    if unicodedata.category(character) == "Cs":
+        return "\ufffd"
+    return f"<U+{code:04X}>"

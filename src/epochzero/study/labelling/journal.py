@@ -1,0 +1,181 @@
+"""What an annotator decided, as a file that only grows: a line each, on the disk before the next question.
+
+    {"time": "2026-03-01T09:30:00Z", "did": "answer", "id": "job-17", "question": "phase", "value": "training",
+     "version": "3f0c..."}
+
+An answer that is taken back stays in the file, and a line behind it takes it back.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from epochzero.errors import InputError
+
+__all__ = ["Decision", "Journal", "Labels", "fold", "read_journal"]
+
+Did = Literal["answer", "skip", "undo", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A line of the journal.
+
+    Attributes:
+        time: in UTC, ISO 8601.
+        did: answer a question, skip the record, undo the last answer or skip, or write a note.
+        id: of the record.
+        question: that was answered.
+        value: the name of the choice, or the note.
+        version: of the definitions that were shown.
+    """
+
+    time: str
+    did: Did
+    id: str
+    question: str = ""
+    value: str = ""
+    version: str = ""
+
+
+@dataclass
+class Labels:
+    """What the decisions of one annotator come to.
+
+    Attributes:
+        answers: by record, then question.
+        skips: how often a record was put off.
+        notes: by record.
+        undoable: answers and skips that still stand, in their order.
+        versions: of the definitions of all answers.
+        unreadable: lines of the file that are no decision.
+    """
+
+    answers: dict[str, dict[str, str]] = field(default_factory=dict)
+    skips: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    undoable: list[Decision] = field(default_factory=list)
+    versions: set[str] = field(default_factory=set)
+    unreadable: int = 0
+
+    def add(self, one: Decision) -> None:
+        """Takes a further decision into account."""
+        if one.did == "answer":
+            self.answers.setdefault(one.id, {})[one.question] = one.value
+            self.versions.add(one.version)
+            self.undoable.append(one)
+        elif one.did == "skip":
+            self.skips[one.id] = self.skips.get(one.id, 0) + 1
+            self.undoable.append(one)
+        elif one.did == "note":
+            self.notes[one.id] = one.value
+        elif self.undoable:
+            last = self.undoable.pop()
+            if last.did == "skip":
+                self.skips[last.id] -= 1
+            else:
+                self.answers[last.id].pop(last.question, None)
+
+
+def fold(decisions: Iterable[Decision]) -> Labels:
+    """What decisions come to, in their order."""
+    labels = Labels()
+    for one in decisions:
+        labels.add(one)
+    return labels
+
+
+def read_journal(path: Path) -> Labels:
+    """What a file of decisions comes to; nothing where there is no file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n") if path.exists() else []
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    decisions, unreadable = [], 0
+    for line in filter(bytes.strip, lines):
+        try:
+            fields = json.loads(line)
+            if not all(isinstance(one, str) for one in fields.values()):
+                raise ValueError("a field is no text")
+            decisions.append(Decision(**fields))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            unreadable += 1
+    labels = fold(decisions)
+    labels.unreadable = unreadable
+    return labels
+
+
+class Journal:
+    """The file of one annotator, open for more; a second session of the same name is refused.
+
+    Args:
+        path: the file; made with its folder if it is not there.
+        version: of the definitions, which goes with each decision.
+
+    Raises:
+        InputError: it cannot be read or written, or is in use.
+    """
+
+    def __init__(self, path: Path, version: str) -> None:
+        self.path = path
+        self._version = version
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._file)
+            raise InputError(f"{path}: another session labels under this name now") from error
+        self.labels = read_journal(path)
+        size = os.fstat(self._file).st_size
+        if size and os.pread(self._file, 1, size - 1) != b"\n":
+            # What a crash left of a line must not swallow the next one.
+            self._write(b"\n")
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._file)
+
+    def add(self, did: Did, identity: str, question: str = "", value: str = "") -> None:
+        """Writes a decision; it is on the disk when this returns.
+
+        Raises:
+            InputError: it cannot be written; then it does not count.
+        """
+        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        one = Decision(now, did, identity, question, value, self._version)
+        fields = {name: text for name, text in asdict(one).items() if text}
+        self._write(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        self.labels.add(one)
+
+    def _write(self, line: bytes) -> None:
+        try:
+            if os.write(self._file, line) != len(line):
+                raise InputError(f"{self.path}: cannot be written whole: is the disk full?")
+            os.fsync(self._file)
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot be written: {error.strerror or error}"
+            ) from error

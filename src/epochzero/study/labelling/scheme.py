@@ -1,0 +1,237 @@
+"""What annotators are asked, as data: questions with their choices and definitions.
+
+A scheme is a TOML file (``schemes/failures.toml``). A question takes its choices from a vocabulary of the
+taxonomy, lists them, or both; a question ``within`` another offers only the choices that are ``of`` the
+answer to that one. What was asked stands beside the labels (``FILE.labels/scheme.json``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from epochzero import taxonomy
+from epochzero.errors import InputError
+
+__all__ = ["COMMANDS", "KEYS", "SCHEMES", "Answers", "Choice", "Question", "Scheme", "load_scheme", "scheme_of"]  # fmt: skip
+
+SCHEMES = ("failures", "bugs")
+COMMANDS = {
+    "u": "undo",
+    "s": "skip",
+    "n": "note",
+    "?": "definitions",
+    "/": "search",
+    "q": "quit",
+}
+KEYS = "".join(one for one in "abcdefghijklmnopqrstuvwxyz" if one not in COMMANDS)
+"""A letter for each choice of a question, in their order."""
+
+_VOCABULARIES = {
+    "categories": taxonomy.categories,
+    "dimensions": taxonomy.dimensions,
+    "faults": taxonomy.faults,
+    "phases": taxonomy.phases,
+    "retries": taxonomy.retries,
+    "root_causes": taxonomy.root_causes,
+    "symptoms": taxonomy.symptoms,
+}
+
+Answers = Mapping[str, str]
+"""The name of a choice by the name of its question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One answer to a question.
+
+    Attributes:
+        name: as it stands in labels.
+        title: for people.
+        definition: what belongs under it.
+        example: of it, maybe empty.
+        of: the answer to the question it is within; empty where it always stands.
+        value: how an export writes it.
+    """
+
+    name: str
+    title: str
+    definition: str
+    example: str = ""
+    of: str = ""
+    value: str | bool | int = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question about a record.
+
+    Attributes:
+        name: as it stands in labels.
+        title: the question itself.
+        choices: all of them.
+        within: the earlier question whose answer says which choices there are; maybe empty.
+        unless: is not asked where an earlier question, by name, has one of these answers.
+    """
+
+    name: str
+    title: str
+    choices: tuple[Choice, ...]
+    within: str
+    unless: Mapping[str, tuple[str, ...]]
+
+    def choices_after(self, answers: Answers) -> tuple[Choice, ...]:
+        """The choices that earlier answers leave; none where it is not asked."""
+        if any(answers.get(name) in words for name, words in self.unless.items()):
+            return ()
+        if not self.within:
+            return self.choices
+        return tuple(one for one in self.choices if one.of == answers.get(self.within))
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """The questions of a labelling, in their order.
+
+    Attributes:
+        title: what is labelled.
+        rule: by which all of it is decided.
+        source: where the definitions come from.
+        begin: the end of a text that is shown first, ``start`` or ``end``.
+        questions: in their order.
+    """
+
+    title: str
+    rule: str
+    source: str
+    begin: str
+    questions: tuple[Question, ...]
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of all definitions; another one as soon as a word changes."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+    def to_json(self) -> str:
+        """All of it; `scheme_of` reads it."""
+        return json.dumps(asdict(self), ensure_ascii=False, indent=1, sort_keys=True)
+
+    def walk(self, answers: Answers) -> tuple[dict[str, str], Question | None]:
+        """The answers that count, and the question to ask next; None when all are answered.
+
+        An answer that is the only one left counts as given; one to a question that is not asked, or
+        that is no choice any more, does not count.
+        """
+        found: dict[str, str] = {}
+        for question in self.questions:
+            choices = [one.name for one in question.choices_after(found)]
+            if not choices:
+                continue
+            said = choices[0] if len(choices) == 1 else answers.get(question.name)
+            if said not in choices:
+                return found, question
+            found[question.name] = said
+        return found, None
+
+    def question(self, name: str) -> Question:
+        """The question of that name; KeyError where there is none."""
+        return next((one for one in self.questions if one.name == name), None) or _missing(name)
+
+
+def _missing(name: str) -> Question:
+    raise KeyError(name)
+
+
+def load_scheme(name: str) -> Scheme:
+    """A scheme of the package by its name, or one's own from a TOML file.
+
+    Raises:
+        InputError: there is none, or it is wrong; the message says where.
+    """
+    if name in SCHEMES:
+        text = files(__package__).joinpath(f"schemes/{name}.toml").read_text(encoding="utf-8")
+    else:
+        try:
+            text = Path(name).read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as error:
+            raise InputError(
+                f"{name}: cannot be read: {error}; a scheme is {', '.join(SCHEMES)} or a TOML file"
+            ) from error
+    try:
+        return scheme_of(tomllib.loads(text), name)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{name}: is no TOML: {error}") from error
+
+
+def scheme_of(data: Mapping[str, Any], name: str) -> Scheme:
+    """The scheme that a TOML or JSON file tells.
+
+    Args:
+        data: of the file.
+        name: of the file, for messages.
+
+    Raises:
+        InputError: something is missing or wrong.
+    """
+    try:
+        questions = tuple(_question(one) for one in data["questions"])
+        scheme = Scheme(str(data["title"]), str(data.get("rule", "")), str(data.get("source", "")),
+                        str(data.get("begin", "start")), questions)  # fmt: skip
+        _check(scheme)
+    except KeyError as error:
+        raise InputError(f"{name}: {error} is missing in the scheme") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{name}: is no scheme: {error}") from error
+    return scheme
+
+
+def _question(data: Mapping[str, Any]) -> Question:
+    within = str(data.get("within", ""))
+    choices = {one.name: one for one in _of_vocabulary(data.get("vocabulary", ""), within)}
+    for one in data.get("choices", ()):
+        choice = Choice(str(one["name"]), str(one["title"]), str(one["definition"]), str(one.get("example", "")),
+                        str(one.get("of", "")), one.get("value", ""))  # fmt: skip
+        choices[choice.name] = choice
+    unless = {str(name): tuple(words) for name, words in data.get("unless", {}).items()}
+    return Question(str(data["name"]), str(data["title"]), tuple(choices.values()), within, unless)
+
+
+def _of_vocabulary(name: str, within: str) -> list[Choice]:
+    if not name:
+        return []
+    if name not in _VOCABULARIES:
+        raise ValueError(f"no vocabulary is called {name!r}; there are {', '.join(_VOCABULARIES)}")
+    return [
+        Choice(one.name, one.title, one.definition, one.example, one.dimension if within else "")
+        for one in _VOCABULARIES[name]().values()
+    ]
+
+
+def _check(scheme: Scheme) -> None:
+    if not scheme.questions:
+        raise ValueError("it has no questions")
+    if scheme.begin not in ("start", "end"):
+        raise ValueError(f"begin is {scheme.begin!r}, and must be start or end")
+    before: dict[str, Question] = {}
+    for question in scheme.questions:
+        where = f"question {question.name!r}"
+        if question.name in before:
+            raise ValueError(f"{where} stands twice")
+        for earlier in (*question.unless, *filter(None, [question.within])):
+            if earlier not in before:
+                raise ValueError(f"{where} depends on {earlier!r}, which is no earlier question")
+        outer = before[question.within].choices if question.within else ()
+        for within in [one.name for one in outer] or [""]:
+            offered = question.choices_after({question.within: within} if within else {})
+            if len(offered) > len(KEYS):
+                raise ValueError(f"{where} has more than {len(KEYS)} choices at a time")
+        if len(question.choices) < 2:
+            raise ValueError(f"{where} has fewer than 2 choices")
+        before[question.name] = question

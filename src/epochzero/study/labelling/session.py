@@ -1,0 +1,152 @@
+"""One annotator at work: which record and question is next, and what is done with it.
+
+Both screens, that of the terminal and that of the browser, show a `View` and call a `Session`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from epochzero.study.labelling.items import Item, visible
+from epochzero.study.labelling.journal import Journal
+from epochzero.study.labelling.scheme import KEYS, Answers, Choice, Question, Scheme
+
+__all__ = ["Session", "View"]
+
+LONGEST_NOTE = 2000
+Said = Mapping[str, Mapping[str, str]]
+"""What annotators answered: by question, then annotator."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a screen shows now.
+
+    Attributes:
+        item: the record; None when all are labelled.
+        question: about it.
+        choices: by the key of each.
+        said: which annotators gave each choice, by its name; only while adjudicating.
+        answers: titles of what is answered of this record, by the question's title.
+        note: about the record.
+        number: place of the record in the file, from 1.
+        labelled, skipped, total: records.
+    """
+
+    item: Item | None
+    question: Question | None
+    choices: Mapping[str, Choice]
+    said: Mapping[str, Sequence[str]]
+    answers: Mapping[str, str]
+    note: str
+    number: int
+    labelled: int
+    skipped: int
+    total: int
+
+
+class Session:
+    """Asks for the labels of records, those that were put off last.
+
+    Args:
+        items: the records, in the order in which they are asked for.
+        scheme: the questions.
+        journal: of the annotator.
+        given: answers that need not be asked for, by record.
+        said: what others answered, by record: of an adjudication only.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        scheme: Scheme,
+        journal: Journal,
+        given: Mapping[str, Answers] | None = None,
+        said: Mapping[str, Said] | None = None,
+    ) -> None:
+        self.scheme = scheme
+        self._items = items
+        self._journal = journal
+        self._labels = journal.labels
+        self._given = given or {}
+        self._said = said or {}
+        self._places = {item.id: at for at, item in enumerate(items)}
+        self._open = {item.id for item in items if self._walk(item.id)[1] is not None}
+
+    def view(self) -> View:
+        """What to show now."""
+        item = self._current()
+        answers, question = self._walk(item.id) if item else ({}, None)
+        choices = question.choices_after(answers) if question else ()
+        of_record = self._said.get(item.id, {}) if item else {}
+        said: dict[str, list[str]] = {}
+        for name, value in of_record.get(question.name if question else "", {}).items():
+            said.setdefault(value, []).append(name)
+        return View(
+            item=item,
+            question=question,
+            choices=dict(zip(KEYS, choices, strict=False)),
+            said=said,
+            answers=dict(self._titled(answers)),
+            note=self._labels.notes.get(item.id, "") if item else "",
+            number=self._places[item.id] + 1 if item else len(self._items),
+            labelled=len(self._items) - len(self._open),
+            skipped=sum(self._labels.skips.get(one, 0) > 0 for one in self._open),
+            total=len(self._items),
+        )
+
+    def answer(self, name: str) -> bool:
+        """Answers the question; whether there is such a choice."""
+        view = self.view()
+        if view.item is None or view.question is None:
+            return False
+        if name not in [one.name for one in view.choices.values()]:
+            return False
+        self._journal.add("answer", view.item.id, view.question.name, name)
+        self._look_again(view.item.id)
+        return True
+
+    def skip(self) -> None:
+        """Puts the record off until all others are labelled."""
+        if item := self._current():
+            self._journal.add("skip", item.id)
+
+    def undo(self) -> bool:
+        """Takes the last answer or skip back, also one of an earlier session; whether there was one."""
+        if not self._labels.undoable:
+            return False
+        identity = self._labels.undoable[-1].id
+        self._journal.add("undo", identity)
+        self._look_again(identity)
+        return True
+
+    def note(self, text: str) -> None:
+        """Keeps a note about the record, in place of an earlier one."""
+        if item := self._current():
+            self._journal.add("note", item.id, value=visible(text.strip())[:LONGEST_NOTE])
+
+    def _current(self) -> Item | None:
+        if not self._open:
+            return None
+        skips = self._labels.skips
+        return self._items[min((skips.get(one, 0), self._places[one]) for one in self._open)[1]]
+
+    def _walk(self, identity: str) -> tuple[dict[str, str], Question | None]:
+        given = self._given.get(identity, {})
+        return self.scheme.walk({**given, **self._labels.answers.get(identity, {})})
+
+    def _look_again(self, identity: str) -> None:
+        if identity not in self._places:
+            return
+        if self._walk(identity)[1] is None:
+            self._open.discard(identity)
+        else:
+            self._open.add(identity)
+
+    def _titled(self, answers: Answers) -> list[tuple[str, str]]:
+        titled = []
+        for name, value in answers.items():
+            question = self.scheme.question(name)
+            titled.append((name, next(one.title for one in question.choices if one.name == value)))
+        return titled

@@ -1,0 +1,118 @@
+"""How far a diagnosis agrees with what people say of the same failures, and people with one another."""
+
+from __future__ import annotations
+
+from epochzero import taxonomy
+from epochzero.reports.figures import heat
+from epochzero.reports.statistics import RESAMPLES, Agreement, Estimate, agreement, class_scores
+from epochzero.reports.tables import FEW, Column, Row, Table
+from epochzero.study.analyses import MOST_ROWS, Parts
+from epochzero.study.corpora import Corpus
+
+__all__ = ["WORDS", "agreement_by_word", "labels"]
+
+WORDS = ("category", "root_cause", "phase", "retry")
+
+
+def agreement_by_word(corpus: Corpus, seed: int = 0) -> dict[str, Agreement]:
+    """How far label and diagnosis agree, for each word that is labelled; unknown labels do not count.
+
+    Args:
+        corpus: with labels, those of what was no failure too.
+        seed: of the bootstrap, which draws whole projects where they are known.
+    """
+    found: dict[str, Agreement] = {}
+    for word in WORDS:
+        label = f"label_{word}"
+        known = corpus.where(corpus.knows(label) & ~corpus.is_word(label, "unknown"))
+        if len(known):
+            found[word] = _agreement(known, label, word, seed)
+    both = corpus.where(corpus.knows("label_category") & corpus.knows("label_second"))
+    if len(both):
+        found["annotators"] = _agreement(both, "label_category", "label_second", seed)
+    return found
+
+
+def _agreement(known: Corpus, true: str, said: str, seed: int) -> Agreement:
+    projects = known.texts("project")
+    groups = projects if known.knows("project").all() and len({*projects}) >= FEW else None
+    return agreement(known.texts(true), known.texts(said), groups, seed=seed)
+
+
+def labels(corpus: Corpus, found: dict[str, Agreement]) -> Parts:
+    """Accuracy, macro-F1 and kappa of each word; of the category its classes and confusions, too.
+
+    Args:
+        corpus: as given to `agreement_by_word`.
+        found: what that gave.
+    """
+    if not found:
+        return []
+    rows: list[Row] = []
+    for word, one in found.items():
+        title = "two annotators, category" if word == "annotators" else word.replace("_", " ")
+        estimates = (one.accuracy, one.macro_f1, one.kappa)
+        rows.append((title, one.n, *(cell for e in estimates for cell in _cells(e))))
+    columns = [Column("What"), Column("Labelled", "count")]
+    for title in ("Accuracy", "Macro-F1"):
+        columns.append(Column(title, "share", cases="Labelled"))
+        columns.append(Column(f"{title}, 95 %", "interval", cases="Labelled"))
+    columns.append(Column("Cohen's kappa", "number", cases="Labelled"))
+    columns.append(Column("Kappa, 95 %", "interval", cases="Labelled", interval_of="number"))
+    table = Table("agreement", "Diagnosis and labels", tuple(columns), tuple(rows),
+                  max(one.n for one in found.values()), "labelled failures", notes=_notes(corpus, found))  # fmt: skip
+    return [table, *_classes(found["category"])] if "category" in found else [table]
+
+
+def _cells(one: Estimate) -> tuple[float | None, tuple[float, float] | None]:
+    return one.value, one.interval
+
+
+def _notes(corpus: Corpus, found: dict[str, Agreement]) -> tuple[str, ...]:
+    notes = [
+        f"Intervals by {RESAMPLES:,} bootstrap draws, of whole projects where there are {FEW} or more."
+    ]
+    if "category" in found:
+        labelled = corpus.where(corpus.knows("label_category"))
+        words = zip(*(labelled.texts(c) for c in ("category", "label_category", "label_also")), strict=True)  # fmt: skip
+        accepted = sum(said == true or said in also.split() for said, true, also in words)
+        share = 100 * accepted / len(labelled)
+        notes.append(
+            f"With the other categories that a label allows, {accepted:,} of {len(labelled):,} are right ({share:.1f} %)."
+        )
+    if any(one.kappa.value is None for one in found.values()):
+        notes.append("Kappa is not defined where both always say the same one class.")
+    return tuple(notes)
+
+
+def _classes(one: Agreement) -> Parts:
+    titles = [taxonomy.categories()[name].title for name in one.classes]
+    rows: list[Row] = [
+        (title, s.true, s.said, s.precision, s.recall, s.f1)
+        for title, s in zip(titles, class_scores(one.classes, one.matrix), strict=True)
+    ]
+    columns = (
+        Column("Category"), Column("Labelled", "count"), Column("Diagnosed", "count"),
+        Column("Precision", "share", cases="Diagnosed"), Column("Recall", "share", cases="Labelled"),
+        Column("F1", "share", cases="Labelled"),
+    )  # fmt: skip
+    classes = Table("classes", "Each category", columns, tuple(rows), one.n, "labelled failures")
+    counts = [[int(value) for value in row] for row in one.matrix]
+    drawn = heat("confusion-figure", "Confusion matrix", titles, titles, counts,
+                 down="label", across="diagnosis")  # fmt: skip
+    return [classes, drawn, _confused(titles, counts)]
+
+
+def _confused(titles: list[str], counts: list[list[int]]) -> Table:
+    """The cells of the confusion matrix that are not empty, wrong ones first."""
+    pairs = [
+        (label, said, count, label == said)
+        for label, row in zip(titles, counts, strict=True)
+        for said, count in zip(titles, row, strict=True)
+        if count
+    ]
+    pairs.sort(key=lambda pair: (pair[3], -pair[2]))
+    columns = (Column("Label"), Column("Diagnosis"), Column("No.", "count", cases="No."))
+    rows = tuple((label, said, count) for label, said, count, _ in pairs)
+    return Table("confusion", "What is taken for what, errors first", columns, rows,
+                 sum(pair[2] for pair in pairs), "labelled failures", most=MOST_ROWS)  # fmt: skip

@@ -1,0 +1,62 @@
+"""Rankings that were made elsewhere: by coverage, by what was watched in training, by any tool."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from epochzero.errors import InputError
+from epochzero.study.localization.measuring import Measured
+from epochzero.study.localization.ranks import ranked_paths
+
+__all__ = ["Rankings", "read_rankings", "with_rankings"]
+
+Rankings = Mapping[str, Mapping[str, Sequence[str]]]
+"""Paths from the most suspicious on, by the id of a report and then the name of a technique."""
+
+
+def read_rankings(path: Path) -> tuple[Rankings, Mapping[str, int]]:
+    """The rankings of a file with a JSON object in each line: ``id``, ``technique``, ``files``.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The rankings; how many lines could not be used, by the reason.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    found: defaultdict[str, dict[str, Sequence[str]]] = defaultdict(dict)
+    left_out: Counter[str] = Counter()
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    for line in lines:
+        try:
+            row = json.loads(line)
+            name, technique, files = str(row["id"]), str(row["technique"]), row["files"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            left_out["a ranking is no JSON object with id, technique and files"] += 1
+            continue
+        if not isinstance(files, list) or not all(isinstance(one, str) for one in files):
+            left_out["the files of a ranking are no list of paths"] += 1
+        else:
+            found[name][technique] = files
+    return dict(found), dict(left_out)
+
+
+def with_rankings(measured: Sequence[Measured], rankings: Rankings) -> list[Measured]:
+    """The bugs with these rankings beside those that were measured."""
+    found = []
+    for one in measured:
+        own = {
+            technique: ranked_paths(files, one.facts.wanted)
+            for technique, files in rankings.get(one.bug.report.id, {}).items()
+        }
+        found.append(replace(one, ranks={**one.ranks, **own}))
+    return found

@@ -1,0 +1,184 @@
+"""The findings of Jahan et al. (EMSE 2025), each with the interval that tells whether it holds here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from epochzero.reports.statistics import Estimate
+from epochzero.reports.tables import FEW, Column, Table
+from epochzero.study.analyses import Parts
+from epochzero.study.comparison import compare, mean
+from epochzero.study.localization.subjects import (
+    DEEP_LEARNING,
+    SYSTEMS,
+    TRADITIONAL,
+    Subject,
+    difference,
+    precisions,
+    projects,
+)
+from epochzero.study.localization.systems import (
+    BY_COMPLEXITY,
+    BY_LINES,
+    alike_subsets,
+    sides,
+    titles_beside_texts,
+)
+
+__all__ = ["HOLDS", "HOLDS_NOT", "OPEN", "Finding", "findings", "findings_table"]
+
+HOLDS, HOLDS_NOT, OPEN = "holds", "does not hold", "cannot be told"
+UNTRAINED = ("buglocator", "bluir", "blia")
+"""Techniques of the study that have learned from no bugs: their mean decides."""
+TRAINED = ("dnnloc", "bjxnet")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding of the study.
+
+    Attributes:
+        text: what the study says.
+        source: where.
+        measure: what is above 0 where it holds.
+        value: of that, here.
+        n: numbers of bugs behind either side.
+        verdict: `HOLDS` where the interval lies above 0, `HOLDS_NOT` where it lies below, else `OPEN`.
+        why: what keeps it from being told, beside an interval that holds 0.
+    """
+
+    text: str
+    source: str
+    measure: str
+    value: Estimate
+    n: tuple[int, int]
+    verdict: str
+    why: str = ""
+
+
+def findings(
+    subjects: Sequence[Subject], techniques: Sequence[str], seed: int = 0
+) -> list[Finding]:
+    """All findings that these bugs can say something about, and those that they cannot.
+
+    Args:
+        subjects: the bugs.
+        techniques: that were measured; those of the study that learn from no bugs decide, or all
+            where none of these was measured.
+        seed: of the bootstrap.
+    """
+    used = [name for name in UNTRAINED if name in techniques] or list(techniques)
+    return [
+        *_of_systems(subjects, used, seed),
+        *_of_groups(subjects, used, seed),
+        *_of_extrinsic(subjects, used, seed),
+        _of_learning(subjects, techniques, used, seed),
+    ]
+
+
+def findings_table(found: Sequence[Finding], subjects: Sequence[Subject]) -> Parts:
+    """The closing table."""
+    columns = (
+        Column("The study says"), Column("There"), Column("Above 0 where it holds"),
+        Column("Bugs"), Column("Here", "score"), Column("95 %", "interval", interval_of="score"),
+        Column("Verdict"),
+    )  # fmt: skip
+    rows = tuple(
+        (one.text, one.source, one.measure, " and ".join(f"{n:,}" for n in one.n), one.value.value,
+         one.value.interval, one.verdict + (f": {one.why}" if one.why else ""))
+        for one in found
+    )  # fmt: skip
+    notes = (
+        f"{HOLDS.capitalize()}: the interval lies above 0. {HOLDS_NOT.capitalize()}: below. "
+        f"{OPEN.capitalize()}: it holds 0, or there are too few bugs for one.",
+        f"MAP is the mean over {', '.join(UNTRAINED)}, as far as they were measured: techniques that have learned from no bugs.",
+    )
+    return [Table("findings", "What holds here", columns, rows, len(subjects), "bugs", notes=notes)]
+
+
+def _finding(
+    text: str, source: str, measure: str, value: Estimate, n: tuple[int, int], why: str = ""
+) -> Finding:
+    verdict = OPEN
+    if min(n) < FEW:
+        why = why or f"fewer than {FEW} bugs on one side"
+    elif value.interval is not None and not why:
+        low, high = value.interval
+        verdict = HOLDS if low > 0 else HOLDS_NOT if high < 0 else OPEN
+    return Finding(text, source, measure, value, n, verdict, why)
+
+
+def _of_systems(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> list[Finding]:
+    measure = "MAP, traditional − deep learning"
+    of, unfair = sides(subjects), titles_beside_texts(subjects)
+    pairs: Mapping[str, tuple[str, Mapping[str, Sequence[Subject]]]] = {
+        "Techniques do worse on deep-learning systems": ("Table 8", of),
+        "They do so among files of like size": ("Table 10", alike_subsets(of, seed)[BY_LINES]),
+        "They do so among files of like complexity": ("RQ1", alike_subsets(of, seed)[BY_COMPLEXITY]),
+    }  # fmt: skip
+    found = []
+    for text, (source, side) in pairs.items():
+        gap = difference(side[TRADITIONAL], side[DEEP_LEARNING], used, seed)
+        found.append(_finding(text, source, measure, gap.mean, gap.n, unfair))
+    return found
+
+
+def _of_groups(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> list[Finding]:
+    deep = sides(subjects)[DEEP_LEARNING]
+    single = [one for one in deep if len(one.classes) == 1]
+    labelled = [one for one in deep if not one.predicted]
+
+    def one_against_others(
+        text: str,
+        source: str,
+        measure: str,
+        own: Sequence[Subject],
+        is_one: Callable[[Subject], bool],
+    ) -> Finding:
+        others = [one for one in own if not is_one(one)]
+        gap = difference(others, [one for one in own if is_one(one)], used, seed)
+        return _finding(text, source, measure, gap.mean, gap.n)
+
+    return [
+        one_against_others("Frameworks are the hardest class of project", "Table 14",
+                           "MAP, other classes − frameworks", single, lambda s: s.classes[0] == "framework"),
+        one_against_others("GPU bugs are the hardest type", "Tables 22 and 28",
+                           "MAP, other types − GPU", labelled, lambda s: s.kind == "gpu"),
+    ]  # fmt: skip
+
+
+def _of_extrinsic(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> list[Finding]:
+    labelled = [one for one in subjects if one.extrinsic is not None]
+    of = sides(labelled)
+    told = [[float(bool(one.extrinsic)) for one in of[s]] for s in (DEEP_LEARNING, TRADITIONAL)]
+    groups = [projects(of[s]) or [one.id for one in of[s]] for s in (DEEP_LEARNING, TRADITIONAL)]
+    gap = compare(told[0], told[1], (groups[0], groups[1]), seed=seed)
+    found = [
+        _finding("More bugs of deep-learning systems are extrinsic", "RQ3",
+                 "share, deep learning − traditional", gap.mean, gap.n)
+    ]  # fmt: skip
+    gpu = [one for one in of[DEEP_LEARNING] if one.kind == "gpu" and not one.predicted]
+    above = [float(bool(one.extrinsic)) - 0.5 for one in gpu]
+    found.append(_finding("Most GPU bugs are extrinsic", "Table 29", "share − 0.5",
+                          mean(above, projects(gpu), seed=seed), (len(gpu), len(gpu))))  # fmt: skip
+    for system, title in SYSTEMS.items():
+        out = [one for one in of[system] if one.extrinsic]
+        within = [one for one in of[system] if not one.extrinsic]
+        gap = difference(within, out, used, seed)
+        found.append(_finding(f"Extrinsic bugs are harder, {title}", "Table 30",
+                              "MAP, intrinsic − extrinsic", gap.mean, gap.n))  # fmt: skip
+    return found
+
+
+def _of_learning(
+    subjects: Sequence[Subject], techniques: Sequence[str], used: Sequence[str], seed: int
+) -> Finding:
+    """Trained techniques against the others, bug by bug."""
+    trained = [name for name in TRAINED if name in techniques]
+    both = [one for one in subjects if trained and all(n in one.ranks for n in (*trained, *used))]
+    pairs = zip(precisions(both, trained or used), precisions(both, used), strict=True)
+    value = mean([own - other for own, other in pairs], projects(both), seed=seed)
+    why = "the networks of the package have learned from bugs of Denchmark" if trained else ""
+    return _finding("Techniques that learn do better than those that retrieve", "Table 8",
+                    f"MAP, {' and '.join(trained or TRAINED)} − the others", value, (len(both), len(both)), why)  # fmt: skip

@@ -1,0 +1,314 @@
+"""Every technique on every bug, project by project, kept so that a second run is quick.
+
+Of each project there is one file a technique in the folder of what is kept, and one with the facts
+of its bugs: what an interrupted run has finished is not computed again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import epochzero
+from epochzero.code import Cache, Repository
+from epochzero.errors import InputError
+from epochzero.locate import METHODS
+from epochzero.locate.kind import read_kind
+from epochzero.locate.query import Query, query_of
+from epochzero.locate.search import Tree as Searched
+from epochzero.locate.techniques.bjxnet import BJXNET
+from epochzero.study.localization.bugs import Bug, Case, Tree, by_project, cases_of
+from epochzero.study.localization.ranks import Ranked, ranked
+from epochzero.study.localization.size import size_of
+
+__all__ = ["DEFAULT_TECHNIQUES", "LARGE_FIX", "Facts", "Measured", "Progress", "measure"]
+
+DEFAULT_TECHNIQUES = tuple(name for name in METHODS if name != BJXNET)
+"""bjXnet reads a graph of every file for every bug: that takes hours, and torch."""
+FORMAT = 1
+"""Goes up when what is kept changes its meaning."""
+LARGE_FIX = 30
+"""Of so many files of a fix size and complexity are measured."""
+TOLD_EVERY_S = 2.0
+NO_CLONE = "there is no clone of its project"
+BROKEN_CLONE = "the clone of its project cannot be read"
+_FACTS = "facts"
+Kept = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a bug beside its ranks.
+
+    Attributes:
+        files: that were searched.
+        wanted: paths of the files that the fix changed.
+        lines: of code, the mean over the files of the fix.
+        complexity: their mean cyclomatic complexity; None where it is not known.
+        kind: the likeliest type, of `epochzero.locate.kind.TYPES`.
+        extrinsic: how likely the bug is extrinsic.
+    """
+
+    files: int
+    wanted: tuple[str, ...]
+    lines: float
+    complexity: float | None
+    kind: str
+    extrinsic: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A bug with its rank by each technique."""
+
+    bug: Bug
+    facts: Facts
+    ranks: Mapping[str, Ranked]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far it is: projects and bugs that are done, and that there are."""
+
+    projects: int
+    of_projects: int
+    bugs: int
+    of_bugs: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What is to be measured of a project: ``asked`` of its bugs; the others are past reports."""
+
+    bugs: Sequence[Bug]
+    asked: frozenset[str]
+    clone: Path
+    work: Path
+    tree: Tree
+    techniques: tuple[str, ...]
+
+    def kept(self, part: str) -> Path:
+        """The file of a technique, or of the facts."""
+        return self.work / f"{self.bugs[0].project}.{self.tree}.{part}.{self._digest()}.json"
+
+    def _digest(self) -> str:
+        """Changes with all that a rank depends on, but the clone."""
+        told = [
+            (bug.report.id, bug.report.title, bug.report.text, bug.fix, bug.parent, bug.files,
+             bug.report.opened, bug.closed, bug.report.id in self.asked)
+            for bug in self.bugs
+        ]  # fmt: skip
+        said = json.dumps([FORMAT, epochzero.__version__, told])
+        return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+
+
+def measure(
+    bugs: Sequence[Bug],
+    asked: Collection[str],
+    repositories: Mapping[str, Path],
+    techniques: Sequence[str],
+    work: Path,
+    *,
+    tree: Tree = "parent",
+    jobs: int = 1,
+    hear: Callable[[Progress], object] = lambda _: None,
+) -> tuple[list[Measured], Mapping[str, int]]:
+    """Ranks of bugs by each technique.
+
+    Args:
+        bugs: all bugs; those that are not asked for serve as past reports of their projects.
+        asked: ids of those to measure.
+        repositories: clones by ``owner+name`` in lower case.
+        techniques: names of `epochzero.locate.METHODS`.
+        work: where to keep what is measured.
+        tree: whose files are searched.
+        jobs: how many processes.
+        hear: is told how far it is, every few seconds and whenever a project is done.
+
+    Returns:
+        The bugs measured, by id; how many could not be, by the reason.
+
+    Raises:
+        InputError: a technique is not known or cannot be used here, nothing can be written to
+            ``work``, or a process was killed.
+    """
+    for name in techniques:
+        if name not in METHODS:
+            raise InputError(f"unknown technique {name!r}; there are {', '.join(METHODS)}")
+        METHODS[name]()
+    wanted = frozenset(asked)
+    lost: Counter[str] = Counter()
+    work_of = []
+    for project, own in by_project(bugs).items():
+        count = sum(bug.report.id in wanted for bug in own)
+        clone = repositories.get(project.lower())
+        if clone is None:
+            lost[NO_CLONE] += count
+        elif not _is_repository(clone):
+            lost[BROKEN_CLONE] += count
+        elif count:
+            work_of.append(_Job(own, wanted, clone, work, tree, tuple(techniques)))
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        measured = []
+        for found, left in _done(work_of, jobs, hear):
+            measured += found
+            lost.update(left)
+    except BrokenProcessPool as error:
+        raise InputError(
+            "a process that measured was killed, likely for want of memory; what is done is kept, "
+            "so run it again with fewer --jobs"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{work}: {error.strerror or error}") from error
+    return sorted(measured, key=lambda m: m.bug.report.id), {k: n for k, n in lost.items() if n}
+
+
+def _done(
+    work_of: Sequence[_Job], processes: int, hear: Callable[[Progress], object]
+) -> Iterator[tuple[list[Measured], Counter[str]]]:
+    """What was kept first, then what is computed, the largest projects first."""
+    sizes = {id(job): sum(bug.report.id in job.asked for bug in job.bugs) for job in work_of}
+    told = Progress(0, len(work_of), 0, sum(sizes.values()))
+
+    def done(job: _Job) -> tuple[list[Measured], Counter[str]]:
+        nonlocal told
+        told = replace(told, projects=told.projects + 1, bugs=told.bugs + sizes[id(job)])
+        hear(told)
+        return _joined(job)
+
+    hear(told)
+    waiting = []
+    for job in work_of:
+        if _missing(job):
+            waiting.append(job)
+        else:
+            yield done(job)
+    if not waiting:
+        return
+    waiting.sort(key=lambda job: -sizes[id(job)])
+    # Each project has a process of its own, so that its memory is given back.
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), max_tasks_per_child=1)
+    try:
+        running = {pool.submit(_compute, job): job for job in waiting}
+        while running:
+            ended, _ = wait(running, TOLD_EVERY_S, FIRST_COMPLETED)
+            hear(told)
+            for future in ended:
+                future.result()
+                yield done(running.pop(future))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _is_repository(clone: Path) -> bool:
+    try:
+        Repository(clone)
+    except InputError:
+        return False
+    return True
+
+
+def _missing(job: _Job) -> list[str]:
+    return [part for part in (_FACTS, *job.techniques) if _is_missing(job, job.kept(part))]
+
+
+def _is_missing(job: _Job, path: Path) -> bool:
+    """Whether a part is not kept, or lacks bugs that the clone may have got since."""
+    kept = _read(path)
+    return kept is None or (bool(kept.get("lost")) and _fetched(job.clone) > path.stat().st_mtime)
+
+
+def _fetched(clone: Path) -> float:
+    """When the clone last got commits, in seconds since the epoch."""
+    signs = (clone / "FETCH_HEAD", clone / "objects" / "pack")
+    return max((sign.stat().st_mtime for sign in signs if sign.exists()), default=0.0)
+
+
+def _joined(job: _Job) -> tuple[list[Measured], Counter[str]]:
+    facts = _read(job.kept(_FACTS)) or {"bugs": {}, "lost": {}}
+    ranks = {name: (_read(job.kept(name)) or {"bugs": {}})["bugs"] for name in job.techniques}
+    found = []
+    for bug in job.bugs:
+        own = facts["bugs"].get(bug.report.id)
+        if own is not None:
+            by = {name: Ranked(*ranks[name][bug.report.id]) for name in job.techniques}
+            found.append(Measured(bug, Facts(**{**own, "wanted": tuple(own["wanted"])}), by))
+    return found, Counter(facts["lost"].values())
+
+
+def _read(path: Path) -> Kept | None:
+    """What was kept; None where there is nothing that can be used."""
+    try:
+        kept = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return kept if isinstance(kept, dict) and isinstance(kept.get("bugs"), dict) else None
+
+
+def _keep(path: Path, kept: Kept) -> None:
+    """The file is whole or not there."""
+    partial = path.with_suffix(f".{os.getpid()}")
+    partial.write_text(json.dumps(kept), encoding="utf-8")
+    partial.replace(path)
+
+
+# In a process of the project
+
+
+def _compute(job: _Job) -> None:
+    missing = _missing(job)
+    methods = {name: METHODS[name]() for name in missing if name != _FACTS}
+    found: dict[str, Kept] = {name: {} for name in missing}
+    lost: dict[str, str] = {}
+    repository, cache = Repository(job.clone), Cache(job.work / "code" / job.bugs[0].project)
+    for case in cases_of(job.bugs, repository, cache, job.tree, job.asked):
+        if isinstance(case, str):
+            bug, _, reason = case.partition(": ")
+            lost[bug] = _reason(reason)
+            continue
+        bug, query = case.bug.report.id, query_of(case.bug.report)
+        for name, method in methods.items():
+            found[name][bug] = ranked(method.scores(query, case.corpus), case.wanted)
+        if _FACTS in found:
+            found[_FACTS][bug] = _facts(case, query)
+    cache.close()
+    for name, of in found.items():
+        _keep(job.kept(name), {"bugs": of, "lost": lost})
+
+
+def _reason(said: str) -> str:
+    """One of few, since what git says differs from bug to bug."""
+    known = ("not in the tree", "release")
+    if any(words in said for words in known):
+        return said
+    return "the commit of its fix, or files before it, are not in the clone"
+
+
+def _facts(case: Case, query: Query) -> Kept:
+    snapshot = case.corpus.snapshot
+    assert snapshot is not None  # `cases_of` builds it of one
+    own = Searched(snapshot, case.corpus, case.tree).packages
+    kind = read_kind(query, own)
+    wanted = [case.corpus.paths[number] for number in case.wanted]
+    files = [file for file in snapshot.files if file.path in {*wanted[:LARGE_FIX]}]
+    sizes = [size_of(data, file.path) for file, data in snapshot.read(files)]
+    complexities = [size.complexity for size in sizes if size.complexity is not None]
+    return {
+        "files": len(case.corpus),
+        "wanted": wanted,
+        "lines": fmean(size.lines for size in sizes),
+        "complexity": fmean(complexities) if complexities else None,
+        "kind": kind.type,
+        "extrinsic": kind.extrinsic.probability,
+    }

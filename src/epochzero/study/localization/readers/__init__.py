@@ -1,0 +1,118 @@
+"""Bug reports with their fixes in the formats of public collections, as records of the shared format.
+
+| what lies there | is |
+|---|---|
+| a file with a JSON object a line with ``fix`` | the shared format (``docs/study.md``), also BuGL's in it |
+| a file with a JSON object a line, or Parquet, with ``problem_statement`` | SWE-bench's |
+| a folder with XML or JSON files | Denchmark's |
+| a folder with ``project.info`` files | BugsInPy's |
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from epochzero.errors import InputError
+from epochzero.logs.source import GZIP
+from epochzero.study.localization.readers import bugsinpy, denchmark, shared, swebench
+from epochzero.study.parquet import is_parquet, parquet_rows
+
+__all__ = ["Reports", "read_reports"]
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What was read.
+
+    Attributes:
+        source: where.
+        records: of the shared format, each with an id of its own.
+        left_out: how many were not usable, by the reason.
+    """
+
+    source: str
+    records: tuple[Mapping[str, Any], ...]
+    left_out: Mapping[str, int]
+
+
+def read_reports(path: Path) -> Reports:
+    """The bug reports of a file or folder; its format is seen from what is there.
+
+    Args:
+        path: a file or a folder.
+
+    Raises:
+        InputError: it cannot be read, or is in none of the formats.
+    """
+    left_out: Counter[str] = Counter()
+    records: dict[str, Record] = {}
+    for one in _read(path):
+        if isinstance(one, str):
+            left_out[one] += 1
+        elif one["id"] in records:
+            left_out["its id came before"] += 1
+        else:
+            records[one["id"]] = one
+    return Reports(path.name, tuple(records.values()), dict(left_out))
+
+
+def _read(path: Path) -> Iterator[Record | str]:
+    try:
+        if path.is_dir():
+            yield from _folder(path)
+        else:
+            yield from map(_record, _rows(path))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _folder(path: Path) -> Iterator[Record | str]:
+    projects = sorted(path.rglob("project.info"))
+    reports = sorted(path.rglob("*.xml")) or sorted(path.rglob("*.json"))
+    if projects:
+        for project in projects:
+            yield from bugsinpy.read(project)
+    elif reports:
+        yield from map(denchmark.read, reports)
+    else:
+        raise InputError(
+            f"{path}: neither Denchmark's files, XML or JSON, nor BugsInPy's project.info files are in it"
+        )
+
+
+def _record(row: Record | str) -> Record | str:
+    if isinstance(row, str):
+        return row
+    return swebench.read(row) if "problem_statement" in row else shared.read(row)
+
+
+def _rows(path: Path) -> Iterator[Record | str]:
+    """The objects of a file, or why one is none."""
+    if is_parquet(path):
+        yield from parquet_rows(path)
+        return
+    with path.open("rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+    with gzip.open(path) if packed else path.open("rb") as lines:
+        try:
+            for line in lines:
+                if line.strip():
+                    yield _object(line)
+        except (EOFError, gzip.BadGzipFile) as error:
+            raise InputError(f"{path}: ends early or is damaged: {error}") from error
+
+
+def _object(line: bytes) -> Record | str:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return "it is not JSON"
+    return found if isinstance(found, dict) else "it is not a JSON object"

@@ -1,0 +1,63 @@
+"""How large and how complex a Python file is, for subsets of bugs whose files are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from epochzero.code.parse import syntax_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["Size", "size_of"]
+
+_FUNCTION = "function_definition"
+_DECISIONS = frozenset(
+    (
+        "if_statement", "elif_clause", "for_statement", "while_statement", "except_clause",
+        "case_clause", "conditional_expression", "boolean_operator", "for_in_clause", "if_clause",
+        "assert_statement",
+    )
+)  # fmt: skip
+
+
+class Size(NamedTuple):
+    """Of a file.
+
+    Attributes:
+        lines: that are neither empty nor a comment alone.
+        complexity: mean cyclomatic complexity of its functions: decisions in the file by
+            function, plus 1 (T. McCabe: "A Complexity Measure", IEEE TSE 2(4), 1976); 1 more for
+            each ``and`` and ``or``, each loop and condition of a comprehension, and each
+            ``assert``. None where it has no function or cannot be parsed.
+    """
+
+    lines: int
+    complexity: float | None
+
+
+def size_of(data: bytes, path: str) -> Size:
+    """The size of a Python file.
+
+    >>> size_of(b"def f(x):\\n    # why\\n    return 1 if x else 2\\n", "f.py")
+    Size(lines=2, complexity=2.0)
+    """
+    stripped = (line.strip() for line in data.splitlines())
+    lines = sum(bool(line) and not line.startswith(b"#") for line in stripped)
+    syntax = syntax_of(data, path)
+    if syntax is None:
+        return Size(lines, None)
+    kinds = [node.type for node in _nodes(syntax.root)]
+    functions = kinds.count(_FUNCTION)
+    decisions = sum(kind in _DECISIONS for kind in kinds)
+    return Size(lines, decisions / functions + 1 if functions else None)
+
+
+def _nodes(root: Node) -> Iterator[Node]:
+    """All nodes, without recursion: code may be nested deeply."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += node.named_children

@@ -1,0 +1,195 @@
+"""The study of localization: from bugs with their ranks to the report.
+
+The questions are those of Jahan et al., "Towards Understanding the Challenges of Bug Localization in
+Deep Learning Systems" (EMSE 2025). What the bugs do not tell is said in the section "Data", and its
+analysis is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from epochzero.reports.figures import require_matplotlib
+from epochzero.reports.page import Report, Section
+from epochzero.reports.statistics import Estimate
+from epochzero.reports.tables import Column, Row, Table
+from epochzero.study.analyses import Parts
+from epochzero.study.comparison import require_scipy
+from epochzero.study.localization.findings import Finding, findings, findings_table
+from epochzero.study.localization.kinds import counts_of, extrinsic, types
+from epochzero.study.localization.subjects import (
+    FEW_BUGS,
+    SYSTEMS,
+    Subject,
+    scores_of,
+    with_technique,
+)
+from epochzero.study.localization.systems import SCORES, alike, classes, score_cells, sides, systems
+from epochzero.study.published import jahan2025
+
+__all__ = ["SCHEMA", "LocalizationStudied", "study_localization"]
+
+SCHEMA = "epochzero.study.localization/1"
+LEARNED_HERE = ("learned", "dnnloc", "bjxnet")
+"""Techniques whose models come with the package."""
+_WITHOUT = {
+    "Project classes": "no project of a single class is known (project_class)",
+    "Files that are alike": "there are bugs of one kind of system only",
+    "Types of bugs": "no bug of a deep-learning system",
+    "Extrinsic bugs": "no bug is labelled extrinsic or intrinsic (label.extrinsic)",
+    "Spectrum and dynamic techniques": (
+        "no rankings were given; run such a technique on each bug, for coverage with "
+        "`epochzero locate --coverage FILE --format json`, and give all with --rankings"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalizationStudied:
+    """A study of localization.
+
+    Attributes:
+        report: for people.
+        findings: of the study of Jahan et al., with their verdicts here.
+        summary: the numbers that matter, in their JSON form (``docs/json.md``).
+    """
+
+    report: Report
+    findings: Sequence[Finding]
+    summary: Mapping[str, Any]
+
+
+def study_localization(
+    subjects: Sequence[Subject],
+    techniques: Sequence[str],
+    left_out: Mapping[str, int],
+    *,
+    external: Sequence[str] = (),
+    source: str = "bug reports",
+    seed: int = 0,
+) -> LocalizationStudied:
+    """Compares techniques over kinds of systems, projects and bugs.
+
+    Args:
+        subjects: the bugs with their ranks.
+        techniques: those that ranked every bug.
+        left_out: how many bugs are not among them, by the reason.
+        external: techniques of rankings that were made elsewhere, of some bugs.
+        source: what the bugs are of, for the title.
+        seed: of the bootstrap, and of what is matched.
+
+    Raises:
+        InputError: matplotlib or SciPy is not installed.
+    """
+    require_matplotlib()
+    require_scipy()
+    analyses: dict[str, Parts] = {}
+    if subjects:
+        analyses = {
+            "Kinds of systems": systems(subjects, techniques, seed),
+            "Project classes": classes(subjects, techniques, seed),
+            "Files that are alike": alike(subjects, techniques, seed),
+            "Types of bugs": types(subjects, techniques, seed),
+            "Extrinsic bugs": extrinsic(subjects, techniques, seed),
+            "Spectrum and dynamic techniques": _external(subjects, techniques, external, seed),
+        }
+    missing = {title: _WITHOUT[title] for title, parts in analyses.items() if not parts}
+    found = findings(subjects, techniques, seed) if subjects else []
+    sections = [Section(title, parts) for title, parts in analyses.items() if parts]
+    if found:
+        sections.append(Section("What holds of the study", findings_table(found, subjects)))
+    sections.append(_data(subjects, left_out, missing))
+    report = Report(f"Localization of {source}", _lead(subjects, found), sections)
+    return LocalizationStudied(
+        report, found, _summary(subjects, (*techniques, *external), left_out, missing, found, seed)
+    )
+
+
+def _lead(subjects: Sequence[Subject], found: Sequence[Finding]) -> str:
+    if not subjects:
+        return "No bug could be looked for; the reasons are below."
+    counts = ", ".join(
+        f"{len(own):,} of {SYSTEMS[system]} systems" for system, own in sides(subjects).items()
+    )
+    verdicts = [one.verdict for one in found]
+    told = "; ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
+    return (
+        f"{len(subjects):,} bugs of {len({s.project for s in subjects})} projects: {counts}. Of "
+        f"{len(found)} findings of {jahan2025().short}: {told}. Its numbers stand beside these."
+    )
+
+
+def _external(
+    subjects: Sequence[Subject], techniques: Sequence[str], external: Sequence[str], seed: int
+) -> Parts:
+    """Each technique of elsewhere, and the others on the same bugs."""
+    rows: list[Row] = []
+    for name in external:
+        own = with_technique(subjects, name)
+        for technique in (name, *techniques) if own else ():
+            rows.append(
+                (f"ranked by {name}", technique, *score_cells(scores_of(own, technique, seed)))
+            )
+    if not rows:
+        return []
+    n = len({one.id for name in external for one in with_technique(subjects, name)})
+    return [Table("external", "Techniques of elsewhere, and the others on the same bugs",
+                  (Column("Bugs that are"), Column("Technique"), *SCORES), tuple(rows), n, "bugs", few=FEW_BUGS)]  # fmt: skip
+
+
+def _data(
+    subjects: Sequence[Subject], left_out: Mapping[str, int], missing: Mapping[str, str]
+) -> Section:
+    rows: list[Row] = [(f"Left out: {why}", n) for why, n in sorted(left_out.items(), key=lambda p: -p[1])]  # fmt: skip
+    rows += [(f"Studied, {SYSTEMS[system]}", len(own)) for system, own in sides(subjects).items()]
+    total = len(subjects) + sum(left_out.values())
+    table = Table("data", "What was read", (Column("Bugs"), Column("No.", "count")), tuple(rows), total, "bugs")  # fmt: skip
+    return Section("Data", [
+        table,
+        *(f"“{title}” is left out: {why}." for title, why in missing.items()),
+        "A bug is looked for among the Python files that are no tests, with nothing that was known only "
+        "after its report was opened. Average precision is the mean over all files of the fix; MRR and "
+        "Top@k count the first. Intervals are of 95 %, by the bootstrap, of whole projects where there "
+        "are ten or more.",
+        f"The models of {', '.join(LEARNED_HERE)} come with the package and have learned from bugs of "
+        "Denchmark's projects; on those bugs their numbers are too high.",
+    ])  # fmt: skip
+
+
+def _summary(
+    subjects: Sequence[Subject],
+    techniques: Sequence[str],
+    left_out: Mapping[str, int],
+    missing: Mapping[str, str],
+    found: Sequence[Finding],
+    seed: int,
+) -> dict[str, Any]:
+    out, within = counts_of(subjects)
+    return {
+        "schema": SCHEMA,
+        "bugs": len(subjects),
+        "projects": len({one.project for one in subjects}),
+        "left_out": dict(left_out),
+        "techniques": {
+            name: {system: _scores(own, name, seed) for system, own in sides(subjects).items()}
+            for name in techniques
+        },
+        "extrinsic": {"extrinsic": out, "intrinsic": within},
+        "findings": [
+            {"text": one.text, "source": one.source, "measure": one.measure, "bugs": one.n,
+             **_estimate(one.value), "verdict": one.verdict, "why": one.why}
+            for one in found
+        ],
+        "missing": dict(missing),
+    }  # fmt: skip
+
+
+def _scores(own: Sequence[Subject], name: str, seed: int) -> dict[str, Any]:
+    found = scores_of(own, name, seed)
+    return {"bugs": found.n, "mrr": found.reciprocal_rank, "map": _estimate(found.precision)}
+
+
+def _estimate(one: Estimate) -> dict[str, Any]:
+    return {"value": one.value, "interval": one.interval}

@@ -1,0 +1,166 @@
+"""The bugs of a study with what they are grouped by, and what is measured of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
+
+from epochzero.locate.kind import TYPES
+from epochzero.reports.statistics import Estimate
+from epochzero.reports.tables import FEW
+from epochzero.study.comparison import Difference, compare, mean
+from epochzero.study.localization.measuring import Measured
+from epochzero.study.localization.ranks import TOPS, Ranked
+
+__all__ = [
+    "DEEP_LEARNING",
+    "FEW_BUGS",
+    "SYSTEMS",
+    "TRADITIONAL",
+    "Scores",
+    "Subject",
+    "difference",
+    "precisions",
+    "projects",
+    "scores_of",
+    "subjects_of",
+    "with_technique",
+]
+
+DEEP_LEARNING, TRADITIONAL = "deep_learning", "traditional"
+SYSTEMS: Mapping[str, str] = {DEEP_LEARNING: "deep learning", TRADITIONAL: "traditional"}
+"""The two kinds of systems with their titles."""
+FEW_BUGS = 30
+"""A cell that rests on fewer is marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A bug of the study.
+
+    Attributes:
+        id: of its report.
+        project: ``owner+name``.
+        system: of `SYSTEMS`.
+        classes: of its project.
+        kind: its type, of `epochzero.locate.kind.TYPES`.
+        predicted: whether its type is a prediction, not a label.
+        extrinsic: by its label; None where there is none.
+        described: whether its report has more than a title.
+        lines, complexity: of the files of its fix, as in `Facts`.
+        ranks: by technique.
+    """
+
+    id: str
+    project: str
+    system: str
+    classes: tuple[str, ...]
+    kind: str
+    predicted: bool
+    extrinsic: bool | None
+    described: bool
+    lines: float
+    complexity: float | None
+    ranks: Mapping[str, Ranked]
+
+
+class Scores(NamedTuple):
+    """What is measured of a technique on some bugs; None without a bug."""
+
+    n: int
+    tops: tuple[float | None, ...]
+    reciprocal_rank: float | None
+    precision: Estimate
+
+
+def subjects_of(measured: Iterable[Measured], baseline: Collection[str] = ()) -> list[Subject]:
+    """The bugs with their groups.
+
+    Args:
+        measured: the bugs.
+        baseline: ids of those of traditional systems, beside those whose records say so by
+            ``system``. A project without a class may be of deep learning all the same, as many of
+            Denchmark's are.
+    """
+    known = list(measured)
+    classes: dict[str, tuple[str, ...]] = {}
+    for one in known:
+        told = one.bug.raw.get("project_class")
+        own = (
+            tuple(word for word in told if isinstance(word, str)) if isinstance(told, list) else ()
+        )
+        classes[one.bug.project] = classes.get(one.bug.project) or own
+    return [_subject(one, classes[one.bug.project], baseline) for one in known]
+
+
+def _subject(one: Measured, classes: tuple[str, ...], baseline: Collection[str]) -> Subject:
+    told = one.bug.raw.get("label")
+    label = told if isinstance(told, Mapping) else {}
+    is_traditional = one.bug.report.id in baseline or one.bug.raw.get("system") == TRADITIONAL
+    kind, extrinsic = label.get("type"), label.get("extrinsic")
+    return Subject(
+        id=one.bug.report.id,
+        project=one.bug.project,
+        system=TRADITIONAL if is_traditional else DEEP_LEARNING,
+        classes=classes,
+        kind=kind if kind in TYPES else one.facts.kind,
+        predicted=kind not in TYPES,
+        extrinsic=extrinsic if isinstance(extrinsic, bool) else None,
+        described=bool(one.bug.report.text.strip()),
+        lines=one.facts.lines,
+        complexity=one.facts.complexity,
+        ranks=one.ranks,
+    )
+
+
+def with_technique(subjects: Iterable[Subject], technique: str) -> list[Subject]:
+    """The bugs that a technique has ranked."""
+    return [one for one in subjects if technique in one.ranks]
+
+
+def projects(subjects: Sequence[Subject]) -> list[str] | None:
+    """What whole groups are drawn of: projects; bugs by themselves where there are few projects."""
+    found = [one.project for one in subjects]
+    return found if len({*found}) >= FEW else None
+
+
+def precisions(subjects: Iterable[Subject], techniques: Sequence[str]) -> list[float]:
+    """The average precision of each bug, the mean over the techniques."""
+    return [fmean(one.ranks[name].precision for name in techniques) for one in subjects]
+
+
+def scores_of(subjects: Sequence[Subject], technique: str, seed: int = 0) -> Scores:
+    """Top@k, MRR and MAP of a technique, of the bugs that it has ranked."""
+    known = with_technique(subjects, technique)
+    ranks = [one.ranks[technique] for one in known]
+    if not ranks:
+        return Scores(0, (None,) * len(TOPS), None, Estimate(None))
+    return Scores(
+        len(ranks),
+        tuple(fmean(rank.within(top) for rank in ranks) for top in TOPS),
+        fmean(rank.reciprocal for rank in ranks),
+        mean([rank.precision for rank in ranks], projects(known), seed=seed),
+    )
+
+
+def difference(
+    first: Sequence[Subject], second: Sequence[Subject], techniques: Sequence[str], seed: int = 0
+) -> Difference:
+    """How far the average precision of some bugs lies above that of others.
+
+    Args:
+        first, second: the bugs; those that a technique has not ranked are left out.
+        techniques: whose mean is taken.
+        seed: of the draws.
+    """
+    sides = [_ranked_by(side, techniques) for side in (first, second)]
+    groups = [projects(side) for side in sides]
+    a, b = (precisions(side, techniques) for side in sides)
+    of = [group or [one.id for one in side] for group, side in zip(groups, sides, strict=True)]
+    return compare(a, b, (of[0], of[1]), seed=seed)
+
+
+def _ranked_by(subjects: Iterable[Subject], techniques: Sequence[str]) -> list[Subject]:
+    return [one for one in subjects if all(name in one.ranks for name in techniques)]

@@ -1,0 +1,280 @@
+"""RQ1: techniques on deep-learning and traditional systems, project classes, files that are alike."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, median
+
+import numpy as np
+
+from epochzero.reports.figures import Point, bars, forest
+from epochzero.reports.tables import Cell, Column, Row, Table
+from epochzero.study.analyses import Parts
+from epochzero.study.comparison import Difference, compare
+from epochzero.study.localization.subjects import (
+    DEEP_LEARNING,
+    FEW_BUGS,
+    SYSTEMS,
+    TRADITIONAL,
+    Scores,
+    Subject,
+    difference,
+    projects,
+    scores_of,
+)
+from epochzero.study.published import jahan2025
+
+__all__ = [
+    "BY_COMPLEXITY",
+    "BY_LINES",
+    "SCORES",
+    "alike",
+    "alike_subsets",
+    "classes",
+    "gap_cells",
+    "score_cells",
+    "sides",
+    "systems",
+]
+
+PUBLISHED_LINES = (170, 284)
+"""Lines of the files of the study's size-matched subset (its Table 10)."""
+BOUNDED = f"{PUBLISHED_LINES[0]} to {PUBLISHED_LINES[1]} lines"
+BY_LINES, BY_COMPLEXITY = "matched by lines", "matched by complexity"
+STRATA = 5
+"""Files are matched within so many parts of equal numbers."""
+SCORES = (
+    Column("Bugs", "count", cases="Bugs"),
+    Column("Top@1", "share", cases="Bugs"), Column("Top@5", "share", cases="Bugs"),
+    Column("Top@10", "share", cases="Bugs"),
+    Column("MRR", "score", cases="Bugs"), Column("MAP", "score", cases="Bugs"),
+    Column("MAP, 95 %", "interval", cases="Bugs", interval_of="score"),
+)  # fmt: skip
+_GAP = (
+    Column("Deep learning", "count", cases="Deep learning"),
+    Column("Traditional", "count", cases="Traditional"),
+    Column("Difference", "score"),
+    Column("95 %", "interval", interval_of="score"),
+    Column("Test"), Column("p", "p"), Column("Effect"), Column("Size", "score"), Column("Is"),
+)  # fmt: skip
+
+
+def score_cells(scores: Scores) -> Row:
+    """The cells of `SCORES`."""
+    value = scores.precision
+    return (scores.n, *scores.tops, scores.reciprocal_rank, value.value, value.interval)
+
+
+def gap_cells(found: Difference) -> Row:
+    """Both numbers of bugs, the difference of MAP with its interval, the test and the effect."""
+    return (
+        *found.n, found.mean.value, found.mean.interval, found.test or None, found.p,
+        found.effect or None, found.size, found.word or None,
+    )  # fmt: skip
+
+
+def sides(subjects: Sequence[Subject]) -> dict[str, list[Subject]]:
+    """The bugs of each system."""
+    return {system: [one for one in subjects if one.system == system] for system in SYSTEMS}
+
+
+def titles_beside_texts(subjects: Sequence[Subject]) -> str:
+    """What is wrong where most reports of one kind of system are titles, of the other are not."""
+    told = [fmean(one.described for one in own) for own in sides(subjects).values() if own]
+    if len(told) == len(SYSTEMS) and min(told) < 0.5 <= max(told):
+        return "most reports of one side have a title only; measure both with --titles-only"
+    return ""
+
+
+# Systems
+
+
+def systems(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
+    """Each technique on each kind of system, and how far they differ."""
+    study, of = jahan2025(), sides(subjects)
+    rows: list[Row] = []
+    found: dict[str, list[Scores]] = {system: [] for system in SYSTEMS}
+    for technique in techniques:
+        for system, title in SYSTEMS.items():
+            scores = scores_of(of[system], technique, seed)
+            found[system].append(scores)
+            said = study.systems[system].get(technique)
+            if scores.n or said:
+                rows.append(
+                    (technique, title, *score_cells(scores), *(said[3:] if said else (None, None)))
+                )
+    columns = (Column("Technique"), Column("System"), *SCORES, Column("Study, MRR", "score"), Column("Study, MAP", "score"))  # fmt: skip
+    table = Table("systems", "Techniques by kind of system", columns, tuple(rows), len(subjects), "bugs",
+                  notes=(f"Study: {study.short}, Table 8.", *study.footnotes["systems"]), few=FEW_BUGS)  # fmt: skip
+    known = [system for system in SYSTEMS if of[system]]
+    values = {f"{SYSTEMS[s]} (n = {len(of[s]):,})": [one.precision.value or 0 for one in found[s]] for s in known}  # fmt: skip
+    intervals = {f"{SYSTEMS[s]} (n = {len(of[s]):,})": [one.precision.interval for one in found[s]] for s in known}  # fmt: skip
+    drawn = bars("systems-figure", "MAP of each technique by kind of system, with 95 % intervals",
+                 techniques, values, axis="MAP", percent=False, intervals=intervals)  # fmt: skip
+    return [table, drawn, *_gaps(subjects, techniques, seed)] if len(known) > 1 else [table, drawn]
+
+
+def _warning(subjects: Sequence[Subject]) -> tuple[str, ...]:
+    unfair = titles_beside_texts(subjects)
+    return (f"Not to be compared: {unfair}.",) if unfair else ()
+
+
+def _gaps(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
+    study, of = jahan2025(), sides(subjects)
+    gaps = {
+        name: difference(of[TRADITIONAL], of[DEEP_LEARNING], [name], seed) for name in techniques
+    }
+    rows = tuple(
+        (name, *_swapped(gap), _published_gap(name), study.effects.get(name))
+        for name, gap in gaps.items()
+    )
+    columns = (Column("Technique"), *_GAP, Column("Study, difference", "score"), Column("Study, Cohen's d", "score"))  # fmt: skip
+    table = Table(
+        "gaps", "MAP on traditional systems minus MAP on deep-learning systems", columns, rows,
+        len(subjects), "bugs", few=FEW_BUGS,
+        notes=(*_warning(subjects), "Above 0: traditional systems are easier. The test takes bugs as independent, as in the "
+               "study; the interval draws whole projects, since bugs of one are alike.",),
+    )  # fmt: skip
+    ours = [
+        None if (e := gap.mean).value is None else (e.value, e.interval) for gap in gaps.values()
+    ]
+    theirs = [None if (value := _published_gap(name)) is None else (value, None) for name in gaps]
+    points: Mapping[str, Sequence[Point | None]] = {"here": ours, "study": theirs}
+    drawn = forest("gaps-figure", "How much easier traditional systems are, with 95 % intervals",
+                   techniques, points, axis="difference of MAP, traditional − deep learning")  # fmt: skip
+    return [table, drawn]
+
+
+def _swapped(gap: Difference) -> Row:
+    """The cells with the deep-learning systems' number first."""
+    first, second, *rest = gap_cells(gap)
+    return (second, first, *rest)
+
+
+def _published_gap(technique: str) -> float | None:
+    said = [jahan2025().systems[system].get(technique) for system in (TRADITIONAL, DEEP_LEARNING)]
+    return said[0][4] - said[1][4] if said[0] and said[1] else None
+
+
+# Project classes
+
+
+def classes(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
+    """Each technique on each class of project; projects of several classes are left out."""
+    known = [one for one in subjects if one.classes]
+    single = [one for one in known if len(one.classes) == 1]
+    if not single:
+        return []
+    study = jahan2025()
+    rows: list[Row] = []
+    for word in sorted({one.classes[0] for one in single}):
+        own = [one for one in single if one.classes[0] == word]
+        for technique in techniques:
+            said = study.classes.get(word, {}).get(technique, (None, None))
+            rows.append((word, technique, *score_cells(scores_of(own, technique, seed)), *said))
+    columns = (Column("Class"), Column("Technique"), *SCORES, Column("Study, MRR", "score"), Column("Study, MAP", "score"))  # fmt: skip
+    notes = (
+        f"Study: {study.short}, Table 14.",
+        f"{len(known) - len(single):,} bugs of projects of more than one class are left out, as in the study.",
+    )
+    return [Table("classes", "Techniques by class of project", columns, tuple(rows), len(single), "bugs",
+                  notes=notes, few=FEW_BUGS)]  # fmt: skip
+
+
+# Files that are alike
+
+
+def alike(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
+    """The difference between the systems among files of like size, and of like complexity."""
+    of = sides(subjects)
+    if not all(of.values()):
+        return []
+    return [_files(of, seed), *_controlled(of, techniques, seed)]
+
+
+def _files(of: Mapping[str, list[Subject]], seed: int) -> Table:
+    rows: list[Row] = []
+    for title, value in (("lines of code", _lines), ("mean cyclomatic complexity", _complexity)):
+        own = {s: [one for one in side if value(one) is not None] for s, side in of.items()}
+        told = {s: [value(one) or 0.0 for one in side] for s, side in own.items()}
+        groups = [projects(side) or [one.id for one in side] for side in own.values()]
+        found = compare(told[DEEP_LEARNING], told[TRADITIONAL], (groups[0], groups[1]), seed=seed)
+        middle: list[Cell] = [median(told[s]) if told[s] else None for s in SYSTEMS]
+        rows.append((title, *found.n, *middle, found.test or None, found.p, found.effect or None, found.size, found.word or None))  # fmt: skip
+    columns = (
+        Column("Of the files of a fix"), _GAP[0], _GAP[1],
+        Column("Median, deep learning", "number", cases="Deep learning"),
+        Column("Median, traditional", "number", cases="Traditional"), *_GAP[4:],
+    )  # fmt: skip
+    note = "The study found no difference in complexity: cyclomatic 9.5 and 8.72, p = 0.15; its count is another."
+    return Table("files", "Size and complexity of the files with the bug", columns, tuple(rows),
+                 sum(map(len, of.values())), "bugs", notes=(note,), few=FEW_BUGS)  # fmt: skip
+
+
+def _controlled(of: Mapping[str, list[Subject]], techniques: Sequence[str], seed: int) -> Parts:
+    subsets = alike_subsets(of, seed)
+    rows: list[Row] = []
+    for title, subset in subsets.items():
+        for name in techniques:
+            gap = difference(subset[TRADITIONAL], subset[DEEP_LEARNING], [name], seed)
+            said = jahan2025().size_matched.get(name) if title == BOUNDED else None
+            rows.append((title, name, *_swapped(gap), said[1] - said[0] if said else None))
+    columns = (Column("Files"), Column("Technique"), *_GAP, Column("Study, difference", "score"))
+    notes = (
+        f"Study: {jahan2025().short}, Table 10.",
+        f"Matched: within each of {STRATA} parts of equal numbers as many bugs of either system, drawn at random.",
+    )
+    n = sum(len(side) for subset in subsets.values() for side in subset.values())
+    return [Table("controlled", "The difference of MAP among files that are alike", columns, tuple(rows), n,
+                  "bugs in the subsets", notes=notes, few=FEW_BUGS)]  # fmt: skip
+
+
+def alike_subsets(
+    of: Mapping[str, list[Subject]], seed: int
+) -> Mapping[str, Mapping[str, list[Subject]]]:
+    """The bugs of each system within the published sizes, matched by lines, and by complexity."""
+    low, high = PUBLISHED_LINES
+    return {
+        BOUNDED: {s: [one for one in side if low <= one.lines <= high] for s, side in of.items()},
+        BY_LINES: _matched(of, _lines, seed),
+        BY_COMPLEXITY: _matched(of, _complexity, seed),
+    }
+
+
+def _matched(
+    of: Mapping[str, list[Subject]], value: Callable[[Subject], float | None], seed: int
+) -> dict[str, list[Subject]]:
+    """As many bugs of either system in each part of the values.
+
+    Args:
+        of: the bugs of each system.
+        value: what they are matched by; bugs without it are left out.
+        seed: of the draw.
+    """
+    known = {
+        s: [(v, one) for one in side if (v := value(one)) is not None] for s, side in of.items()
+    }
+    every = [v for side in known.values() for v, _ in side]
+    if not every:
+        return {system: [] for system in of}
+    edges = np.quantile(every, np.linspace(0, 1, STRATA + 1)[1:-1])
+    draw = random.Random(seed)
+    found: dict[str, list[Subject]] = {system: [] for system in of}
+    for part in range(STRATA):
+        own = {
+            system: [one for v, one in side if int(np.searchsorted(edges, v, "left")) == part]
+            for system, side in known.items()
+        }
+        count = min(map(len, own.values()))
+        for system, side in own.items():
+            found[system] += draw.sample(side, count)
+    return found
+
+
+def _lines(one: Subject) -> float:
+    return one.lines
+
+
+def _complexity(one: Subject) -> float | None:
+    return one.complexity

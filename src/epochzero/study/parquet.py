@@ -1,0 +1,43 @@
+"""Records of Parquet files, a few at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from epochzero.errors import InputError
+
+__all__ = ["is_parquet", "parquet_rows"]
+
+_MAGIC = b"PAR1"
+_AT_ONCE = 500
+"""Rows, each of which may hold a log."""
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet does.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file; what a row lacks is None.
+
+    Raises:
+        InputError: pyarrow is not installed, or the file is damaged.
+    """
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise InputError("Parquet needs pyarrow: pip install 'epochzero[study]'") from error
+    try:
+        for batch in parquet.ParquetFile(path).iter_batches(_AT_ONCE):
+            yield from batch.to_pylist()
+    except import_module("pyarrow").ArrowException as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error

@@ -1,0 +1,480 @@
+"""Reads failures: a file of records, diagnoses of many logs, a folder of logs, a store.
+
+Nothing is believed: a record that cannot be used is left out, a field that cannot be used is not
+known, and both are counted, so that the report can say so.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sqlalchemy import Executable, select
+
+from epochzero import taxonomy
+from epochzero.diagnose import Diagnoser, Diagnosis, Facts, find_facts
+from epochzero.errors import InputError
+from epochzero.logs.source import GZIP, Log, find_logs
+from epochzero.redact import redact
+from epochzero.scale import read_rows
+from epochzero.store import schema
+from epochzero.store.database import Database
+from epochzero.store.queries import EVERY_JOB, JobFilter, filtered
+from epochzero.study.corpora import NOT_A_FAILURE, Case, Corpus, CorpusBuilder
+from epochzero.study.parquet import is_parquet, parquet_rows
+from epochzero.wording import counted
+
+__all__ = [
+    "jobs_in",
+    "read_database",
+    "read_diagnoses",
+    "read_file",
+    "read_folder",
+    "record_lines",
+]
+
+LONGEST_RECORD = 1 << 26
+_AT_ONCE = 5000
+_VOCABULARIES = {
+    "category": taxonomy.categories,
+    "root_cause": taxonomy.root_causes,
+    "phase": taxonomy.phases,
+    "retry": taxonomy.retries,
+}
+
+Tell = Callable[[int], None]
+Record = Mapping[str, Any]
+
+
+def _nothing(_: int) -> None:
+    return
+
+
+# A file
+
+
+def read_file(path: Path, tell: Tell = _nothing, *, diagnoser: Diagnoser | None = None) -> Corpus:
+    """The failures of a file with a JSON object in each line, packed by gzip or not, or of Parquet.
+
+    A record has a ``log``, which is diagnosed, or what a diagnosis says; ``docs/study.md`` lists the
+    fields. Few records are held at a time.
+
+    Args:
+        path: the file.
+        tell: is called with the number of records that were read.
+        diagnoser: of the logs; one with the signatures of the package when None.
+
+    Raises:
+        InputError: the file cannot be read, or holds no record at all that can be used.
+    """
+    builder = CorpusBuilder(path.name)
+    # Made when the first log is met: it takes a second.
+    diagnoses = cache(lambda: diagnoser or Diagnoser())
+    for number, record in enumerate(_records(path, builder), 1):
+        if record is not None:
+            _read_record(record, str(number), builder, diagnoses)
+        tell(builder.read)
+    corpus = builder.built()
+    if corpus.read and not len(corpus):
+        why = max(corpus.left_out, key=lambda one: corpus.left_out[one])
+        raise InputError(
+            f"{path}: none of its {counted(corpus.read, 'record')} can be used; most often: "
+            f"{why}. Each line must be a JSON object, or the file Parquet, with a log or a category of the "
+            "taxonomy"
+        )
+    return corpus
+
+
+def record_lines(path: Path, builder: CorpusBuilder) -> Iterator[bytes]:
+    """The lines that are not empty; one that is too long is left out, and not held in memory."""
+    try:
+        with path.open("rb") as raw:
+            packed = raw.peek(2).startswith(GZIP)
+            file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+            yield from _lines_of(file, builder)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        builder.leave_out("behind it the packed file is damaged")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _lines_of(file: BinaryIO, builder: CorpusBuilder) -> Iterator[bytes]:
+    while line := file.readline(LONGEST_RECORD):
+        if len(line) < LONGEST_RECORD or line.endswith(b"\n"):
+            if line.strip():
+                yield line
+            continue
+        while (rest := file.readline(LONGEST_RECORD)) and not rest.endswith(b"\n"):
+            pass
+        builder.leave_out(f"is longer than {LONGEST_RECORD >> 20} MiB")
+
+
+def _records(path: Path, builder: CorpusBuilder) -> Iterator[Record | None]:
+    """The records of a file; None for each that is none."""
+    try:
+        rows = parquet_rows(path) if is_parquet(path) else None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if rows is not None:
+        yield from rows
+        return
+    for line in record_lines(path, builder):
+        try:
+            record = json.loads(line.decode("utf-8-sig", "replace"))
+        except (ValueError, RecursionError):
+            builder.leave_out("is no JSON")
+            yield None
+            continue
+        if not isinstance(record, dict):
+            builder.leave_out("is no JSON object")
+        yield record if isinstance(record, dict) else None
+
+
+def _read_record(
+    record: Record, number: str, builder: CorpusBuilder, diagnoser: Callable[[], Diagnoser]
+) -> None:
+    log = record.get("log")
+    if isinstance(log, str):
+        try:
+            data = log.encode("utf-8", "replace")
+            found = diagnoser().diagnose([Log("log", text=data)]).to_dict()
+        except InputError:
+            builder.leave_out("has a log that is no text")
+            return
+        said = {name: value for name, value in record.items() if name not in found}
+        record = {**found, **said, "log": ""}
+    _add_record(record, number, builder)
+
+
+def _add_record(record: Record, number: str, builder: CorpusBuilder) -> None:
+    """A record with what a diagnosis says, in one of the forms that there are of it."""
+    category = NOT_A_FAILURE if record.get("outcome") == "no_failure" else record.get("category")
+    if not isinstance(category, str) or not category:
+        builder.leave_out("has neither a log nor a category")
+        return
+    if category not in taxonomy.categories():
+        builder.leave_out("has a category that the taxonomy does not have")
+        return
+    fields = _Fields(record, builder)
+    identity = fields.text("id") or number
+    job, attempt = fields.text("job_id", "job"), fields.number("attempt")
+    builder.add(
+        Case(
+            id=identity,
+            category=category,
+            root_cause=fields.word("root_cause"),
+            phase=fields.word("phase"),
+            retry=fields.word("retry"),
+            fingerprint=fields.text("fingerprint"),
+            title=redact(fields.text("title")),
+            line=redact(fields.text("root_text", "root.text", "line")),
+            fix=redact(fields.text("fix", "fixes", "diagnosis.fixes")),
+            user=fields.text("user"),
+            project=fields.text("project") or _project(identity),
+            name=fields.text("name"),
+            job=job,
+            attempt=int(attempt) if attempt else 1,
+            time=fields.moment("time", "opened", "started"),
+            seconds=fields.number("seconds", "cost.seconds"),
+            gpu_hours=fields.number("gpu_hours", "cost.gpu_hours"),
+            caught_by=fields.text("caught_by"),
+            label=_label(record.get("label"), record.get("label_second"), builder),
+        )
+    )
+
+
+def _project(identity: str) -> str:
+    """``owner+name`` of ``owner+name#17``."""
+    project, sign, _ = identity.rpartition("#")
+    return project if sign else ""
+
+
+def _label(label: Any, second: Any, builder: CorpusBuilder) -> dict[str, str]:
+    """What people say of a failure, as far as it is of the taxonomy."""
+    if not isinstance(label, dict):
+        return {}
+    fields = _Fields(label, builder, "label: ")
+    words = {name: word for name in _VOCABULARIES if (word := fields.word(name, unknown=""))}
+    also = label.get("also")
+    if isinstance(also, list):
+        words["also"] = " ".join(sorted(one for one in also if one in taxonomy.categories()))
+    if isinstance(second, dict):
+        words["second"] = _Fields(second, builder, "second label: ").word("category", unknown="")
+    return words
+
+
+class _Fields:
+    """The fields of a record, each by the first of its names that holds something usable.
+
+    Args:
+        record: as read.
+        builder: is told of what cannot be used.
+        front: of what it is told.
+    """
+
+    def __init__(self, record: Record, builder: CorpusBuilder, front: str = "") -> None:
+        self._record = record
+        self._builder = builder
+        self._front = front
+
+    def text(self, *names: str) -> str:
+        """A text, or the first of a list of texts; lone surrogates are replaced."""
+        for name in names:
+            value = self._value(name)
+            if isinstance(value, list | tuple) and value:
+                value = value[0]
+            if isinstance(value, int) and not isinstance(value, bool):
+                value = str(value)
+            if isinstance(value, str) and value:
+                return value.encode("utf-8", "replace").decode("utf-8")
+        return ""
+
+    def word(self, name: str, unknown: str = "unknown") -> str:
+        """A word of the vocabulary of that name."""
+        value = self._value(name)
+        if value is None or value == "":
+            return unknown
+        if isinstance(value, str) and value in _VOCABULARIES[name]():
+            return value
+        self._builder.note(f"{self._front}{name} is no word of the taxonomy")
+        return unknown
+
+    def number(self, *names: str) -> float | None:
+        """A number that is finite and not negative."""
+        for name in names:
+            value = self._value(name)
+            if value is None:
+                continue
+            if (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and 0 <= value < math.inf
+            ):
+                return float(value)
+            self._builder.note(f"{self._front}{name} is no number of 0 or more")
+        return None
+
+    def moment(self, *names: str) -> float | None:
+        """A time: seconds since the epoch, or ISO 8601 (UTC where it does not say)."""
+        for name in names:
+            value = self._value(name)
+            if value is None or value == "":
+                continue
+            if (found := _moment(value)) is not None:
+                return found
+            self._builder.note(f"{self._front}{name} is no time")
+        return None
+
+    def _value(self, name: str) -> Any:
+        value: Any = self._record
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        return value
+
+
+def _moment(value: Any) -> float | None:
+    try:
+        stamp = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if isinstance(stamp, datetime):
+            value = (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+        if isinstance(value, bool):
+            return None
+        datetime.fromtimestamp(value, UTC)  # Raises for a year that there is not.
+        return float(value) if value >= 0 else None
+    except (ValueError, TypeError, OverflowError, OSError):
+        return None
+
+
+# What `diagnose --out` wrote
+
+
+def read_diagnoses(address: str, tell: Tell = _nothing) -> Corpus:
+    """The failures among the diagnoses that ``epochzero diagnose --out`` wrote.
+
+    Args:
+        address: a folder, or ``s3://bucket/prefix``.
+        tell: is called with the number of rows that were read.
+
+    Raises:
+        InputError: it cannot be read, or its run has not ended.
+    """
+    builder = CorpusBuilder(address.rstrip("/").rpartition("/")[2])
+    for number, row in enumerate(read_rows(address), 1):
+        if row["error"]:
+            builder.leave_out("could not be diagnosed")
+        else:
+            _add_record(row, str(number), builder)
+        tell(builder.read)
+    return builder.built()
+
+
+# A folder
+
+
+def read_folder(
+    folder: Path, tell: Tell = _nothing, *, diagnoser: Diagnoser | None = None
+) -> Corpus:
+    """The failures of a folder of logs.
+
+    Each folder in it is a job with all its logs and facts (``facts.json``, output of sacct); each log
+    that lies in it directly is a job of its own.
+
+    Args:
+        folder: the folder.
+        tell: is called with the number of jobs that were read.
+        diagnoser: one with the signatures of the package when None.
+
+    Raises:
+        InputError: there is no log, or the folder cannot be read.
+    """
+    builder = CorpusBuilder(folder.name or str(folder))
+    diagnoser = diagnoser or Diagnoser()
+    for name, logs, inside in jobs_in(folder, builder):
+        try:
+            facts = find_facts([inside]) if inside else Facts()
+            found = diagnoser.diagnose(logs, facts)
+        except InputError as error:
+            builder.leave_out(_without_path(error))
+            continue
+        builder.add(_case_of(found, facts, name))
+        tell(builder.read)
+    return builder.built()
+
+
+def jobs_in(
+    folder: Path, builder: CorpusBuilder
+) -> Iterator[tuple[str, tuple[Log, ...], Path | None]]:
+    """Name, logs and folder of each job."""
+    for log in find_logs([folder]):
+        if log.path is not None and log.path.parent == folder:
+            yield log.name, (log,), None
+    for inside in sorted(path for path in folder.iterdir() if path.is_dir()):
+        try:
+            yield inside.name, find_logs([inside]), inside
+        except InputError as error:
+            builder.leave_out(_without_path(error))
+
+
+def _without_path(error: InputError) -> str:
+    """Why, without where: reasons are counted."""
+    return f"a log that cannot be used: {str(error).split(': ', 1)[-1].split(';', 1)[0]}"
+
+
+def _case_of(found: Diagnosis, facts: Facts, name: str) -> Case:
+    ran = facts.start is not None and facts.end is not None and facts.end >= facts.start
+    return Case(
+        id=name,
+        category=NOT_A_FAILURE if found.outcome == "no_failure" else found.category,
+        root_cause=found.root_cause,
+        phase=found.phase,
+        retry=found.retry,
+        fingerprint=found.fingerprint,
+        title=found.title,
+        line=found.root.text if found.root else "",
+        fix=found.fixes[0] if found.fixes else "",
+        time=facts.end,
+        seconds=facts.end - facts.start if ran and facts.end and facts.start else None,
+        gpu_hours=found.cost.gpu_hours if found.cost else None,
+    )
+
+
+# A store
+
+
+def read_database(
+    database: Database, wanted: JobFilter = EVERY_JOB, tell: Tell = _nothing
+) -> Corpus:
+    """The failed attempts in a store, each with the diagnosis of the rank that ended first.
+
+    Args:
+        database: the store.
+        wanted: of which jobs.
+        tell: is called with the number of attempts that were read.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    builder = CorpusBuilder(database.name)
+    with database.read() as session:
+        caught = _caught(session.execute(_findings(wanted)))
+        seen = -1
+        rows = session.execute(_failed_attempts(wanted).execution_options(yield_per=_AT_ONCE))
+        for job, attempt, failure in rows:
+            if attempt.id == seen:
+                continue
+            seen = attempt.id
+            if failure is None:
+                builder.leave_out("failed, and has no diagnosis")
+                continue
+            builder.add(_stored_case(job, attempt, failure, caught))
+            tell(builder.read)
+    return builder.built()
+
+
+def _failed_attempts(wanted: JobFilter) -> Executable:
+    jobs, attempts, ranks, failures = schema.Job, schema.Attempt, schema.Rank, schema.Failure
+    return (
+        select(jobs, attempts, failures)
+        .join(attempts, attempts.job_id == jobs.id)
+        .join(ranks, ranks.attempt_id == attempts.id)
+        .outerjoin(failures, failures.rank_id == ranks.id)
+        .where(jobs.id.in_(filtered(wanted).with_only_columns(jobs.id)))
+        .where(jobs.state == "failed", attempts.state == "failed")
+        .order_by(jobs.started, attempts.id, failures.id.is_(None), ranks.ended, failures.id)
+    )
+
+
+def _findings(wanted: JobFilter) -> Executable:
+    jobs, attempts, ranks, findings = schema.Job, schema.Attempt, schema.Rank, schema.Finding
+    return (
+        select(attempts.job_id, findings.category, findings.rule)
+        .join(ranks, ranks.attempt_id == attempts.id)
+        .join(findings, findings.rank_id == ranks.id)
+        .where(attempts.job_id.in_(filtered(wanted).with_only_columns(jobs.id)))
+        .order_by(findings.id)
+    )
+
+
+def _caught(rows: Any) -> dict[tuple[str, str], str]:
+    """By job and category the first rule that tells of such a failure."""
+    found: dict[tuple[str, str], str] = {}
+    for job, category, rule in rows:
+        found.setdefault((job, category), rule)
+    return found
+
+
+def _stored_case(
+    job: schema.Job,
+    attempt: schema.Attempt,
+    failure: schema.Failure,
+    caught: Mapping[tuple[str, str], str],
+) -> Case:
+    fixes = failure.diagnosis.get("fixes") or ("",)
+    ended = attempt.ended
+    return Case(
+        id=f"{job.id}/{attempt.number}",
+        category=failure.category,
+        root_cause=failure.root_cause,
+        phase=failure.phase,
+        retry=failure.retry,
+        fingerprint=failure.fingerprint,
+        title=failure.title,
+        line=failure.root_text,
+        fix=str(fixes[0]),
+        user=job.user,
+        project=job.folder,
+        name=job.name,
+        job=job.id,
+        attempt=attempt.number,
+        time=ended if ended is not None else failure.time,
+        seconds=None if ended is None else max(0.0, ended - attempt.started),
+        gpu_hours=attempt.gpu_hours,
+        caught_by=caught.get((job.id, failure.category), ""),
+    )
