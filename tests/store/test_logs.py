@@ -14,7 +14,7 @@ from store.jobs import Runs, started, whole
 
 from epochzero.errors import InputError
 from epochzero.store.database import Database
-from epochzero.store.logs import _chunks
+from epochzero.store.logs import _chunks, cut_lines, lines_of
 from epochzero.store.queries import read_log
 from epochzero.store.recorder import mark_lost, take_in
 from epochzero.store.schema import Chunk
@@ -32,6 +32,29 @@ def _stored(database: Database) -> int:
 def test_parts_make_the_whole(lines: list[bytes], copies: int) -> None:
     log = b"\n".join(lines) * 10**copies
     assert b"".join(_chunks(io.BytesIO(log))) == log
+
+
+@given(
+    st.lists(st.sampled_from([b"a", b"bc\n", b"\n", b"d\r\ne", b""]), max_size=30),
+    st.integers(1, 12),
+    st.integers(1, 12),
+)
+def test_some_lines_are_those_of_the_whole(parts: list[bytes], first: int, count: int) -> None:
+    *ended, rest = b"".join(parts).split(b"\n")
+    whole = [line + b"\n" for line in ended] + ([rest] if rest else [])
+    wanted = whole[first - 1 : first - 1 + count]
+    assert b"".join(cut_lines(parts, first, count)) == b"".join(wanted)
+    assert b"".join(cut_lines(parts, first, None)) == b"".join(whole[first - 1 :])
+    found = lines_of(parts, first, count)
+    told = [line.decode().removesuffix("\n").removesuffix("\r") for line in wanted]
+    assert list(found.lines) == told
+    assert found.is_end == (len(whole) < first + count)
+
+
+def test_no_more_of_a_log_is_read_than_its_lines_need() -> None:
+    parts = iter([b"1\n2\n", b"3\n4\n", b"5\n"])
+    assert b"".join(cut_lines(parts, 2, 2)) == b"2\n3\n"
+    assert next(parts) == b"5\n"
 
 
 def test_a_line_that_never_ends_is_cut() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 import signal
+import socket
+import string
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,11 +19,11 @@ from store.jobs import START, Runs, started, whole
 
 from epochzero.errors import InputError
 from epochzero.run.journal import Journal
-from epochzero.run.model import Ended, Note, Output, Sample
+from epochzero.run.model import Ended, Note, Output, Progress, Sample
 from epochzero.store import schema
 from epochzero.store.database import Database, open_database
 from epochzero.store.queries import JobFilter, find_jobs, job_details, read_log
-from epochzero.store.recorder import mark_lost, sweep, take_in
+from epochzero.store.recorder import Origin, mark_lost, sweep, take_in
 
 
 def _count(database: Database, table: type[schema.Base]) -> int:
@@ -73,6 +76,15 @@ def test_what_comes_later_is_added(database: Database, runs: Runs) -> None:
     assert take_in(database, journal) == 2
     (job,) = find_jobs(database)
     assert (job.state, job.gpu_hours) == ("succeeded", 8.0)
+
+
+def test_a_job_with_a_name_that_no_index_takes_is_kept(database: Database, runs: Runs) -> None:
+    # An index is compressed: only what is random is too long for it.
+    name = "".join(random.Random(0).choices(string.ascii_letters, k=20_000))
+    runs.write([replace(started(), name=name), Ended(START + 1, 1.0, 0)])
+    sweep(database, runs.folder)
+    (job,) = find_jobs(database)
+    assert len(job.name) == 300
 
 
 def test_a_retry_is_an_attempt_of_the_same_job(database: Database, runs: Runs) -> None:
@@ -164,15 +176,41 @@ def test_the_end_of_a_lost_attempt_counts_when_it_comes_after_all(
 ) -> None:
     journal = runs.write([started(host="elsewhere")])
     take_in(database, journal)
-    mark_lost(database, now=START + 7200)
-    (job,) = find_jobs(database)
-    assert job.state == "lost"
+    mark_lost(database, now=time.time() + 3500)
+    assert [job.state for job in find_jobs(database)] == ["running"]
+    mark_lost(database, now=time.time() + 3700)
+    assert [job.state for job in find_jobs(database)] == ["lost"]
+    with open(journal.parent / "output.log", "ab") as log:
+        log.write(b"and more\n")
     more = Journal(journal.parent)
+    more.write(Progress(START + 8000, 8000.0, step=1))
+    take_in(database, journal)
+    assert [job.state for job in find_jobs(database)] == ["running"]
     more.write(Ended(START + 9000, 9000.0, 0))
     more.close()
     take_in(database, journal)
     (job,) = find_jobs(database, JobFilter(state="succeeded"))
     assert job.ended == START + 9000
+    log_of_it = b"".join(read_log(database, "job1", attempt=None, name="output"))
+    assert log_of_it == b"hello\nworld\nand more\n"
+
+
+def test_a_number_that_no_process_has_is_lost_and_breaks_nothing(
+    database: Database, runs: Runs
+) -> None:
+    take_in(database, runs.write([started(pid=2**50)]))
+    mark_lost(database)
+    assert [job.state for job in find_jobs(database)] == ["lost"]
+
+
+def test_journals_of_a_service_are_known_again_on_another_host(
+    database: Database, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = runs.write(whole())
+    origin = Origin("red", place="service")
+    assert take_in(database, journal, origin) > 0
+    monkeypatch.setattr(socket, "gethostname", lambda: "moved")
+    assert take_in(database, journal, origin) == 0
 
 
 def test_a_clock_that_is_set_back_changes_no_cost(database: Database, runs: Runs) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from sqlalchemy import func, select
 from store.jobs import START, Runs, started, whole
 
 from epochzero.errors import InputError
+from epochzero.store import schema
 from epochzero.store.database import Database
 from epochzero.store.queries import find_jobs, job_details, read_log, usage
 from epochzero.store.recorder import sweep
-from epochzero.store.retention import prune, prune_folders
+from epochzero.store.retention import RunningError, delete_job, prune, prune_folders
 
 LONG_AFTER = START + 1e6
 
@@ -56,11 +60,32 @@ def test_jobs_go_whole_when_that_is_asked(filled: Database) -> None:
     assert [job.id for job in find_jobs(filled)] == ["running"]
 
 
+def test_one_job_goes_whole_and_what_others_share_stays(filled: Database, runs: Runs) -> None:
+    delete_job(filled, "failed")
+    assert not (runs.folder / "failed").exists()
+    assert sweep(filled, runs.folder) == 0
+    assert sorted(job.id for job in find_jobs(filled)) == ["running", "well"]
+    assert _log(filled, "well") == b"hello\nworld\n"
+    delete_job(filled, "well")
+    with filled.read() as session:
+        for table in (schema.Chunk, schema.OutputChunk, schema.Failure, schema.Sample):
+            assert session.scalar(select(func.count()).select_from(table)) == 0
+
+
+def test_a_job_that_runs_or_is_not_there_is_not_deleted(filled: Database, runs: Runs) -> None:
+    with pytest.raises(RunningError, match="end it first"):
+        delete_job(filled, "running")
+    with pytest.raises(InputError, match="no such job"):
+        delete_job(filled, "nothing")
+    assert (runs.folder / "running").exists()
+
+
 def test_folders_go_only_when_the_store_has_them_whole(filled: Database, runs: Runs) -> None:
     journal = runs.folder / "well" / "1" / "journal.jsonl"
     with journal.open("ab") as file:
         file.write(b"not yet taken in")
-    assert prune_folders(filled, runs.folder, before=LONG_AFTER) == 1
+    assert prune_folders(filled, runs.folder, before=LONG_AFTER) == 0  # It was written just now.
+    assert prune_folders(filled, runs.folder, before=time.time() + 1) == 1
     assert not (runs.folder / "failed" / "1").exists()
     assert journal.exists()
     assert (runs.folder / "running" / "1").exists()

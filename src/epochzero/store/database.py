@@ -9,21 +9,34 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    NoSuchModuleError,
+    SQLAlchemyError,
+)
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 from epochzero.errors import InputError
 from epochzero.store.schema import REVISION
 
-__all__ = ["Database", "StoreError", "open_database", "open_to_read"]
+__all__ = [
+    "Database",
+    "StoreAwayError",
+    "StoreError",
+    "StoreFullError",
+    "open_database",
+    "open_to_read",
+]
 
 _BUSY_S = 30
 _CONNECT_S = 5
@@ -38,6 +51,14 @@ _migrating = threading.Lock()
 
 class StoreError(InputError):
     """The store cannot be opened, read or written; what was not taken in stays in the journals."""
+
+
+class StoreAwayError(StoreError):
+    """The database does not even begin to write: it is away, or others have locked it."""
+
+
+class StoreFullError(StoreError):
+    """The disk of the store has no room, or its quota is used up."""
 
 
 class Database:
@@ -71,25 +92,34 @@ class Database:
         """A session whose changes are all kept at its end, or none.
 
         Raises:
-            StoreError: the database does not answer, is locked for too long, or cannot be written.
+            StoreAwayError: the database does not answer, or is locked for too long.
+            StoreError: it cannot be written, or refuses a row.
         """
-        with self._errors(), self._engine.connect() as connection:
-            connection = connection.execution_options(**{_WRITES: True})
-            with Session(connection) as session, session.begin():
-                yield session
+        with self._errors(), ExitStack() as stack:
+            with self._errors(StoreAwayError):
+                connection = stack.enter_context(self._engine.connect())
+                connection = connection.execution_options(**{_WRITES: True})
+                session = stack.enter_context(Session(connection))
+                stack.enter_context(session.begin())
+                session.connection()  # Begins now, not at the first statement.
+            yield session
 
     def close(self) -> None:
         """Gives up all connections."""
         self._engine.dispose()
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _errors(self, kind: type[StoreError] = StoreError) -> Iterator[None]:
         try:
             yield
+        except DataError as error:
+            raise InputError(f"the database cannot keep this: {_first_line(error.orig)}") from error
         except DBAPIError as error:
-            raise StoreError(f"{self.name}: {_first_line(error.orig)}") from error
+            if _is_full(error.orig):
+                kind = StoreFullError
+            raise kind(f"{self.name}: {_first_line(error.orig)}") from error
         except SQLAlchemyError as error:
-            raise StoreError(f"{self.name}: {_first_line(error)}") from error
+            raise kind(f"{self.name}: {_first_line(error)}") from error
 
 
 def open_database(address: str | Path, *, busy: float = _BUSY_S) -> Database:
@@ -223,6 +253,16 @@ def _migrate(connection: Connection) -> None:
     configuration.attributes["connection"] = connection
     with _migrating:
         command.upgrade(configuration, REVISION)
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Whether a database says that it has no room. SQLite calls a used up quota an error of writing.
+
+    Sources: SQLite, "Result and Error Codes"; PostgreSQL, Appendix A, "PostgreSQL Error Codes".
+    """
+    sqlite = getattr(error, "sqlite_errorname", "")
+    postgresql = getattr(error, "sqlstate", "")
+    return sqlite in ("SQLITE_FULL", "SQLITE_IOERR_WRITE") or postgresql == "53100"
 
 
 def _first_line(error: BaseException | None) -> str:

@@ -10,35 +10,175 @@ from __future__ import annotations
 import hashlib
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import zstandard
-from sqlalchemy import select
+from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
-from epochzero.store.inserting import insert_once
-from epochzero.store.schema import Chunk, Output, OutputChunk, Rank
+from epochzero.store.inserting import insert_each_once, insert_rows
+from epochzero.store.schema import Chunk, Output, OutputChunk
 
-__all__ = ["read_output", "store_outputs"]
+__all__ = [
+    "Lines",
+    "Parts",
+    "chunks_of",
+    "cut_lines",
+    "forget_outputs",
+    "lines_of",
+    "parts_in",
+    "parts_of",
+    "read_output",
+    "store_outputs",
+]
 
 _LEAST = 64 << 10
 _MOST = 1 << 20
 # One line in so many ends a part: about 100 kB of usual lines beyond the least.
 _ONE_LINE_IN = 1024
 _LEVEL = 6
+_PARTS_AT_ONCE = 32
+"""So many are in memory at a time."""
 
 
-def store_outputs(session: Session, rank: Rank, folder: Path) -> None:
-    """Takes in the logs of a rank that has ended; one whose files are gone stays without."""
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Some lines of a log.
+
+    Attributes:
+        first: number of the first of them; 1 is the first of the log.
+        is_end: whether the log ends after them.
+    """
+
+    first: int
+    lines: tuple[str, ...]
+    is_end: bool
+
+
+def lines_of(parts: Iterable[bytes], first: int, count: int) -> Lines:
+    """So many lines of a log from one on; fewer where it ends. No more of it is read than needed.
+
+    Args:
+        parts: the bytes of the log, cut anywhere.
+        first: number of the first line, from 1.
+        count: how many lines.
+    """
+    # One line more than asked for tells that the log goes on.
+    found = b"".join(cut_lines(parts, first, count + 1)).split(b"\n")
+    if not found[-1]:
+        found.pop()
+    return Lines(first, _texts(found[:count]), is_end=len(found) <= count)
+
+
+def cut_lines(parts: Iterable[bytes], first: int, count: int | None) -> Iterator[bytes]:
+    """The same as bytes, in parts; None for all lines from the first on."""
+    before, left = first - 1, count
+    for part in parts:
+        begin = 0
+        if before:
+            ends = part.count(b"\n")
+            if ends < before:
+                before -= ends
+                continue
+            begin, before = _after(part, 0, before), 0
+        if left is not None:
+            ends = part.count(b"\n", begin)
+            if ends >= left:
+                yield part[begin : _after(part, begin, left)]
+                return
+            left -= ends
+        yield part[begin:]
+
+
+def _after(part: bytes, begin: int, lines: int) -> int:
+    """The place after so many line ends, which must be there."""
+    for _ in range(lines):
+        begin = part.index(b"\n", begin) + 1
+    return begin
+
+
+def _texts(lines: list[bytes]) -> tuple[str, ...]:
+    return tuple(line.decode("utf-8", "replace").removesuffix("\r") for line in lines)
+
+
+Parts = Callable[[Output], Iterable[bytes] | None]
+"""The bytes of a log, cut at line ends; None where they are gone."""
+
+
+def parts_in(folder: Path, text: Callable[[bytes], bytes]) -> Parts:
+    """The logs that lie in a folder, as far as they are its own.
+
+    Args:
+        folder: of the attempt.
+        text: what is kept of a part of a log.
+    """
+
+    def parts(output: Output) -> Iterable[bytes] | None:
+        paths = [folder / path for path in output.paths]
+        if not paths or not all(_is_ours(path, folder) for path in paths):
+            return None
+        return (text(chunk) for path in paths for chunk in chunks_of(path))
+
+    return parts
+
+
+def parts_of(log: bytes, text: Callable[[bytes], bytes]) -> Parts:
+    """A log that lies in no file."""
+    return lambda _: map(text, _chunks(io.BytesIO(log)))
+
+
+def store_outputs(session: Session, parts: Mapping[int, Parts]) -> None:
+    """Takes in the logs of ranks that have ended; one whose bytes are gone stays without.
+
+    Args:
+        session: that writes.
+        parts: where the logs of each rank are, by its number.
+    """
+    if not parts:
+        return
     outputs = session.scalars(
-        select(Output).where(Output.rank_id == rank.id, Output.stored.is_(None))
-    )
-    for output in outputs.all():
-        parts = [folder / path for path in output.paths]
-        if parts and all(_is_ours(part, folder) for part in parts):
-            _store(session, output, parts)
+        select(Output).where(Output.rank_id.in_(parts), Output.stored.is_(None))
+    ).all()
+    compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    pieces = _pieces(outputs, parts)
+    while some := list(islice(pieces, _PARTS_AT_ONCE)):
+        chunks = {place["digest"]: chunk for place, chunk in some}
+        known = set(session.scalars(select(Chunk.digest).where(Chunk.digest.in_(chunks))))
+        new = [
+            {"digest": digest, "size": len(chunk), "data": compressor.compress(chunk)}
+            # In order: two writers that wait for each other's rows would wait for ever.
+            for digest, chunk in sorted(chunks.items())
+            if digest not in known
+        ]
+        insert_each_once(session, Chunk, new)
+        insert_rows(session, OutputChunk, [place for place, _ in some])
+
+
+def _pieces(
+    outputs: Iterable[Output], parts: Mapping[int, Parts]
+) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """The parts of logs, each with its place in its log."""
+    for output in outputs:
+        found = parts[output.rank_id](output)
+        if found is None:
+            continue
+        stored = 0
+        for position, chunk in enumerate(found):
+            stored += len(chunk)
+            digest = hashlib.blake2b(chunk, digest_size=16).hexdigest()
+            yield {"output_id": output.id, "position": position, "digest": digest}, chunk
+        output.stored = stored
+
+
+def forget_outputs(session: Session, ranks: Select[int] | Sequence[int]) -> None:
+    """Takes the logs of ranks out of the store; their parts stay, since others may have them too."""
+    outputs = select(Output.id).where(Output.rank_id.in_(ranks))
+    session.execute(delete(OutputChunk).where(OutputChunk.output_id.in_(outputs)))
+    session.execute(update(Output).where(Output.rank_id.in_(ranks)).values(stored=None))
 
 
 def read_output(session: Session, output: Output) -> Iterator[bytes]:
@@ -60,20 +200,10 @@ def _is_ours(part: Path, folder: Path) -> bool:
     return part.resolve().is_relative_to(folder.resolve()) and part.is_file()
 
 
-def _store(session: Session, output: Output, parts: list[Path]) -> None:
-    compressor = zstandard.ZstdCompressor(level=_LEVEL)
-    stored = position = 0
-    for path in parts:
-        with open(path, "rb") as file:
-            for chunk in _chunks(file):
-                digest = hashlib.blake2b(chunk, digest_size=16).hexdigest()
-                if session.scalar(select(Chunk.digest).where(Chunk.digest == digest)) is None:
-                    data = compressor.compress(chunk)
-                    insert_once(session, Chunk, digest=digest, size=len(chunk), data=data)
-                session.add(OutputChunk(output_id=output.id, position=position, digest=digest))
-                stored += len(chunk)
-                position += 1
-    output.stored = stored
+def chunks_of(path: Path) -> Iterator[bytes]:
+    """The parts of a file, cut at line ends."""
+    with open(path, "rb") as file:
+        yield from _chunks(file)
 
 
 def _chunks(file: IO[bytes]) -> Iterator[bytes]:

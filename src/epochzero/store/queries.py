@@ -5,29 +5,33 @@ Answers are immutable values; their JSON form is described in ``docs/store.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Integer, Select, cast, func, select
+from sqlalchemy import ColumnElement, Integer, Select, cast, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
 from epochzero.run.output import logs_in
+from epochzero.run.simulate.limits import EVENT
 from epochzero.store import schema
 from epochzero.store.database import Database
-from epochzero.store.logs import read_output
+from epochzero.store.logs import chunks_of, read_output
 from epochzero.store.recorder import journal_of
 from epochzero.store.states import FINAL
 
 __all__ = [
     "EVERY_JOB",
+    "MOST_SEARCHED",
     "SCHEMA",
+    "SORTS",
     "AttemptDetails",
     "JobDetails",
     "JobFilter",
+    "JobPage",
     "JobSummary",
     "Log",
     "RankDetails",
@@ -37,12 +41,13 @@ __all__ = [
     "find_jobs",
     "folders",
     "job_details",
+    "job_page",
+    "of_team",
     "read_log",
     "usage",
 ]
 
 SCHEMA = "epochzero.job/1"
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,11 @@ class JobFilter:
     Attributes:
         state, category, user, host: exactly.
         fingerprint: or its beginning.
+        target: exactly; empty for this machine.
         name: may hold ``*`` and ``?``.
+        same_name, same_fingerprint: exactly, whatever they hold.
+        search: a part of the name, or the beginning of the identity or the fingerprint.
+        team: exactly; empty for this machine's.
         since, until: when the job started, in seconds since the epoch.
         limit: at most so many, the newest first.
     """
@@ -62,7 +71,12 @@ class JobFilter:
     fingerprint: str | None = None
     user: str | None = None
     host: str | None = None
+    target: str | None = None
     name: str | None = None
+    same_name: str | None = None
+    same_fingerprint: str | None = None
+    search: str | None = None
+    team: str | None = None
     since: float | None = None
     until: float | None = None
     limit: int | None = None
@@ -73,7 +87,11 @@ EVERY_JOB = JobFilter()
 
 @dataclass(frozen=True, slots=True)
 class JobSummary:
-    """A job in a listing; see `epochzero.store.schema.Job`."""
+    """A job in a listing; see `epochzero.store.schema.Job`.
+
+    Attributes:
+        simulated: whether it met its target on another machine (``run --simulate``).
+    """
 
     id: str
     name: str
@@ -89,6 +107,28 @@ class JobSummary:
     gpu_hours: float
     category: str
     fingerprint: str
+    title: str = ""
+    simulated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """Some jobs of a long listing.
+
+    Attributes:
+        after: where the next page begins; empty on the last. A page of a search may be short, or have
+            none, and yet not be the last: it ends where `MOST_SEARCHED` jobs were looked at.
+    """
+
+    jobs: tuple[JobSummary, ...]
+    after: str
+
+
+SORTS = {"newest": (schema.Job.started, True), "oldest": (schema.Job.started, False),
+         "costliest": (schema.Job.gpu_hours, True)}  # fmt: skip
+"""Orders of a listing: the column, and whether the highest comes first."""
+MOST_SEARCHED = 50_000
+"""Jobs that one page of a search looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +220,84 @@ def find_jobs(database: Database, wanted: JobFilter = EVERY_JOB) -> list[JobSumm
         StoreError: the database does not answer.
     """
     with database.read() as session:
-        return [_summary(job) for job in session.scalars(filtered(wanted))]
+        jobs = session.scalars(filtered(wanted)).all()
+        simulated = _simulated(session, [job.id for job in jobs])
+        return [_summary(job, simulated) for job in jobs]
+
+
+def job_page(
+    database: Database, wanted: JobFilter, *, sort: str = "newest", after: str = ""
+) -> JobPage:
+    """A page of the jobs that a filter lets through; the pages together show each job once.
+
+    Args:
+        database: the store.
+        wanted: which jobs; its ``limit`` is the length of a page.
+        sort: of `SORTS`.
+        after: what the page before said; empty for the first.
+
+    Raises:
+        InputError: no such order, or no page begins there.
+        StoreError: the database does not answer.
+    """
+    if sort not in SORTS:
+        raise InputError(f"{sort!r} is no order of jobs: there are {', '.join(SORTS)}")
+    limit = wanted.limit or 50
+    column, falls = SORTS[sort]
+    key = (column, schema.Job.id)
+    order = tuple(one.desc() if falls else one.asc() for one in key)
+    query = filtered(replace(wanted, limit=None)).order_by(None).order_by(*order).limit(limit + 1)
+    if after:
+        query = query.where(_beyond(key, _position(after), falls))
+    with database.read() as session:
+        end = _end_of_search(session, wanted, sort, after)
+        if end is not None:
+            query = query.where(~_beyond(key, end, falls))
+        # Found in an index alone, then read: a row is much larger than its words that are searched.
+        found = session.execute(query.with_only_columns(*key)).all()
+        rows = session.scalars(
+            select(schema.Job)
+            .where(schema.Job.id.in_([one.id for one in found[:limit]]))
+            .order_by(*order)
+        ).all()
+        simulated = _simulated(session, [job.id for job in rows])
+        last = found[limit - 1] if len(found) > limit else end
+        after = f"{last[0]!r}~{last[1]}" if last else ""
+        return JobPage(tuple(_summary(job, simulated) for job in rows), after)
+
+
+def _end_of_search(
+    session: Session, wanted: JobFilter, sort: str, after: str
+) -> tuple[float, str] | None:
+    """The last job that a page of a search looks at; None where it looks at all.
+
+    No index has the middle of a name: a word that no job has would be looked for in all of them.
+    """
+    if wanted.search is None and wanted.name is None and wanted.fingerprint is None:
+        return None
+    column, falls = SORTS[sort]
+    key = (column, schema.Job.id)
+    there = JobFilter(team=wanted.team, since=wanted.since, until=wanted.until)
+    query = filtered(there).with_only_columns(*key).order_by(None)
+    if after:
+        query = query.where(_beyond(key, _position(after), falls))
+    query = query.order_by(*(one.desc() if falls else one.asc() for one in key))
+    row = session.execute(query.offset(MOST_SEARCHED - 1).limit(1)).one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
+def _beyond(key: tuple[Any, Any], position: tuple[float, str], falls: bool) -> ColumnElement[bool]:
+    """Whether a job comes after a place in an order."""
+    row = tuple_(*key)
+    return row < tuple_(*position) if falls else row > tuple_(*position)
+
+
+def _position(after: str) -> tuple[float, str]:
+    value, _, identity = after.partition("~")
+    try:
+        return float(value), identity
+    except ValueError as error:
+        raise InputError(f"{after!r}: no page of jobs begins there") from error
 
 
 def find_job(database: Database, word: str) -> str:
@@ -206,16 +323,21 @@ def find_job(database: Database, word: str) -> str:
     return word if word in found else found[0]
 
 
-def job_details(database: Database, identity: str) -> JobDetails:
+def job_details(database: Database, identity: str, *, team: str | None = None) -> JobDetails:
     """Everything about a job.
 
+    Args:
+        database: the store.
+        identity: of the job.
+        team: whose it must be; None for any.
+
     Raises:
-        InputError: there is no such job.
+        InputError: there is no such job, or it is another team's.
         StoreError: the database does not answer.
     """
     with database.read() as session:
         job = session.get(schema.Job, identity)
-        if job is None:
+        if job is None or team not in (None, job.team):
             raise InputError(f"no job {identity!r} is known")
         attempts = session.scalars(
             select(schema.Attempt)
@@ -223,7 +345,7 @@ def job_details(database: Database, identity: str) -> JobDetails:
             .order_by(schema.Attempt.number)
         ).all()
         return JobDetails(
-            summary=_summary(job),
+            summary=_summary(job, _simulated(session, [identity])),
             command=tuple(job.command),
             folder=job.folder,
             world_size=job.world_size,
@@ -272,7 +394,13 @@ def folders(database: Database, identity: str) -> list[Path]:
 
 
 def read_log(
-    database: Database, identity: str, *, attempt: int | None, name: str
+    database: Database,
+    identity: str,
+    *,
+    attempt: int | None,
+    name: str,
+    rank_id: int | None = None,
+    text: Callable[[bytes], bytes] = lambda text: text,
 ) -> Iterator[bytes]:
     """The bytes of a job's log, in parts: from the store; of one that runs from its folder.
 
@@ -281,6 +409,8 @@ def read_log(
         identity: of the job.
         attempt: its number; None for the last.
         name: of the log, such as ``output``.
+        rank_id: of the row of the rank that wrote it; None for the first that wrote one.
+        text: what is shown of a part of a log that still is as it was written.
 
     Raises:
         InputError: the job has no such log, or it is not kept (any more).
@@ -289,6 +419,8 @@ def read_log(
     with database.read() as session:
         there: list[str] = []
         for rank in _ranks(session, identity, attempt):
+            if rank_id not in (None, rank.id):
+                continue
             outputs = session.scalars(
                 select(schema.Output).where(schema.Output.rank_id == rank.id)
             ).all()
@@ -298,7 +430,7 @@ def read_log(
                 yield from read_output(session, stored[name])
                 return
             if name in written:
-                yield from _read_parts(written[name])
+                yield from map(text, _read_parts(written[name]))
                 return
             there += (*(output.name for output in outputs), *written)
         if name in there:
@@ -328,16 +460,15 @@ def _ranks(session: Session, identity: str, attempt: int | None) -> Sequence[sch
 def _read_parts(parts: Iterable[Path]) -> Iterator[bytes]:
     """The bytes of a log that may still be written; a part that was dropped meanwhile is left out."""
     for part in parts:
-        with suppress(FileNotFoundError), open(part, "rb") as file:
-            while data := file.read(_PIECE):
-                yield data
+        with suppress(FileNotFoundError):
+            yield from chunks_of(part)
 
 
 def filtered(wanted: JobFilter) -> Select[Any]:
     """The query for the jobs that a filter lets through, the newest first."""
     jobs = schema.Job
     query = select(jobs).order_by(jobs.started.desc(), jobs.id.desc())
-    for name in ("state", "category", "user", "host"):
+    for name in ("team", "state", "category", "user", "host", "target"):
         if (value := getattr(wanted, name)) is not None:
             query = query.where(getattr(jobs, name) == value)
     if wanted.fingerprint is not None:
@@ -346,6 +477,18 @@ def filtered(wanted: JobFilter) -> Select[Any]:
         escaped = wanted.name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         pattern = escaped.replace("*", "%").replace("?", "_")
         query = query.where(jobs.name.like(pattern, escape="\\"))
+    if wanted.same_fingerprint is not None:
+        query = query.where(jobs.fingerprint == wanted.same_fingerprint)
+    if wanted.same_name is not None:
+        query = query.where(jobs.name == wanted.same_name)
+    if wanted.search is not None:
+        query = query.where(
+            or_(
+                jobs.name.icontains(wanted.search, autoescape=True),
+                jobs.id.startswith(wanted.search, autoescape=True),
+                jobs.fingerprint.startswith(wanted.search, autoescape=True),
+            )
+        )
     if wanted.since is not None:
         query = query.where(jobs.started >= wanted.since)
     if wanted.until is not None:
@@ -353,8 +496,29 @@ def filtered(wanted: JobFilter) -> Select[Any]:
     return query if wanted.limit is None else query.limit(wanted.limit)
 
 
-def _summary(job: schema.Job) -> JobSummary:
-    return JobSummary(**{f.name: getattr(job, f.name) for f in fields(JobSummary)})
+def of_team(team: str, jobs: type[schema.Job] = schema.Job) -> ColumnElement[bool]:
+    """Whether a job is a team's."""
+    return jobs.team == team
+
+
+def _simulated(session: Session, jobs: Sequence[str]) -> frozenset[str]:
+    """Those of the jobs that ran on a simulated platform."""
+    attempts, ranks, events = schema.Attempt, schema.Rank, schema.Event
+    return frozenset(
+        session.scalars(
+            select(attempts.job_id)
+            .join(ranks, ranks.attempt_id == attempts.id)
+            .join(events, events.rank_id == ranks.id)
+            .where(attempts.job_id.in_(jobs), events.what == EVENT)
+        )
+    )
+
+
+def _summary(job: schema.Job, simulated: frozenset[str]) -> JobSummary:
+    columns = [f.name for f in fields(JobSummary) if f.name != "simulated"]
+    return JobSummary(
+        **{name: getattr(job, name) for name in columns}, simulated=job.id in simulated
+    )
 
 
 def _attempt(session: Session, attempt: schema.Attempt) -> AttemptDetails:

@@ -9,38 +9,96 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import insert, select
-from sqlalchemy.orm import Session
+from sqlalchemy import select
 
 from epochzero.errors import InputError
 from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Concluded, Ended, Output, Record, Snapshot, Started, to_dict
+from epochzero.run.model import Output, Record
 from epochzero.run.output import logs_in
-from epochzero.store import schema
-from epochzero.store.database import Database, StoreError
-from epochzero.store.inserting import insert_once
-from epochzero.store.logs import store_outputs
-from epochzero.store.rows import rows_of
-from epochzero.store.schema import Attempt, Failure, Job, Rank
-from epochzero.store.states import FINAL
+from epochzero.store.database import Database, StoreAwayError, StoreError
+from epochzero.store.logs import Parts, parts_in, parts_of, store_outputs
+from epochzero.store.outcomes import sum_up
+from epochzero.store.rows import Row, rows_of
+from epochzero.store.schema import Attempt, Job, Rank
+from epochzero.store.writing import New, known_ranks, write, write_rows
 
-__all__ = ["LOST_AFTER_S", "identity_of", "journal_of", "mark_lost", "sweep", "take_in"]
+__all__ = [
+    "LOST_AFTER_S",
+    "THIS_MACHINE",
+    "Ending",
+    "Origin",
+    "add_endings",
+    "identity_of",
+    "job_of",
+    "journal_of",
+    "mark_lost",
+    "sweep",
+    "take_in",
+    "take_in_all",
+]
 
 LOST_AFTER_S = 60.0
 """A supervisor writes every second. One of this machine that is gone and silent so long is lost."""
 _LOST_ELSEWHERE_AFTER_S = 3600.0
-_MOST_AT_ONCE = 5000
+_RECORDS_AT_ONCE = 5000
+_ASKED_AT_ONCE = 1000
+_ENDINGS_AT_ONCE = 250
+_JOURNALS_AT_ONCE = 100
+_BYTES_AT_ONCE = 64 << 20
 
 
-def take_in(database: Database, journal: Path) -> int:
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where journals come from, and what is done with what others wrote.
+
+    Attributes:
+        team: whose jobs they are of; empty for this machine's.
+        record: what is kept of a record; None for nothing.
+        text: what is kept of a part of a log.
+        place: whose paths tell the journals apart; empty for this host. A service that is moved
+            to another host, as a container is, must know its journals again.
+    """
+
+    team: str = ""
+    record: Callable[[Record], Record | None] = lambda record: record
+    text: Callable[[bytes], bytes] = lambda text: text
+    place: str = ""
+
+
+THIS_MACHINE = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A whole attempt that left no journal.
+
+    Attributes:
+        identity: what the store shall know it by, as a journal.
+        records: of it, the first a `Started`; an `Output` that names ``log``.
+        log: what it wrote.
+        origin: where it comes from.
+    """
+
+    identity: str
+    records: Sequence[Record]
+    log: bytes
+    origin: Origin = THIS_MACHINE
+
+
+def take_in(database: Database, journal: Path, origin: Origin = THIS_MACHINE) -> int:
     """Takes in what a journal has that the store does not; the logs too, when the attempt ended.
+
+    Args:
+        database: the store.
+        journal: its path.
+        origin: where it comes from.
 
     Returns:
         How many records were new.
@@ -50,9 +108,88 @@ def take_in(database: Database, journal: Path) -> int:
         InputError: the journal cannot be read, or does not say which job it is of.
     """
     count = 0
-    while new := _take_in_some(database, journal):
-        count += new
+    while new := _take_in_some(database, {journal: origin}):
+        count += new[journal]
     return count
+
+
+def take_in_all(
+    database: Database, journals: Mapping[Path, Origin]
+) -> Mapping[Path, int | Exception]:
+    """The same for many journals, as many as possible in one transaction.
+
+    Returns:
+        Of each how many records were new, or why it was not taken in: one that cannot be read, or
+        that the store refuses, does not hold up the others.
+
+    Raises:
+        StoreAwayError: the database does not answer. Nothing is lost: call again.
+    """
+    found: dict[Path, int | Exception] = {}
+    for group in _groups(journals):
+        found |= _take_in_together(database, group)
+    return found
+
+
+def _groups(journals: Mapping[Path, Origin]) -> Iterator[Mapping[Path, Origin]]:
+    """The journals in groups, with so few bytes of logs that others need not wait long for one."""
+    group: dict[Path, Origin] = {}
+    size = 0
+    for journal, origin in journals.items():
+        group[journal] = origin
+        with suppress(OSError):
+            size += sum(file.stat().st_size for file in os.scandir(journal.parent))
+        if len(group) >= _JOURNALS_AT_ONCE or size > _BYTES_AT_ONCE:
+            yield group
+            group, size = {}, 0
+    if group:
+        yield group
+
+
+def _take_in_together(
+    database: Database, journals: Mapping[Path, Origin]
+) -> Mapping[Path, int | Exception]:
+    found: Counter[Path] = Counter(dict.fromkeys(journals, 0))
+    try:
+        while new := _take_in_some(database, journals):
+            found.update(new)
+    except StoreAwayError:
+        raise
+    except Exception as error:
+        if len(journals) == 1:
+            return dict.fromkeys(journals, error)
+        results: dict[Path, int | Exception] = {}
+        for journal, origin in journals.items():
+            result = _take_in_together(database, {journal: origin})[journal]
+            results[journal] = result + found[journal] if isinstance(result, int) else result
+        return results
+    return found
+
+
+def _take_in_some(database: Database, journals: Mapping[Path, Origin]) -> dict[Path, int]:
+    """Takes in some of what is new of journals, in one transaction; how many records, where any."""
+    by_identity = {identity_of(journal, origin): journal for journal, origin in journals.items()}
+    read: dict[str, list[tuple[int, Record]]] = {}
+    with database.write() as session:
+        known = known_ranks(session, by_identity)
+        new: list[New] = []
+        for identity, journal in sorted(by_identity.items()):
+            start = known[identity].taken if identity in known else 0
+            records = read_journal(journal, start)
+            if some := list(islice(records, max(1, _RECORDS_AT_ONCE // len(journals)))):
+                read[identity] = some
+                new.append(_grown(identity, journal, journals[journal], start, some))
+        written = write(session, new, known) if new else set()
+    return {by_identity[identity]: len(read[identity]) for identity in written}
+
+
+def _grown(
+    identity: str, journal: Path, origin: Origin, start: int, read: Sequence[tuple[int, Record]]
+) -> New:
+    kept = ((sequence, origin.record(record)) for sequence, record in read)
+    records = [(sequence, record) for sequence, record in kept if record is not None]
+    parts = parts_in(journal.parent, origin.text)
+    return New(identity, origin.team, records, start, read[-1][0], parts)
 
 
 def sweep(database: Database, runs: Path) -> int:
@@ -64,42 +201,94 @@ def sweep(database: Database, runs: Path) -> int:
     Raises:
         StoreError: the store cannot be written.
     """
-    with database.read() as session:
-        known = {rank.journal: rank.taken for rank in session.scalars(select(Rank))}
+    journals = sorted(runs.glob(f"*/*/{NAME}"))
+    grown = dict.fromkeys(_behind(database, journals), THIS_MACHINE)
     count = 0
-    for journal in sorted(runs.glob(f"*/*/{NAME}")):
-        try:
-            if known.get(identity_of(journal), -1) < journal.stat().st_size:
-                count += take_in(database, journal)
-        except StoreError:
-            raise
-        except (InputError, OSError):
-            continue
+    for result in take_in_all(database, grown).values():
+        if isinstance(result, int):
+            count += result
+        elif isinstance(result, StoreError) or not isinstance(result, InputError):
+            raise result
     mark_lost(database)
     return count
 
 
-def mark_lost(database: Database, *, now: float | None = None) -> None:
+def _behind(database: Database, journals: Iterable[Path]) -> Iterator[Path]:
+    """The journals that the store does not have all of."""
+    waiting = iter(journals)
+    while some := {identity_of(journal): journal for journal in islice(waiting, _ASKED_AT_ONCE)}:
+        with database.read() as session:
+            query = select(Rank.journal, Rank.taken).where(Rank.journal.in_(some))
+            taken = {row.journal: row.taken for row in session.execute(query)}
+        for identity, journal in some.items():
+            with suppress(OSError):
+                if taken.get(identity, -1) < journal.stat().st_size:
+                    yield journal
+
+
+def add_endings(database: Database, endings: Iterable[Ending]) -> frozenset[str]:
+    """Adds attempts that are over, all or none; one that the store knows already stays as it is.
+
+    Returns:
+        The identities of those that were new.
+
+    Raises:
+        StoreError: the store cannot be written.
+        InputError: an ending does not say which job it is of.
+    """
+    wanted = {ending.identity: ending for ending in endings}
+    # In one order: two writers that wait for each other's rows would wait for ever.
+    waiting = iter(sorted(wanted))
+    added: set[str] = set()
+    with database.write() as session:
+        while some := list(islice(waiting, _ENDINGS_AT_ONCE)):
+            known = known_ranks(session, some)
+            new = [_ended(wanted[identity]) for identity in some if identity not in known]
+            added |= write(session, new, known)
+    return frozenset(added)
+
+
+def _ended(ending: Ending) -> New:
+    records = list(enumerate(ending.records, 1))
+    parts = parts_of(ending.log, ending.origin.text)
+    return New(ending.identity, ending.origin.team, records, 0, len(records), parts)
+
+
+def mark_lost(
+    database: Database, origin: Origin = THIS_MACHINE, *, now: float | None = None
+) -> None:
     """Ends, in the store, the ranks whose supervisor died without a word.
 
     Args:
         database: the store.
+        origin: whose.
         now: seconds since the epoch.
     """
     now = time.time() if now is None else now
-    silent = select(Rank).where(Rank.state == "running", Rank.heartbeat < now - LOST_AFTER_S)
+    silent = (
+        select(Rank)
+        .join(Attempt, Attempt.id == Rank.attempt_id)
+        .join(Job, Job.id == Attempt.job_id)
+        .where(Rank.state == "running", Job.team == origin.team)
+        .order_by(Rank.id)
+    )
     with database.read() as session:
         if not any(_is_lost(rank, now) for rank in session.scalars(silent)):
             return
     with database.write() as session:
-        for rank in session.scalars(silent.with_for_update()).all():
-            if _is_lost(rank, now):
-                rank.state, rank.ended = "lost", rank.heartbeat
-                _sum_up(session, rank)
-                folder = journal_of(rank).parent
-                for output in _left_in(folder, rank):
-                    _apply(session, rank, output)
-                store_outputs(session, rank, folder)
+        found = session.scalars(silent.with_for_update(of=Rank)).all()
+        lost = [rank for rank in found if _is_lost(rank, now)]
+        rows: list[Row] = []
+        parts: dict[int, Parts] = {}
+        for rank in lost:
+            rank.state, rank.ended = "lost", rank.heartbeat
+            folder = journal_of(rank).parent
+            parts[rank.id] = parts_in(folder, origin.text)
+            for output in _left_in(folder, rank):
+                rows += rows_of(output, rank.id, 0)
+        write_rows(session, rows)
+        sum_up(session, {rank.attempt_id for rank in lost})
+        store_outputs(session, parts)
 
 
 def _left_in(folder: Path, rank: Rank) -> Iterator[Output]:
@@ -113,184 +302,41 @@ def _left_in(folder: Path, rank: Rank) -> Iterator[Output]:
 
 def _is_lost(rank: Rank, now: float) -> bool:
     if rank.host != socket.gethostname():
-        return rank.heartbeat < now - _LOST_ELSEWHERE_AFTER_S
+        return _last_heard(rank) < now - _LOST_ELSEWHERE_AFTER_S
+    if rank.heartbeat > now - LOST_AFTER_S:
+        return False
     try:
         os.kill(rank.pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # A journal may name any number.
         return True
     except PermissionError:
         return False
     return False
 
 
-def _take_in_some(database: Database, journal: Path) -> int:
-    identity = identity_of(journal)
-    with database.write() as session:
-        rank = session.scalars(
-            select(Rank).where(Rank.journal == identity).with_for_update()
-        ).one_or_none()
-        start = rank.taken if rank else 0
-        new = list(islice(read_journal(journal, start), _MOST_AT_ONCE))
-        if not new:
-            return 0
-        records = [record for _, record in new]
-        rank = rank or _begin(session, identity, records)
-        if rank.taken > start:
-            return 0  # Another process began with the same journal at the same moment.
-        added: dict[type[schema.Base], list[dict[str, Any]]] = defaultdict(list)
-        for sequence, record in new:
-            _apply(session, rank, record)
-            for table, values in rows_of(record, rank.id, sequence):
-                added[table].append(values)
-        for table, rows in added.items():
-            session.execute(insert(table), rows)
-        rank.taken = new[-1][0]
-        rank.heartbeat = max(rank.heartbeat, *(record.time for record in records))
-        if any(isinstance(record, Started | Ended | Concluded) for record in records):
-            session.flush()
-            _sum_up(session, rank)
-        if rank.state in FINAL:
-            store_outputs(session, rank, journal.parent)
-    return len(new)
+def _last_heard(rank: Rank) -> float:
+    """When something came from a rank: by the clock here where its journal is here, else by its own."""
+    try:
+        return journal_of(rank).stat().st_mtime
+    except OSError:
+        return rank.heartbeat
 
 
-def identity_of(journal: Path) -> str:
+def identity_of(journal: Path, origin: Origin = THIS_MACHINE) -> str:
     """What the store knows a journal by: paths alone are not unique in a team's."""
-    return f"{socket.gethostname()}:{journal.resolve()}"
+    return f"{origin.place or socket.gethostname()}:{journal.resolve()}"
+
+
+def job_of(database: Database, identity: str) -> str | None:
+    """The job of a journal that was taken in."""
+    with database.read() as session:
+        return session.scalar(
+            select(Attempt.job_id)
+            .join(Rank, Rank.attempt_id == Attempt.id)
+            .where(Rank.journal == identity)
+        )
 
 
 def journal_of(rank: Rank) -> Path:
     """Where the journal of a rank lies on its host, with its logs beside it."""
     return Path(rank.journal.partition(":")[2])
-
-
-def _begin(session: Session, identity: str, records: Iterable[Record]) -> Rank:
-    """The rows of a job, its attempt and its rank, which others may make at the same time."""
-    started = next((record for record in records if isinstance(record, Started)), None)
-    if started is None:
-        raise InputError(f"{identity}: the journal does not say which job it is of")
-    insert_once(
-        session,
-        Job,
-        id=started.job,
-        name=started.name,
-        command=list(started.command),
-        folder=started.folder,
-        user=started.user,
-        host=started.host,
-        launcher=started.launcher,
-        target=started.target,
-        scheduler=dict(started.scheduler),
-        world_size=started.world_size,
-        gpus=started.gpus,
-        started=started.time,
-        state="running",
-        attempts=started.attempt,
-        gpu_hours=0.0,
-        category="",
-        fingerprint="",
-    )
-    insert_once(
-        session,
-        Attempt,
-        job_id=started.job,
-        number=started.attempt,
-        started=started.time,
-        state="running",
-        gpu_hours=0.0,
-    )
-    attempt_id = session.scalars(
-        select(Attempt.id).where(Attempt.job_id == started.job, Attempt.number == started.attempt)
-    ).one()
-    insert_once(
-        session,
-        Rank,
-        attempt_id=attempt_id,
-        rank=started.rank,
-        host=started.host,
-        pid=started.pid,
-        journal=identity,
-        taken=0,
-        heartbeat=started.time,
-        started=started.time,
-        state="running",
-        why="",
-        commit="",
-        snapshot={},
-    )
-    return session.scalars(select(Rank).where(Rank.journal == identity).with_for_update()).one()
-
-
-def _apply(session: Session, rank: Rank, record: Record) -> None:
-    """What a record changes in the row of its rank, or in that of a log."""
-    if isinstance(record, Snapshot):
-        rank.snapshot, rank.commit = to_dict(record), record.commit
-    elif isinstance(record, Ended):
-        # The system's clock may have been set meanwhile; what a job cost must not depend on that.
-        rank.ended = rank.started + record.elapsed
-        rank.exit_code, rank.signal = record.exit_code, record.signal
-        rank.why = record.why
-        rank.state = _state(record)
-    elif isinstance(record, Output):
-        insert_once(
-            session,
-            schema.Output,
-            rank_id=rank.id,
-            name=record.name,
-            paths=[],
-            size=0,
-            dropped=0,
-        )
-        output = session.scalars(
-            select(schema.Output).where(
-                schema.Output.rank_id == rank.id, schema.Output.name == record.name
-            )
-        ).one()
-        output.paths, output.size = list(record.paths), record.size
-        output.dropped = record.dropped
-
-
-def _state(ended: Ended) -> str:
-    if ended.exit_code == 0:
-        return "succeeded"
-    return {"user": "cancelled", "another_rank": "ended"}.get(ended.why, "failed")
-
-
-def _sum_up(session: Session, rank: Rank) -> None:
-    """Brings the rows of the attempt and the job up to what their ranks say."""
-    attempt = session.get_one(Attempt, rank.attempt_id)
-    job = session.get_one(Job, attempt.job_id, with_for_update=True, populate_existing=True)
-    ranks = session.scalars(select(Rank).where(Rank.attempt_id == attempt.id)).all()
-    attempt.state = _state_of_all([one.state for one in ranks])
-    attempt.started = min(one.started for one in ranks)
-    over = attempt.state in FINAL
-    attempt.ended = max(one.ended or one.heartbeat for one in ranks) if over else None
-    codes = [one.exit_code for one in ranks if one.exit_code is not None]
-    attempt.exit_code = next((code for code in codes if code), codes[0] if codes else None)
-    if attempt.ended is not None:
-        attempt.gpu_hours = job.gpus * max(0.0, attempt.ended - attempt.started) / 3600
-    session.flush()
-    attempts = session.scalars(
-        select(Attempt).where(Attempt.job_id == job.id).order_by(Attempt.number)
-    ).all()
-    job.attempts, job.state, job.ended = len(attempts), attempts[-1].state, attempts[-1].ended
-    job.started = min(one.started for one in attempts)
-    job.gpu_hours = sum(one.gpu_hours for one in attempts)
-    job.category, job.fingerprint = _failure(session, attempts[-1])
-
-
-def _state_of_all(states: list[str]) -> str:
-    """A rank that failed or was ended decides, then one that still runs."""
-    order = ("failed", "cancelled", "lost", "running", "ended", "succeeded")
-    return min(states, key=order.index)
-
-
-def _failure(session: Session, attempt: Attempt) -> tuple[str, str]:
-    """Category and fingerprint of the failure that came first on any rank."""
-    first = session.execute(
-        select(Failure.category, Failure.fingerprint)
-        .join(Rank, Rank.id == Failure.rank_id)
-        .where(Rank.attempt_id == attempt.id)
-        .order_by(Rank.ended, Failure.id)
-    ).first()
-    return (first[0], first[1]) if first else ("", "")

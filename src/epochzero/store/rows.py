@@ -15,15 +15,18 @@ from epochzero.store.schema import (
     Failure,
     Finding,
     Note,
+    Output,
     Progress,
     RankedPlace,
     Sample,
 )
 
-__all__ = ["Row", "rows_of"]
+__all__ = ["Row", "attempt_row", "job_row", "rank_row", "rows_of"]
 
 Row = tuple[type[Base], dict[str, Any]]
 """A table, and the values of its columns."""
+_LONGEST = 300
+"""Characters of a text that is searched for: an index of PostgreSQL takes 2.7 kB a row."""
 
 
 @singledispatch
@@ -59,6 +62,12 @@ def _(record: model.Event, rank_id: int, sequence: int) -> Iterator[Row]:
 
 
 @rows_of.register
+def _(record: model.Output, rank_id: int, sequence: int) -> Iterator[Row]:
+    values = {"name": record.name, "paths": list(record.paths), "size": record.size}
+    yield Output, {"rank_id": rank_id, "dropped": record.dropped, **values}
+
+
+@rows_of.register
 def _(record: model.Decision, rank_id: int, sequence: int) -> Iterator[Row]:
     values = asdict(record) | {"avoid": list(record.avoid)}
     del values["elapsed"]
@@ -85,6 +94,59 @@ def _(record: model.Concluded, rank_id: int, sequence: int) -> Iterator[Row]:
         )
 
 
+def job_row(job: str, team: str, started: model.Started) -> dict[str, Any]:
+    """A job that begins; how it is comes from its ranks later."""
+    return {
+        "id": job,
+        "team": team,
+        "name": _word(started.name),
+        "command": list(started.command),
+        "folder": started.folder,
+        "user": _word(started.user),
+        "host": _word(started.host),
+        "launcher": started.launcher,
+        "target": _word(started.target),
+        "scheduler": dict(started.scheduler),
+        "world_size": started.world_size,
+        "gpus": started.gpus,
+        "started": started.time,
+        "state": "running",
+        "attempts": started.attempt,
+        "gpu_hours": 0.0,
+        "category": "",
+        "fingerprint": "",
+    }
+
+
+def attempt_row(job: str, started: model.Started) -> dict[str, Any]:
+    """An attempt that begins."""
+    return {
+        "job_id": job,
+        "number": started.attempt,
+        "started": started.time,
+        "state": "running",
+        "gpu_hours": 0.0,
+    }
+
+
+def rank_row(attempt_id: int, identity: str, started: model.Started) -> dict[str, Any]:
+    """A rank that begins, of whose journal nothing has been taken in."""
+    return {
+        "attempt_id": attempt_id,
+        "rank": started.rank,
+        "host": started.host,
+        "pid": started.pid,
+        "journal": identity,
+        "taken": 0,
+        "heartbeat": started.time,
+        "started": started.time,
+        "state": "running",
+        "why": "",
+        "commit": "",
+        "snapshot": {},
+    }
+
+
 def _sequenced(table: type[Base], values: dict[str, Any], rank_id: int, sequence: int) -> Row:
     return table, {"rank_id": rank_id, "sequence": sequence, **values}
 
@@ -99,16 +161,21 @@ def _failure(record: model.Concluded, diagnosis: Mapping[str, Any]) -> dict[str,
         "root_text": str(root.get("text", "")),
         "root_rank": root.get("rank"),
         "diagnosis": dict(diagnosis),
-        **{word: str(diagnosis.get(word, "")) for word in words},
+        **{word: _word(diagnosis.get(word, "")) for word in words},
     }
 
 
 def _finding(finding: Mapping[str, Any]) -> dict[str, Any]:
     place = finding.get("place") or {}
-    words = ("rule", "severity", "category", "message")
+    words = ("rule", "severity", "category")
     return {
         "path": str(place.get("path", "")),
         "line": place.get("line"),
+        "message": str(finding.get("message", "")),
         "finding": dict(finding),
-        **{word: str(finding.get(word, "")) for word in words},
+        **{word: _word(finding.get(word, "")) for word in words},
     }
+
+
+def _word(value: object) -> str:
+    return str(value)[:_LONGEST]

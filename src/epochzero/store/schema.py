@@ -1,4 +1,4 @@
-"""The tables: jobs, their attempts, the ranks of these, and what each rank left.
+"""The tables: jobs, their attempts, the ranks of these, and what each rank left; teams and what is theirs.
 
 A rank here is what one supervisor watched: a rank or a node of a job, or the whole of it. Times are
 seconds since the epoch, sizes bytes. JSON columns hold the documented JSON forms of the records.
@@ -16,13 +16,19 @@ from sqlalchemy.types import BigInteger, Float, Integer, String, Text
 __all__ = [
     "REVISION",
     "Attempt",
+    "AuditEntry",
     "Base",
     "Chunk",
+    "Counted",
+    "DayCount",
     "Decision",
     "Event",
     "Failure",
+    "FailureCount",
     "Finding",
     "Job",
+    "KnownFailure",
+    "KnownFailureNote",
     "Note",
     "Output",
     "OutputChunk",
@@ -30,9 +36,14 @@ __all__ = [
     "Rank",
     "RankedPlace",
     "Sample",
+    "SignIn",
+    "StaleDay",
+    "Team",
+    "Token",
+    "WebhookRule",
 ]
 
-REVISION = "0001"
+REVISION = "0004"
 """The newest migration; the store must be at this one."""
 
 _JSON = JSON().with_variant(JSONB(), "postgresql")
@@ -61,9 +72,32 @@ class Base(DeclarativeBase):
 
 
 class Job(Base):
-    """A job; how its last attempt is or was, so that a listing reads one table."""
+    """A job; how its last attempt is or was, so that a listing reads one table.
+
+    Attributes:
+        id: of a team's job it begins with the team (`epochzero.store.teams.job_key`).
+        team: whose it is in a service; empty for this machine's.
+        title: of the failure, in a few words.
+        wasted_gpu_hours: of attempts after the first that failed too.
+        caught: 1 where a check would have told the failure before the start, else 0.
+    """
 
     __tablename__ = "jobs"
+    __table_args__ = (
+        # What the pages of a service ask: each begins with the team and ends with an order.
+        Index(
+            "ix_jobs_counts",
+            *("team", "started", "state", "category", "fingerprint"),
+            *("gpu_hours", "wasted_gpu_hours", "caught"),
+        ),
+        Index("ix_jobs_newest", "team", "started", "id", "name", "fingerprint"),
+        Index("ix_jobs_costliest", "team", "gpu_hours", "id"),
+        *(
+            Index(f"ix_jobs_of_{name}", "team", name, "started", "id")
+            for name in ("state", "category", "user", "host", "target")
+        ),
+        Index("ix_jobs_of_fingerprint", "team", "fingerprint", "started", "gpu_hours"),
+    )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     name: Mapped[str]
@@ -83,6 +117,10 @@ class Job(Base):
     gpu_hours: Mapped[float]
     category: Mapped[str] = mapped_column(index=True)
     fingerprint: Mapped[str] = mapped_column(index=True)
+    team: Mapped[str] = mapped_column(default="", server_default="")
+    title: Mapped[str] = mapped_column(default="")
+    wasted_gpu_hours: Mapped[float] = mapped_column(default=0.0)
+    caught: Mapped[int] = mapped_column(default=0)
 
 
 class Attempt(Base):
@@ -319,3 +357,194 @@ class OutputChunk(Base):
     )
     position: Mapped[int] = mapped_column(primary_key=True)
     digest: Mapped[str] = mapped_column(String(32), ForeignKey("chunks.digest"))
+
+
+class Team(Base):
+    """Who shares jobs in a service."""
+
+    __tablename__ = "teams"
+
+    name: Mapped[str] = mapped_column(String(20), primary_key=True)
+    created: Mapped[float]
+
+
+class Token(Base):
+    """What a program or a person proves by that it is of a team; the token itself is kept nowhere.
+
+    Attributes:
+        name: whose, or of what machine.
+        role: reader, writer or admin.
+        digest: SHA-256 of the token.
+        expires: None for never.
+    """
+
+    __tablename__ = "tokens"
+
+    id: Mapped[int] = mapped_column(_ID, primary_key=True)
+    team: Mapped[str] = mapped_column(String(20))
+    name: Mapped[str]
+    role: Mapped[str]
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    created: Mapped[float]
+    expires: Mapped[float | None]
+    revoked: Mapped[float | None]
+
+
+class SignIn(Base):
+    """A browser that is signed in by a token.
+
+    Attributes:
+        digest: SHA-256 of its cookie.
+        csrf: what its forms bear.
+    """
+
+    __tablename__ = "sessions"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    token_id: Mapped[int] = mapped_column(ForeignKey("tokens.id", ondelete="CASCADE"), index=True)
+    csrf: Mapped[str]
+    created: Mapped[float]
+    expires: Mapped[float]
+
+
+class AuditEntry(Base):
+    """Who did what in a service."""
+
+    __tablename__ = "audit"
+    __table_args__ = (Index(None, "team", "time"),)
+
+    id: Mapped[int] = mapped_column(_ID, primary_key=True)
+    time: Mapped[float]
+    team: Mapped[str]
+    who: Mapped[str]
+    action: Mapped[str]
+    object: Mapped[str]
+    address: Mapped[str]
+
+
+class WebhookRule(Base):
+    """When a team is told of a failure.
+
+    Attributes:
+        what: new_fingerprint or gpu_hours.
+        hours: more GPU hours than so many, of a rule of the second kind.
+    """
+
+    __tablename__ = "webhooks"
+
+    id: Mapped[int] = mapped_column(_ID, primary_key=True)
+    team: Mapped[str] = mapped_column(String(20), index=True)
+    url: Mapped[str]
+    what: Mapped[str]
+    hours: Mapped[float | None]
+    created: Mapped[float]
+
+
+class KnownFailure(Base):
+    """What a team says of the failures with one fingerprint.
+
+    Attributes:
+        resolution: how it is resolved; empty as long as it is not.
+        merged_into: the fingerprint that it is shown with; empty for none.
+    """
+
+    __tablename__ = "known_failures"
+    __table_args__ = (Index(None, "team", "merged_into"),)
+
+    team: Mapped[str] = mapped_column(String(20), primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(primary_key=True)
+    resolution: Mapped[str]
+    resolved_by: Mapped[str]
+    resolved: Mapped[float | None]
+    merged_into: Mapped[str]
+
+
+class KnownFailureNote(Base):
+    """A remark of a person on the failures with one fingerprint."""
+
+    __tablename__ = "known_failure_notes"
+    __table_args__ = (Index(None, "team", "fingerprint"),)
+
+    id: Mapped[int] = mapped_column(_ID, primary_key=True)
+    team: Mapped[str] = mapped_column(String(20))
+    fingerprint: Mapped[str]
+    time: Mapped[float]
+    author: Mapped[str]
+    text: Mapped[str]
+
+
+# What can be counted again at any time (`epochzero.store.counting`); a backup does without it.
+_COUNTED: dict[str, Any] = {"sqlite_with_rowid": False, "info": {"derived": True}}
+
+
+class Counted(Base):
+    """So many days of a team, from a day on, are summed up.
+
+    Attributes:
+        days: 1, or `epochzero.store.counting.BLOCK`.
+        day: the first, its number since the epoch.
+    """
+
+    __tablename__ = "counted"
+    __table_args__ = (_COUNTED,)
+
+    team: Mapped[str] = mapped_column(primary_key=True)
+    days: Mapped[int] = mapped_column(primary_key=True)
+    day: Mapped[int] = mapped_column(primary_key=True)
+
+
+class StaleDay(Base):
+    """A day that was summed up, and of which a job came, changed or went since; a trigger writes it."""
+
+    __tablename__ = "stale_days"
+    __table_args__ = (Index(None, "team", "day"), {"info": {"derived": True}})
+
+    id: Mapped[int] = mapped_column(_ID, primary_key=True)
+    team: Mapped[str]
+    day: Mapped[int]
+
+
+class DayCount(Base):
+    """The jobs that started on one day and went alike.
+
+    Attributes:
+        caught_gpu_hours: of jobs whose failure a check would have told.
+        last: when the last of them started.
+    """
+
+    __tablename__ = "day_counts"
+    __table_args__ = (_COUNTED,)
+
+    team: Mapped[str] = mapped_column(primary_key=True)
+    day: Mapped[int] = mapped_column(primary_key=True)
+    state: Mapped[str] = mapped_column(primary_key=True)
+    category: Mapped[str] = mapped_column(primary_key=True)
+    target: Mapped[str] = mapped_column(primary_key=True)
+    jobs: Mapped[int]
+    gpu_hours: Mapped[float]
+    wasted_gpu_hours: Mapped[float]
+    caught: Mapped[int]
+    caught_gpu_hours: Mapped[float]
+    last: Mapped[float]
+
+
+class FailureCount(Base):
+    """The jobs that started on some days and failed with one fingerprint.
+
+    Attributes:
+        days, day: as `Counted`.
+        first, last: when the first and the last of them started.
+    """
+
+    __tablename__ = "failure_counts"
+    __table_args__ = (_COUNTED,)
+
+    team: Mapped[str] = mapped_column(primary_key=True)
+    days: Mapped[int] = mapped_column(primary_key=True)
+    day: Mapped[int] = mapped_column(primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(primary_key=True)
+    category: Mapped[str] = mapped_column(primary_key=True)
+    jobs: Mapped[int]
+    gpu_hours: Mapped[float]
+    first: Mapped[float]
+    last: Mapped[float]

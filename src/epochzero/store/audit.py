@@ -1,0 +1,68 @@
+"""Who did what in a service."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from epochzero.store.database import Database
+from epochzero.store.schema import AuditEntry
+
+__all__ = ["Act", "acts", "note"]
+
+_LONGEST = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What somebody did.
+
+    Attributes:
+        time: in seconds since the epoch.
+        team, who: whose token, and its name; empty where nobody had signed in.
+        object: to what it was done.
+        address: network address of who asked; empty for the command line.
+    """
+
+    time: float
+    team: str
+    who: str
+    action: str
+    object: str
+    address: str
+
+
+def note(
+    database: Database, team: str, who: str, action: str, what: str = "", *, address: str = ""
+) -> None:
+    """Keeps that somebody did something.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    with database.write() as session:
+        session.add(
+            AuditEntry(
+                time=time.time(),
+                team=team,
+                who=who[:_LONGEST],
+                action=action,
+                object=what[:_LONGEST],
+                address=address,
+            )
+        )
+
+
+def acts(database: Database, team: str | None = None, *, limit: int = 100) -> Sequence[Act]:
+    """What was done in a team, or in all, the newest first."""
+    query = select(AuditEntry).order_by(AuditEntry.time.desc(), AuditEntry.id.desc()).limit(limit)
+    if team is not None:
+        query = query.where(AuditEntry.team == team)
+    with database.read() as session:
+        return [
+            Act(one.time, one.team, one.who, one.action, one.object, one.address)
+            for one in session.scalars(query)
+        ]

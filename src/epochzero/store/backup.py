@@ -1,0 +1,164 @@
+"""A whole store in one file, and back: the same file for both databases.
+
+The file is JSON lines, compressed by zstd: a head, then each row with the name of its table. It is one moment of the
+store, taken while others write.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import sqlalchemy
+import zstandard
+from sqlalchemy import Column, LargeBinary, Table, insert, select
+from sqlalchemy.orm import Session
+
+from epochzero.errors import InputError
+from epochzero.store.database import Database
+from epochzero.store.schema import REVISION, Base
+
+__all__ = ["SCHEMA", "back_up", "restore"]
+
+SCHEMA = "epochzero.backup/1"
+_AT_ONCE = 2000
+
+
+def back_up(database: Database, file: Path) -> int:
+    """Writes all tables; the file is there whole or not at all.
+
+    Returns:
+        How many rows it has.
+
+    Raises:
+        InputError: the file cannot be written, or is there already.
+        StoreError: the database does not answer.
+    """
+    making = file.with_name(file.name + ".part")
+    if file.exists():
+        raise InputError(f"{file}: is there already")
+    try:
+        with open(making, "xb") as raw, zstandard.ZstdCompressor().stream_writer(raw) as out:
+            count = _write(database, out)
+        making.rename(file)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror}") from error
+    finally:
+        making.unlink(missing_ok=True)
+    return count
+
+
+def restore(database: Database, file: Path) -> int:
+    """Fills an empty store; all rows or none.
+
+    Returns:
+        How many rows it has.
+
+    Raises:
+        InputError: the file is no backup, is not whole, or is of another version; or the store is not empty.
+        StoreError: the store cannot be written.
+    """
+    try:
+        with (
+            open(file, "rb") as raw,
+            zstandard.ZstdDecompressor().stream_reader(raw) as text,
+            database.write() as session,
+        ):
+            return _read(session, _lines(text), str(file))
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    except (zstandard.ZstdError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{file}: is no whole backup: {error}") from error
+
+
+def _write(database: Database, out: IO[bytes]) -> int:
+    count = 0
+    with database.read() as session:
+        if database.is_postgresql:
+            session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        _put(out, {"schema": SCHEMA, "revision": REVISION})
+        for table in Base.metadata.sorted_tables:
+            if table.info.get("derived"):
+                continue
+            rows = session.execute(select(table).execution_options(yield_per=_AT_ONCE))
+            for row in rows:
+                _put(out, [table.name, [_plain(value) for value in row]])
+                count += 1
+        _put(out, {"rows": count})
+    return count
+
+
+def _read(session: Session, lines: Iterator[Any], name: str) -> int:
+    head = next(lines, None)
+    if not isinstance(head, dict) or head.get("schema") != SCHEMA:
+        raise InputError(f"{name}: is no backup of a store")
+    if head["revision"] != REVISION:
+        raise InputError(f"{name}: has tables {head['revision']}, this version knows {REVISION}")
+    tables = {table.name: table for table in Base.metadata.sorted_tables}
+    for table in tables.values():
+        if session.execute(select(table).limit(1)).first() is not None:
+            raise InputError(f"the store is not empty: {table.name} has rows")
+    count = 0
+    waiting: list[list[Any]] = []
+    at = ""
+    for line in lines:
+        if isinstance(line, dict):
+            _insert(session, tables.get(at), waiting)
+            if line["rows"] != count:
+                raise InputError(f"{name}: {line['rows']:,} rows were written, {count:,} are there")
+            _count_on(session, tables.values())
+            return count
+        if line[0] != at or len(waiting) >= _AT_ONCE:
+            _insert(session, tables.get(at), waiting)
+            at, waiting = line[0], []
+        waiting.append(line[1])
+        count += 1
+    raise InputError(f"{name}: is cut off after {count:,} rows")
+
+
+def _insert(session: Session, table: Table | None, rows: list[list[Any]]) -> None:
+    if table is not None and rows:
+        columns = list(table.columns)
+        session.execute(
+            insert(table),
+            [
+                {
+                    column.name: _value(column, value)
+                    for column, value in zip(columns, row, strict=True)
+                }
+                for row in rows
+            ],
+        )
+
+
+def _count_on(session: Session, tables: Iterable[Table]) -> None:
+    """PostgreSQL counts rows by itself, and was told the numbers here."""
+    if session.get_bind().dialect.name != "postgresql":
+        return
+    for table in tables:
+        if "id" in table.columns and isinstance(table.columns["id"].type, sqlalchemy.BigInteger):
+            last = select(sqlalchemy.func.max(table.columns["id"])).scalar_subquery()
+            sequence = sqlalchemy.func.pg_get_serial_sequence(table.name, "id")
+            session.execute(select(sqlalchemy.func.setval(sequence, last)).where(last.is_not(None)))
+
+
+def _put(out: IO[bytes], value: Any) -> None:
+    out.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
+
+
+def _lines(text: Any) -> Iterator[Any]:
+    held = b""
+    while data := text.read(1 << 20):
+        *whole, held = (held + data).split(b"\n")
+        yield from map(json.loads, whole)
+
+
+def _plain(value: Any) -> Any:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def _value(column: Column[Any], value: Any) -> Any:
+    return base64.b64decode(value) if isinstance(column.type, LargeBinary) else value

@@ -1,0 +1,163 @@
+"""What differs between two environments in which jobs ran, worst first.
+
+An environment is the snapshot of a rank (`epochzero.run.model.Snapshot`): of a job, or of the newest job
+that was meant for a target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import BigInteger, cast, func, select
+
+from epochzero.errors import InputError
+from epochzero.store.counting import Period, jobs_of
+from epochzero.store.database import Database
+from epochzero.store.overview import FAILED
+from epochzero.store.queries import of_team
+from epochzero.store.schema import Attempt, Job, Rank
+
+__all__ = [
+    "Environment",
+    "EnvironmentDifference",
+    "TargetCount",
+    "differing",
+    "environment",
+    "target_counts",
+]
+
+_SINGLE = ("python", "cuda", "driver", "system", "commit")
+_MOST_VALUE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCount:
+    """How the jobs of a target went in a period; the name is empty for the machine of the jobs."""
+
+    target: str
+    jobs: int
+    failed: int
+    gpu_hours_lost: float
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """In what a job ran.
+
+    Attributes:
+        name: as it is shown.
+        job: identity of the job whose snapshot it is.
+    """
+
+    name: str
+    job: str
+    snapshot: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentDifference:
+    """One thing that is not the same; an empty side has none.
+
+    Attributes:
+        kind: python, gpus, cuda, driver, package, variable, system or commit.
+        is_major: whether jobs often fail for it: another major or minor version, or one side has none.
+    """
+
+    kind: str
+    name: str
+    left: str
+    right: str
+    is_major: bool
+
+
+def target_counts(database: Database, team: str, period: Period) -> list[TargetCount]:
+    """The targets that jobs of a period were meant for, those with the most jobs first.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    with database.read() as session:
+        jobs = jobs_of(session, team, period).c
+        failed = jobs.state.in_(FAILED)
+        count = cast(func.sum(jobs.jobs), BigInteger)
+        query = (
+            select(
+                jobs.target,
+                count,
+                func.coalesce(cast(func.sum(jobs.jobs).filter(failed), BigInteger), 0),
+                func.coalesce(func.sum(jobs.gpu_hours).filter(failed), 0.0),
+                func.max(jobs.last),
+            )
+            .group_by(jobs.target)
+            .order_by(count.desc(), jobs.target)
+        )
+        return [TargetCount(*row) for row in session.execute(query)]
+
+
+def environment(database: Database, team: str, word: str) -> Environment:
+    """The environment that a word names: ``job:ID``, ``target:NAME`` or ``host:NAME``.
+
+    Raises:
+        InputError: there is none, or the word is none of these.
+        StoreError: the database does not answer.
+    """
+    kind, _, name = word.partition(":")
+    columns = {"job": Job.id, "target": Job.target, "host": Job.host}
+    if kind not in columns:
+        raise InputError(f"{word!r}: write job:ID, target:NAME or host:NAME")
+    query = (
+        select(Job.id, Job.name, Rank.snapshot)
+        .join(Attempt, Attempt.job_id == Job.id)
+        .join(Rank, Rank.attempt_id == Attempt.id)
+        .where(of_team(team), columns[kind] == name)
+        .order_by(Job.started.desc(), Job.id.desc(), Attempt.number.desc(), Rank.id)
+        .limit(1)
+    )
+    with database.read() as session:
+        row = session.execute(query).one_or_none()
+    if row is None:
+        raise InputError(f"no job is known of {word!r}")
+    shown = {"job": row.name, "target": name or "no target", "host": name}[kind]
+    return Environment(shown, row.id, row.snapshot)
+
+
+def differing(left: Environment, right: Environment) -> Sequence[EnvironmentDifference]:
+    """What differs between two environments: what jobs often fail for first."""
+    one, other = left.snapshot, right.snapshot
+    found = [
+        *_singles(one, other),
+        *_mapped("package", one.get("packages") or {}, other.get("packages") or {}),
+        *_mapped("variable", one.get("variables") or {}, other.get("variables") or {}),
+    ]
+    return sorted(found, key=lambda one: not one.is_major)
+
+
+def _singles(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[EnvironmentDifference]:
+    gpus = [", ".join(map(str, side.get("gpus") or ())) for side in (one, other)]
+    if gpus[0] != gpus[1]:
+        yield EnvironmentDifference("gpus", "", gpus[0], gpus[1], True)
+    for kind in _SINGLE:
+        first, second = str(one.get(kind) or ""), str(other.get(kind) or "")
+        if first != second:
+            is_major = kind in ("python", "cuda", "driver") and _is_major(first, second)
+            yield EnvironmentDifference(kind, "", first, second, is_major)
+
+
+def _mapped(
+    kind: str, one: Mapping[str, Any], other: Mapping[str, Any]
+) -> Iterator[EnvironmentDifference]:
+    for name in sorted(one.keys() | other.keys()):
+        first, second = str(one.get(name, "")), str(other.get(name, ""))
+        if first != second:
+            is_major = kind == "package" and _is_major(first, second)
+            yield EnvironmentDifference(
+                kind, name, first[:_MOST_VALUE], second[:_MOST_VALUE], is_major
+            )
+
+
+def _is_major(first: str, second: str) -> bool:
+    """Whether one is there and the other not, or their first two numbers differ."""
+    return first.split(".")[:2] != second.split(".")[:2]

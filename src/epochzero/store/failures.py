@@ -1,0 +1,130 @@
+"""The failures of a team with one fingerprint: whom they met, how often, and what is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from epochzero.errors import InputError
+from epochzero.store.database import Database
+from epochzero.store.known import Remark, known
+from epochzero.store.queries import of_team
+from epochzero.store.schema import (
+    Attempt,
+    Failure,
+    Job,
+    KnownFailure,
+    Rank,
+)
+
+__all__ = ["FailureDetails", "failure_details", "resolutions"]
+
+_MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FailureDetails:
+    """The failures of a team with one fingerprint, and with those that are merged into it.
+
+    Attributes:
+        fingerprints: itself, then what is merged into it.
+        merged_into: the fingerprint that it is shown with; empty for none.
+        jobs, gpu_hours: of all time.
+        first, last: when the first and the last job started.
+        users, hosts: whom and where it met, those of the last jobs only where there are many.
+        diagnosis: of the last job.
+        returned: jobs that failed so after it was said to be resolved.
+    """
+
+    fingerprint: str
+    fingerprints: tuple[str, ...]
+    merged_into: str
+    category: str
+    title: str
+    jobs: int
+    gpu_hours: float
+    first: float
+    last: float
+    users: tuple[tuple[str, int], ...]
+    hosts: tuple[tuple[str, int], ...]
+    diagnosis: dict[str, Any]
+    resolution: str
+    resolved_by: str
+    resolved: float | None
+    returned: int
+    remarks: tuple[Remark, ...]
+
+
+def failure_details(database: Database, team: str, fingerprint: str) -> FailureDetails:
+    """Everything about a fingerprint.
+
+    Raises:
+        InputError: no job of the team failed so.
+        StoreError: the database does not answer.
+    """
+    said = known(database, team, fingerprint)
+    every = (fingerprint, *said.also)
+    remarks = (remark for one in every for remark in known(database, team, one).notes)
+    with database.read() as session:
+        ours = (of_team(team), Job.fingerprint.in_(every))
+        jobs, hours, first, last = session.execute(
+            select(
+                func.count(), func.sum(Job.gpu_hours), func.min(Job.started), func.max(Job.started)
+            ).where(*ours)
+        ).one()
+        newest = session.scalars(
+            select(Job).where(*ours, Job.started == last).limit(1)
+        ).one_or_none()
+        if newest is None:
+            raise InputError(f"no job failed with the fingerprint {fingerprint!r}")
+        since = (*ours, Job.started > said.resolved) if said.resolved is not None else None
+        return FailureDetails(
+            fingerprint=fingerprint,
+            fingerprints=every,
+            merged_into=said.merged_into,
+            category=newest.category,
+            title=newest.title,
+            jobs=jobs,
+            gpu_hours=hours,
+            first=first,
+            last=last,
+            users=_who(session, ours, Job.user),
+            hosts=_who(session, ours, Job.host),
+            diagnosis=_diagnosis(session, newest.id),
+            resolution=said.resolution,
+            resolved_by=said.resolved_by,
+            resolved=said.resolved,
+            returned=session.scalar(select(func.count()).where(*since)) or 0 if since else 0,
+            remarks=tuple(sorted(remarks, key=lambda one: one.time)),
+        )
+
+
+def resolutions(database: Database, team: str) -> dict[str, str]:
+    """How failures are resolved, by fingerprint; those that are not are left out."""
+    query = select(KnownFailure.fingerprint, KnownFailure.resolution).where(
+        KnownFailure.team == team, KnownFailure.resolved.is_not(None)
+    )
+    with database.read() as session:
+        return {row.fingerprint: row.resolution for row in session.execute(query)}
+
+
+def _who(session: Session, ours: Any, column: Any) -> tuple[tuple[str, int], ...]:
+    """The most frequent of the last thousand jobs, with their numbers."""
+    last = select(column.label("who")).where(*ours).order_by(Job.started.desc()).limit(1000)
+    who = last.subquery().c.who
+    query = select(who, func.count()).group_by(who).order_by(func.count().desc(), who)
+    return tuple((name, count) for name, count in session.execute(query.limit(_MOST_SHOWN)))
+
+
+def _diagnosis(session: Session, job: str) -> dict[str, Any]:
+    query = (
+        select(Failure.diagnosis)
+        .join(Rank, Rank.id == Failure.rank_id)
+        .join(Attempt, Attempt.id == Rank.attempt_id)
+        .where(Attempt.job_id == job)
+        .order_by(Attempt.number.desc(), Rank.ended, Failure.id)
+    )
+    return session.scalars(query.limit(1)).first() or {}

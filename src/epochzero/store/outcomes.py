@@ -1,0 +1,136 @@
+"""Jobs and attempts as their ranks say they are: state, times, cost, and the failure that counts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from epochzero.run.watch.live import ENDED_EVENT
+from epochzero.store.schema import Attempt, Event, Failure, Finding, Job, Rank
+from epochzero.store.states import FINAL
+
+__all__ = ["sum_up"]
+
+_NO_FAILURE = ("", "", "")
+
+
+def sum_up(session: Session, changed: Collection[int]) -> None:
+    """Brings the rows of attempts, and of the jobs that they are of, up to what their ranks say.
+
+    Args:
+        session: that writes.
+        changed: the numbers of the attempts whose ranks have changed.
+    """
+    if not changed:
+        return
+    session.flush()
+    jobs = _locked_jobs(session, changed)
+    ranks = _ranks(session, changed)
+    attempts: dict[str, list[Attempt]] = defaultdict(list)
+    for attempt in session.scalars(
+        select(Attempt)
+        .where(Attempt.job_id.in_([job.id for job in jobs]))
+        .order_by(Attempt.number)
+        .execution_options(populate_existing=True)
+    ):
+        attempts[attempt.job_id].append(attempt)
+    for job in jobs:
+        for attempt in attempts[job.id]:
+            if attempt.id in ranks:
+                _sum_up_attempt(attempt, ranks[attempt.id], job.gpus)
+    last = [attempts[job.id][-1].id for job in jobs]
+    failures, caught = _failures(session, last), _caught(session, last)
+    for job, attempt_id in zip(jobs, last, strict=True):
+        _sum_up_job(job, attempts[job.id])
+        job.category, job.fingerprint, job.title = failures.get(attempt_id, _NO_FAILURE)
+        job.caught = int(bool(job.category) and (attempt_id, job.category) in caught)
+
+
+def _locked_jobs(session: Session, changed: Collection[int]) -> Sequence[Job]:
+    """The jobs of attempts. Whoever has them sees what others who had them before have written."""
+    of_attempts = select(Attempt.job_id).where(Attempt.id.in_(changed))
+    return session.scalars(
+        select(Job)
+        .where(Job.id.in_(of_attempts))
+        .order_by(Job.id)
+        # The weaker lock lets others begin more attempts meanwhile.
+        .with_for_update(key_share=True)
+        .execution_options(populate_existing=True)
+    ).all()
+
+
+def _ranks(session: Session, attempts: Collection[int]) -> dict[int, list[Any]]:
+    """What counts of the ranks of each attempt."""
+    found: dict[int, list[Any]] = defaultdict(list)
+    columns = (Rank.state, Rank.started, Rank.ended, Rank.heartbeat, Rank.exit_code)
+    wanted = select(Rank.attempt_id, *columns).where(Rank.attempt_id.in_(attempts))
+    for row in session.execute(wanted.order_by(Rank.id)):
+        found[row.attempt_id].append(row)
+    return found
+
+
+def _sum_up_attempt(attempt: Attempt, ranks: Sequence[Any], gpus: int) -> None:
+    attempt.state = _state_of_all([rank.state for rank in ranks])
+    attempt.started = min(rank.started for rank in ranks)
+    over = attempt.state in FINAL
+    attempt.ended = max(rank.ended or rank.heartbeat for rank in ranks) if over else None
+    codes = [rank.exit_code for rank in ranks if rank.exit_code is not None]
+    attempt.exit_code = next((code for code in codes if code), codes[0] if codes else None)
+    if attempt.ended is not None:
+        attempt.gpu_hours = gpus * max(0.0, attempt.ended - attempt.started) / 3600
+
+
+def _state_of_all(states: list[str]) -> str:
+    """A rank that failed decides, then one that still runs.
+
+    A rank is ended where another one has failed, also where no more is known of that.
+    """
+    order = ("failed", "cancelled", "lost", "running", "ended", "succeeded")
+    first = min(states, key=order.index)
+    return "failed" if first == "ended" else first
+
+
+def _sum_up_job(job: Job, attempts: Sequence[Attempt]) -> None:
+    last = attempts[-1]
+    job.attempts, job.state, job.ended = len(attempts), last.state, last.ended
+    job.started = min(one.started for one in attempts)
+    job.gpu_hours = sum(one.gpu_hours for one in attempts)
+    job.wasted_gpu_hours = sum(one.gpu_hours for one in attempts[1:] if one.state == "failed")
+
+
+def _failures(session: Session, attempts: Collection[int]) -> dict[int, tuple[str, str, str]]:
+    """Category, fingerprint and title of the failure that came first on any rank of an attempt.
+
+    Of one that was ended for a fault of its training it is that fault, and it has no fingerprint.
+    """
+    found: dict[int, tuple[str, str, str]] = {}
+    for attempt, category, fingerprint, title in session.execute(
+        select(Rank.attempt_id, Failure.category, Failure.fingerprint, Failure.title)
+        .join(Failure, Failure.rank_id == Rank.id)
+        .where(Rank.attempt_id.in_(attempts))
+        .order_by(Rank.ended, Failure.id)
+    ):
+        found.setdefault(attempt, (category, fingerprint, title))
+    for attempt, details, text in session.execute(
+        select(Rank.attempt_id, Event.details, Event.text)
+        .join(Event, Event.rank_id == Rank.id)
+        .where(Rank.attempt_id.in_(attempts), Event.what == ENDED_EVENT)
+        .order_by(Event.time)
+    ):
+        found.setdefault(attempt, (str(details.get("word", "")), "", text))
+    return found
+
+
+def _caught(session: Session, attempts: Collection[int]) -> frozenset[tuple[int, str]]:
+    """The attempts with each category of which a check of the job, as it was, tells a failure."""
+    wanted = (
+        select(Rank.attempt_id, Finding.category)
+        .join(Finding, Finding.rank_id == Rank.id)
+        .where(Rank.attempt_id.in_(attempts), Finding.severity == "error")
+        .distinct()
+    )
+    return frozenset((attempt, category) for attempt, category in session.execute(wanted))

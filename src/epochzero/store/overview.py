@@ -1,0 +1,302 @@
+"""What a team's jobs cost over time, and why they failed: numbers of many jobs, made in the database.
+
+A period is of the times at which jobs started. What is over is read from sums (`epochzero.store.counting`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    SQLColumnExpression,
+    Subquery,
+    and_,
+    cast,
+    func,
+    select,
+)
+from sqlalchemy.orm import Session, aliased
+
+from epochzero.store.counting import END, Period, failures_of, jobs_of
+from epochzero.store.database import Database
+from epochzero.store.queries import of_team
+from epochzero.store.schema import Job, KnownFailure
+
+__all__ = [
+    "FAILED",
+    "Count",
+    "FingerprintCount",
+    "Overview",
+    "counts",
+    "fingerprints",
+    "leading",
+    "overview",
+]
+
+FAILED = ("failed", "lost")
+"""States in which what a job used is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The jobs that started on one day, are in one state, and failed for one reason.
+
+    Attributes:
+        day: number of the day in UTC since the epoch.
+        wasted_gpu_hours: of retries that failed again (`epochzero.store.schema.Job`).
+        caught, caught_gpu_hours: of jobs whose failure a check would have told before the start.
+    """
+
+    day: int
+    state: str
+    category: str
+    jobs: int
+    gpu_hours: float
+    wasted_gpu_hours: float
+    caught: int
+    caught_gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class FingerprintCount:
+    """How often a failure was seen in a period, with those that are merged into it.
+
+    Attributes:
+        first, last: when the first and the last of these jobs started.
+        title: of the last job with the fingerprint itself.
+        new: whether no job before the period failed so.
+    """
+
+    fingerprint: str
+    category: str
+    title: str
+    jobs: int
+    gpu_hours: float
+    first: float
+    last: float
+    new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A team's jobs in numbers, of a stretch of time.
+
+    Attributes:
+        states, categories: jobs by each; of categories those that failed.
+        gpu_hours: of all jobs; lost: of those that failed.
+    """
+
+    jobs: int
+    gpu_hours: float
+    lost_gpu_hours: float
+    states: Mapping[str, int]
+    categories: Mapping[str, int]
+
+
+def counts(database: Database, team: str, period: Period) -> list[Count]:
+    """All jobs of a period, summed up by day, state and category.
+
+    Args:
+        database: the store.
+        team: whose jobs.
+        period: in which they started.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    with database.read() as session:
+        jobs = jobs_of(session, team, period).c
+        key = (jobs.day, jobs.state, jobs.category)
+        query = (
+            select(
+                *key,
+                *(_whole(column) for column in (jobs.jobs, jobs.caught)),
+                *(
+                    func.sum(column)
+                    for column in (jobs.gpu_hours, jobs.wasted_gpu_hours, jobs.caught_gpu_hours)
+                ),
+            )
+            .group_by(*key)
+            .order_by(*key)
+        )
+        return [
+            Count(day, state, category, count, hours, wasted, caught, caught_hours)
+            for day, state, category, count, caught, hours, wasted, caught_hours in session.execute(
+                query
+            )
+        ]
+
+
+def overview(database: Database, team: str, *, since: float = 0.0) -> Overview:
+    """A team's numbers.
+
+    Args:
+        database: the store.
+        team: whose.
+        since: of jobs that began later, in seconds since the epoch.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    found = counts(database, team, Period(since, END))
+    failed = [one for one in found if one.state in FAILED]
+    return Overview(
+        jobs=sum(one.jobs for one in found),
+        gpu_hours=sum(one.gpu_hours for one in found),
+        lost_gpu_hours=sum(one.gpu_hours for one in failed),
+        states=_sums((one.state, one.jobs) for one in found),
+        categories=_sums((one.category, one.jobs) for one in failed),
+    )
+
+
+def fingerprints(
+    database: Database,
+    team: str,
+    period: Period,
+    *,
+    category: str | None = None,
+    only_new: bool = False,
+    sort: Literal["jobs", "gpu_hours"] = "jobs",
+    limit: int = 50,
+) -> list[FingerprintCount]:
+    """The failures of a period, the most frequent or the costliest first.
+
+    Those that are merged are one failure (`epochzero.store.known.merge`).
+
+    Args:
+        database: the store.
+        team: whose jobs.
+        period: in which they started.
+        category: only failures of this category.
+        only_new: only those that no job before the period had.
+        sort: by which number.
+        limit: at most so many.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    with database.read() as session:
+        seen = _grouped(failures_of(session, team, period), team, category)
+        most = select(seen)
+        if only_new:
+            most = most.where(_is_new(team, period, seen.c.fingerprint))
+        return _read(session, team, period, most.order_by(*_order(seen, sort)).limit(limit), sort)
+
+
+def leading(
+    database: Database, team: str, period: Period, *, each: int
+) -> tuple[list[FingerprintCount], list[FingerprintCount]]:
+    """The most frequent failures of a period, and the most frequent new ones: asked for at once.
+
+    Args:
+        database: the store.
+        team: whose jobs.
+        period: in which they started.
+        each: at most so many of both.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    with database.read() as session:
+        seen = _grouped(failures_of(session, team, period), team, None)
+        is_new = _is_new(team, period, seen.c.fingerprint)
+        place = func.row_number().over(partition_by=is_new, order_by=_order(seen, "jobs"))
+        placed = select(seen, place.label("place")).subquery()
+        found = _read(session, team, period, select(placed).where(placed.c.place <= each), "jobs")
+        return found[:each], [one for one in found if one.new]
+
+
+def _order(rows: Subquery, sort: str) -> tuple[ColumnElement[Any], ...]:
+    return rows.c[sort].desc(), rows.c.jobs.desc(), rows.c.fingerprint
+
+
+def _read(
+    session: Session, team: str, period: Period, wanted: Select[*tuple[Any, ...]], sort: str
+) -> list[FingerprintCount]:
+    """What costs a search a row is asked of the few rows that are shown."""
+    shown = wanted.subquery()
+    query = select(
+        shown.c.fingerprint, shown.c.category, _title(team, shown.c.fingerprint), shown.c.jobs,
+        shown.c.gpu_hours, shown.c.first, shown.c.last, _is_new(team, period, shown.c.fingerprint),
+    ).order_by(*_order(shown, sort))  # fmt: skip
+    return [FingerprintCount(*row) for row in session.execute(query)]
+
+
+def _grouped(seen: Subquery, team: str, category: str | None) -> Subquery:
+    """A row for each failure as it is shown: what is merged is found for each fingerprint once."""
+    each = _summed(select(seen.c.fingerprint), seen, seen.c.fingerprint)
+    one = (each if category is None else each.where(seen.c.category == category)).subquery()
+    said = aliased(KnownFailure)
+    is_merged = and_(
+        said.team == team, said.fingerprint == one.c.fingerprint, said.merged_into != ""
+    )
+    shown = func.coalesce(said.merged_into, one.c.fingerprint)
+    query = select(shown.label("fingerprint")).select_from(one).outerjoin(said, is_merged)
+    return _summed(query, one, shown).subquery()
+
+
+def _summed(query: Select[Any], rows: Subquery, key: ColumnElement[str]) -> Select[Any]:
+    return query.add_columns(
+        func.max(rows.c.category).label("category"),
+        _whole(rows.c.jobs).label("jobs"),
+        func.sum(rows.c.gpu_hours).label("gpu_hours"),
+        func.min(rows.c.first).label("first"),
+        func.max(rows.c.last).label("last"),
+    ).group_by(key)
+
+
+def _title(team: str, fingerprint: ColumnElement[str]) -> ColumnElement[str]:
+    newest = aliased(Job)
+    title = (
+        select(newest.title)
+        .where(of_team(team, newest), newest.fingerprint == fingerprint)
+        .order_by(newest.started.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    return func.coalesce(title, "")
+
+
+def _is_new(team: str, period: Period, fingerprint: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether no job failed so before a period, nor with what is merged.
+
+    The first job of a fingerprint is one look into an index; a database that were asked whether there is an
+    earlier one might read them all.
+    """
+    merged = aliased(KnownFailure)
+    first_merged = (
+        select(func.min(_first(team, merged.fingerprint)))
+        .where(merged.team == team, merged.merged_into == fingerprint)
+        .scalar_subquery()
+    )
+    return and_(
+        func.coalesce(_first(team, fingerprint), period.since) >= period.since,
+        func.coalesce(first_merged, period.since) >= period.since,
+    )
+
+
+def _first(team: str, fingerprint: SQLColumnExpression[str]) -> ColumnElement[float]:
+    job = aliased(Job)
+    return (
+        select(func.min(job.started))
+        .where(of_team(team, job), job.fingerprint == fingerprint)
+        .scalar_subquery()
+    )
+
+
+def _whole(column: ColumnElement[Any]) -> ColumnElement[int]:
+    """A sum; PostgreSQL's of whole numbers is a decimal one."""
+    return cast(func.sum(column), BigInteger)
+
+
+def _sums(pairs: Iterable[tuple[str, int]]) -> Mapping[str, int]:
+    found: defaultdict[str, int] = defaultdict(int)
+    for name, number in pairs:
+        found[name] += number
+    return dict(found)

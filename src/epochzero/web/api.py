@@ -1,0 +1,248 @@
+"""What programs ask: jobs, their logs, fingerprints, numbers, tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, HTTPException, Query
+from fastapi import Path as InPath
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from epochzero.errors import InputError
+from epochzero.redact import redact, redact_log
+from epochzero.store.counting import END, Period
+from epochzero.store.database import Database, StoreError
+from epochzero.store.known import (
+    Known,
+    add_note,
+    known,
+    merge,
+    resolve,
+)
+from epochzero.store.logs import cut_lines
+from epochzero.store.overview import FingerprintCount, Overview, overview
+from epochzero.store.overview import fingerprints as count_fingerprints
+from epochzero.store.queries import (
+    JobFilter,
+    JobPage,
+    JobSummary,
+    job_details,
+    job_page,
+    read_log,
+)
+from epochzero.store.teams import is_own, job_key
+from epochzero.web.access import Reads, Viewer, Writes
+from epochzero.web.state import Store
+
+__all__ = ["OwnJob", "cells", "own_job", "router"]
+
+router = APIRouter(prefix="/api/v1", tags=["asking"])
+
+_MOST_LINES = 10_000
+_PAGE = 1000
+_FORMULA = tuple("=+-@\t\r")
+Fingerprint = Annotated[str, InPath(max_length=200)]
+Since = Annotated[float, Query(ge=0, lt=1e11, description="Seconds since the epoch")]
+Text = Annotated[str, Field(max_length=10_000, min_length=1)]
+_MISSING: dict[int | str, dict[str, Any]] = {
+    401: {"description": "No valid token"},
+    404: {"description": "Your team has no such thing"},
+}
+
+
+class Filter(BaseModel):
+    """Which jobs; see `epochzero.store.queries.JobFilter`."""
+
+    state: str | None = None
+    category: str | None = None
+    fingerprint: str | None = None
+    user: str | None = None
+    host: str | None = None
+    target: str | None = None
+    name: str | None = None
+    search: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+    def of(self, viewer: Viewer, limit: int) -> JobFilter:
+        """The same for the store, of one team."""
+        return JobFilter(**self.model_dump(), team=viewer.team, limit=limit)
+
+
+def own_job(viewer: Reads, store: Store, job: Annotated[str, InPath(max_length=100)]) -> str:
+    """The identity in the store of a job of the viewer's team, as a dependency.
+
+    Raises:
+        HTTPException: 404 where it is another team's, or nobody's.
+    """
+    key = job_key(viewer.team, job)
+    if not is_own(store, viewer.team, key):
+        raise HTTPException(404, "your team has no such job")
+    return key
+
+
+OwnJob = Annotated[str, Depends(own_job)]
+Filters = Annotated[Filter, Query()]
+
+
+@router.get("/jobs")
+def jobs(
+    viewer: Reads,
+    store: Store,
+    wanted: Filters,
+    sort: Literal["newest", "oldest", "costliest"] = "newest",
+    limit: Annotated[int, Query(ge=1, le=_PAGE)] = 50,
+    after: Annotated[str, Query(max_length=200)] = "",
+) -> JobPage:
+    """The jobs that a filter lets through; `after` of the answer begins the next page."""
+    return job_page(store, wanted.of(viewer, limit), sort=sort, after=after)
+
+
+@router.get("/jobs/{job}", responses=_MISSING)
+def job(key: OwnJob, store: Store) -> dict[str, Any]:
+    """Everything about a job, in the JSON form `epochzero.job/1`."""
+    return dict(job_details(store, key).to_dict())
+
+
+@router.get("/jobs/{job}/logs/{name}", responses=_MISSING, response_class=StreamingResponse)
+def log(
+    key: OwnJob,
+    store: Store,
+    name: Annotated[str, InPath(max_length=100)],
+    attempt: Annotated[int | None, Query(ge=1, le=100_000)] = None,
+    first: Annotated[int, Query(ge=1, le=1 << 40, description="The first line")] = 1,
+    lines: Annotated[int | None, Query(ge=1, le=_MOST_LINES, description="So many")] = None,
+) -> StreamingResponse:
+    """A log such as `output`: all of it, or some lines."""
+    parts = read_log(store, key, attempt=attempt, name=name, text=redact_log)
+    parts = cut_lines(parts, first, lines)
+    with _or_404():
+        begin = next(parts, b"")
+    whole = itertools.chain((begin,), parts)
+    return StreamingResponse(whole, media_type="text/plain; charset=utf-8")
+
+
+@contextmanager
+def _or_404() -> Iterator[None]:
+    try:
+        yield
+    except StoreError:
+        raise
+    except InputError as error:
+        raise HTTPException(404, str(error)) from error
+
+
+@router.get("/overview")
+def numbers(viewer: Reads, store: Store, since: Since = 0.0) -> Overview:
+    """The team's jobs in numbers."""
+    return overview(store, viewer.team, since=since)
+
+
+@router.get("/fingerprints")
+def fingerprints(
+    viewer: Reads,
+    store: Store,
+    since: Since = 0.0,
+    limit: Annotated[int, Query(ge=1, le=_PAGE)] = 100,
+) -> list[FingerprintCount]:
+    """What fails in the same way, the costliest first."""
+    period = Period(since, END)
+    return count_fingerprints(store, viewer.team, period, sort="gpu_hours", limit=limit)
+
+
+@router.get("/fingerprints/{fingerprint}")
+def fingerprint(viewer: Reads, store: Store, fingerprint: Fingerprint) -> Known:
+    """What the team says of a fingerprint."""
+    return known(store, viewer.team, fingerprint)
+
+
+class NoteText(BaseModel):
+    """A remark."""
+
+    text: Text
+
+
+class Verdict(BaseModel):
+    """What is changed of a fingerprint; None leaves it, an empty text takes it back."""
+
+    resolution: Annotated[str, Field(max_length=10_000)] | None = None
+    merged_into: Annotated[str, Field(max_length=200)] | None = None
+
+
+@router.post("/fingerprints/{fingerprint}/notes", responses=_MISSING)
+def add_remark(viewer: Writes, store: Store, fingerprint: Fingerprint, note: NoteText) -> Known:
+    """Adds a note."""
+    with _or_404():
+        add_note(store, viewer.team, fingerprint, viewer.name, redact(note.text))
+    return known(store, viewer.team, fingerprint)
+
+
+@router.patch("/fingerprints/{fingerprint}", responses=_MISSING)
+def change(viewer: Writes, store: Store, fingerprint: Fingerprint, verdict: Verdict) -> Known:
+    """Says how it is resolved, or merges it into another."""
+    with _or_404():
+        if verdict.resolution is not None:
+            text = redact(verdict.resolution)
+            resolve(store, viewer.team, fingerprint, viewer.name, text)
+        if verdict.merged_into is not None:
+            merge(store, viewer.team, fingerprint, verdict.merged_into)
+    return known(store, viewer.team, fingerprint)
+
+
+@router.get("/export", response_class=StreamingResponse)
+def export(
+    viewer: Reads,
+    store: Store,
+    wanted: Filters,
+    format: Literal["csv", "jsonl"] = "jsonl",
+    sort: Literal["newest", "oldest", "costliest"] = "newest",
+) -> StreamingResponse:
+    """All jobs that a filter lets through, as a table."""
+    found = _every(store, wanted.of(viewer, _PAGE), sort)
+    write, kind = {
+        "csv": (_csv, "text/csv"),
+        "jsonl": (_json_lines, "application/x-ndjson"),
+    }[format]
+    headers = {"Content-Disposition": f"attachment; filename=jobs.{format}"}
+    return StreamingResponse(write(found), media_type=f"{kind}; charset=utf-8", headers=headers)
+
+
+def _every(store: Database, wanted: JobFilter, sort: str) -> Iterator[JobSummary]:
+    after = ""
+    while True:
+        page = job_page(store, wanted, sort=sort, after=after)
+        yield from page.jobs
+        if not (after := page.after):
+            return
+
+
+def _json_lines(found: Iterable[JobSummary]) -> Iterator[str]:
+    for one in found:
+        yield json.dumps(asdict(one), ensure_ascii=False) + "\n"
+
+
+def _csv(found: Iterable[JobSummary]) -> Iterator[str]:
+    names = [one.name for one in fields(JobSummary)]
+    for row in itertools.chain((names,), (cells(asdict(one).values()) for one in found)):
+        text = io.StringIO()
+        csv.writer(text).writerow(row)
+        yield text.getvalue()
+
+
+def cells(values: Iterable[Any]) -> list[Any]:
+    """The same for a table that a spreadsheet opens: no text of a job becomes a formula.
+
+    Source: OWASP, "CSV Injection".
+    """
+    return [
+        f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+        for value in values
+    ]

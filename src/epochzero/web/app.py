@@ -1,0 +1,113 @@
+"""The service put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exception_handlers import http_exception_handler
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException as AnyHTTPException
+
+from epochzero import __version__
+from epochzero.errors import InputError
+from epochzero.store.database import StoreError, StoreFullError
+from epochzero.web import api, health, ingest, manage, pages, signin
+from epochzero.web.guard import LOGGER, Guard
+from epochzero.web.metrics import Metrics
+from epochzero.web.settings import Settings
+from epochzero.web.spool import FULL
+from epochzero.web.state import prepare, watched_folder
+from epochzero.web.summing import Summing
+
+__all__ = ["create_app"]
+
+_STATIC = Path(__file__).with_name("static")
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """A service that is ready to answer.
+
+    Raises:
+        StoreError: the store cannot be opened.
+    """
+    metrics = Metrics()
+    app = FastAPI(
+        title="EpochZero",
+        version=__version__,
+        summary="Failures of a team's deep-learning jobs.",
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,  # Its page needs scripts of another host.
+        redoc_url=None,
+        lifespan=_lifespan,
+    )
+    prepare(app, settings, metrics)
+    app.add_middleware(Guard, settings=settings, metrics=metrics)
+    for router in (
+        health.router,
+        signin.router,
+        ingest.router,
+        api.router,
+        manage.router,
+        pages.router,
+    ):
+        app.include_router(router)
+    app.mount("/static", StaticFiles(directory=_STATIC, check_dir=False), name="static")
+    app.add_exception_handler(AnyHTTPException, _refused)
+    app.add_exception_handler(StoreError, _away)
+    app.add_exception_handler(StoreFullError, _full)
+    app.add_exception_handler(InputError, _wrong)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service = app.state.service
+    watched = watched_folder(service)
+    service.diagnosing.start()
+    summing = Summing(service.database)
+    service.intake.start()
+    summing.start()
+    if watched is not None:
+        watched.start()
+    yield
+    if watched is not None:
+        await run_in_threadpool(watched.stop)
+    await run_in_threadpool(summing.stop)
+    await run_in_threadpool(service.intake.stop)
+    service.database.close()
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """An answer as JSON; a person who is not signed in is led there."""
+    assert isinstance(error, HTTPException | AnyHTTPException)
+    if error.status_code == 401 and request.method == "GET" and not _is_api(request):
+        path = request.url.path
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"/login?next={quote(path + query, safe='')}", 303)
+    return await http_exception_handler(request, error)
+
+
+def _is_api(request: Request) -> bool:
+    return request.url.path.startswith(("/api/", "/metrics"))
+
+
+async def _away(request: Request, error: Exception) -> Response:
+    """The store does not answer: an address or an account in its words is for the operator only."""
+    LOGGER.error("the store does not answer", exc_info=error)
+    told = {"detail": "the database does not answer: nothing was lost, try again"}
+    return JSONResponse(told, 503, {"Retry-After": "5"})
+
+
+async def _full(request: Request, error: Exception) -> Response:
+    LOGGER.error("the disk of the store is full", exc_info=error)
+    return JSONResponse({"detail": FULL}, 507, {"Retry-After": "60"})
+
+
+async def _wrong(request: Request, error: Exception) -> Response:
+    return JSONResponse({"detail": str(error)}, 422)

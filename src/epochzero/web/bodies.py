@@ -1,0 +1,116 @@
+"""The body of a request, without its compression, in pieces of bounded size.
+
+A few bytes may decompress to very many: each step makes at most so much, and the whole is counted.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from typing import Protocol
+
+import zstandard
+from fastapi import HTTPException, Request
+
+__all__ = ["body", "pieces"]
+
+_PIECE = 256 << 10
+_STEP = 1 << 10
+"""A block of zstd takes four bytes and makes 128 KiB at most, so that this makes 32 MiB at most."""
+_WINDOW = 8 << 20
+"""A frame of zstd may ask for more memory than this; ours do not."""
+
+
+class _Decoder(Protocol):
+    def feed(self, data: bytes) -> Iterator[bytes]: ...
+
+    def whole(self) -> bool: ...
+
+
+class _Plain:
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        yield data
+
+    def whole(self) -> bool:
+        return True
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._decoder = zlib.decompressobj(wbits=31)
+        self._begun = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            if self._decoder.eof:  # Members may follow each other (RFC 1952, Section 2.2).
+                self._decoder = zlib.decompressobj(wbits=31)
+            self._begun = True
+            if piece := self._decoder.decompress(data, _PIECE):
+                yield piece
+            data = self._decoder.unconsumed_tail or self._decoder.unused_data
+
+    def whole(self) -> bool:
+        return self._decoder.eof or not self._begun
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        self._decoder = self._next()
+        self._begun = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            if self._decoder.eof:
+                self._decoder = self._next()
+            self._begun = True
+            step, data = data[:_STEP], data[_STEP:]
+            if piece := self._decoder.decompress(step):
+                yield piece
+            data = self._decoder.unused_data + data
+
+    def whole(self) -> bool:
+        return self._decoder.eof or not self._begun
+
+    @staticmethod
+    def _next() -> zstandard.ZstdDecompressionObj:
+        return zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+
+
+async def pieces(request: Request, most: int) -> AsyncIterator[bytes]:
+    """The pieces of a body.
+
+    Args:
+        request: with ``Content-Encoding: gzip``, ``zstd`` or none.
+        most: bytes without compression.
+
+    Raises:
+        HTTPException: 413 for more bytes, 415 for another compression, 422 for a damaged one.
+    """
+    decoder = _decoder(request.headers.get("content-encoding", "identity").strip().lower())
+    size = 0
+    try:
+        async for data in request.stream():
+            for piece in decoder.feed(data):
+                size += len(piece)
+                if size > most:
+                    raise HTTPException(413, f"a request has at most {most} bytes of text")
+                yield piece
+    except (zlib.error, zstandard.ZstdError) as error:
+        raise HTTPException(422, f"the compression is damaged: {error}") from error
+    if not decoder.whole():
+        raise HTTPException(422, "the compressed body is cut off")
+
+
+async def body(request: Request, most: int) -> bytes:
+    """The whole body; see `pieces`."""
+    return b"".join([piece async for piece in pieces(request, most)])
+
+
+def _decoder(encoding: str) -> _Decoder:
+    if encoding in ("identity", ""):
+        return _Plain()
+    if encoding == "gzip":
+        return _Gzip()
+    if encoding == "zstd":
+        return _Zstd()
+    raise HTTPException(415, f"{encoding[:20]!r} is no compression known here: gzip, zstd")

@@ -1,0 +1,145 @@
+"""A client of the service.
+
+>>> client = Client("https://epochzero.example.org", token)          # doctest: +SKIP
+>>> for job in client.jobs(state="failed"): print(job.id, job.category)  # doctest: +SKIP
+
+Jobs are sent by `epochzero.run.sending`, which needs no more than Python itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import TypeAdapter
+
+from epochzero.errors import InputError
+from epochzero.store.known import Known
+from epochzero.store.overview import FingerprintCount, Overview
+from epochzero.store.queries import JobPage, JobSummary
+
+__all__ = ["Client", "Kept"]
+
+_TIMEOUT_S = 60.0
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A log that was diagnosed and kept; ``new`` where the service did not have it."""
+
+    job: str
+    new: bool
+    outcome: str
+    category: str
+    fingerprint: str
+    title: str
+    diagnosis: Mapping[str, Any] | None = None
+
+
+class Client:
+    """Asks a service, as a context manager or until `close`.
+
+    Args:
+        url: of the service.
+        token: of a team; empty where none is needed.
+    """
+
+    def __init__(self, url: str, token: str = "") -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx.Client(
+            base_url=f"{url.rstrip('/')}/api/v1",
+            headers=headers,
+            timeout=_TIMEOUT_S,
+        )
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives up the connection."""
+        self._http.close()
+
+    def jobs(self, *, sort: str = "newest", **wanted: str | float) -> Iterator[JobSummary]:
+        """The jobs that a filter lets through, page by page as they are read.
+
+        Args:
+            sort: newest, oldest or costliest.
+            wanted: fields of `epochzero.store.queries.JobFilter`.
+
+        Raises:
+            InputError: the service refuses or does not answer.
+        """
+        after = ""
+        while True:
+            query = {**wanted, "sort": sort, "after": after}
+            page = self._ask("GET", "/jobs", JobPage, params=query)
+            yield from page.jobs
+            if not (after := page.after):
+                return
+
+    def job(self, identity: str) -> Mapping[str, Any]:
+        """Everything about a job, in the JSON form ``epochzero.job/1``."""
+        return self._ask("GET", f"/jobs/{identity}", dict[str, Any])
+
+    def delete(self, identity: str) -> None:
+        """Throws a job away that is over, with its logs and all that is known of it; takes an admin's token."""
+        self._asked("DELETE", f"/jobs/{identity}")
+
+    def log(
+        self, identity: str, name: str = "output", *, first: int = 1, lines: int | None = None
+    ) -> bytes:
+        """A log, or some of its lines."""
+        query = {"first": first} | ({} if lines is None else {"lines": lines})
+        return self._asked("GET", f"/jobs/{identity}/logs/{name}", params=query).content
+
+    def fingerprints(self, *, since: float = 0.0) -> list[FingerprintCount]:
+        """What fails in the same way, the costliest first."""
+        return self._ask("GET", "/fingerprints", list[FingerprintCount], params={"since": since})
+
+    def known(self, fingerprint: str) -> Known:
+        """What the team says of a fingerprint."""
+        return self._ask("GET", f"/fingerprints/{fingerprint}", Known)
+
+    def overview(self, *, since: float = 0.0) -> Overview:
+        """The team's jobs in numbers."""
+        return self._ask("GET", "/overview", Overview, params={"since": since})
+
+    def diagnose_and_store(self, log: bytes, **about: str | float) -> Kept:
+        """Has a log diagnosed and kept.
+
+        Args:
+            log: its bytes.
+            about: fields of `epochzero.web.diagnosing.About`, such as ``name`` and ``exit_code``.
+        """
+        return self._ask("POST", "/diagnose-and-store", Kept, params=about, content=log)
+
+    def diagnose_and_store_many(self, lines: Iterable[str]) -> list[Kept]:
+        """Has many small logs diagnosed and kept: JSON lines with ``log`` and what is known beside it."""
+        path = "/diagnose-and-store/bulk"
+        return self._ask("POST", path, list[Kept], content="\n".join(lines))
+
+    def _ask(self, method: str, path: str, kind: type[_Answer], **values: Any) -> _Answer:
+        return TypeAdapter(kind).validate_json(self._asked(method, path, **values).content)
+
+    def _asked(self, method: str, path: str, **values: Any) -> httpx.Response:
+        try:
+            answer = self._http.request(method, path, **values)
+        except httpx.HTTPError as error:
+            raise InputError(f"{self._http.base_url.host} does not answer: {error}") from error
+        if answer.is_error:
+            raise InputError(
+                f"{self._http.base_url.host} answers {answer.status_code}: {answer.text}"
+            )
+        return answer

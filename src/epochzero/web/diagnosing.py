@@ -1,0 +1,112 @@
+"""Logs of jobs that ran without us, diagnosed here: what each becomes in the store."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from epochzero.diagnose import Diagnoser, Diagnosis, Facts
+from epochzero.errors import InputError
+from epochzero.logs.source import Log
+from epochzero.run.identity import derived_job
+from epochzero.run.model import Concluded, Ended, Output, Record, Started
+from epochzero.store.recorder import Ending
+from epochzero.store.teams import job_key
+from epochzero.web.received import cleaned, origin_of
+
+__all__ = ["About", "Diagnosing"]
+
+Word = Annotated[str, Field(max_length=500)]
+Time = Annotated[float, Field(ge=0, lt=1e11)]
+
+
+class About(BaseModel):
+    """What is known of a job beside its log. Without an identity it is made of the log itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    job: Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{0,64}$")] = ""
+    attempt: Annotated[int, Field(ge=1, le=100_000)] = 1
+    name: Word = ""
+    user: Word = ""
+    host: Word = ""
+    launcher: Word = ""
+    command: Annotated[list[Word], Field(max_length=1000)] = []
+    exit_code: Annotated[int, Field(ge=-255, le=255)] | None = None
+    started: Time | None = None
+    ended: Time | None = None
+    gpus: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+
+class Diagnosing:
+    """Diagnoses logs. Threads may share one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _diagnoser(self) -> Diagnoser:
+        return Diagnoser()
+
+    def start(self) -> None:
+        """Loads the signatures in a thread of its own, so that a service answers before they are there."""
+        threading.Thread(target=self._load, name="signatures", daemon=True).start()
+
+    def _load(self) -> None:
+        with self._lock:
+            _ = self._diagnoser
+
+    def ending(self, team: str, about: About, log: bytes) -> tuple[str, Diagnosis, Ending]:
+        """A job that is over: its identity in the store, why it failed, and what is kept of it.
+
+        Raises:
+            InputError: the log is no text, or the job ended before it began.
+        """
+        now = time.time()
+        end = now if about.ended is None else about.ended
+        start = end if about.started is None else about.started
+        if end < start:
+            raise InputError("the job ended before it began")
+        facts = Facts(exit_code=about.exit_code, start=start, end=end, gpus=about.gpus or None)
+        with self._lock:  # The scanner's memory is one for all scans.
+            found = self._diagnoser.diagnose([Log("output.log", text=log)], facts)
+        job = about.job or derived_job("log", hashlib.sha256(log).hexdigest())
+        records = (record for record in _records(about, job, found, log, start, end))
+        kept = [one for record in records if (one := cleaned(record)) is not None]
+        identity = f"service:/{team}/{job}/{about.attempt}"
+        return job_key(team, job), found, Ending(identity, kept, log, origin_of(team))
+
+
+def _records(
+    about: About, job: str, found: Diagnosis, log: bytes, start: float, end: float
+) -> list[Record]:
+    took = end - start
+    code = about.exit_code
+    if code is None:
+        code = 0 if found.outcome == "no_failure" else 1
+    records: list[Record] = [
+        Started(
+            job=job,
+            attempt=about.attempt,
+            name=about.name or job,
+            command=tuple(about.command),
+            folder="",
+            host=about.host,
+            user=about.user,
+            pid=0,
+            time=start,
+            gpus=about.gpus,
+            launcher=about.launcher,
+        ),
+        Output(end, took, "output", ("output.log",), len(log)),
+        Ended(end, took, code),
+    ]
+    if code:
+        cost = about.gpus * took / 3600
+        records.append(Concluded(end, took, diagnosis=found.to_dict(), gpu_hours=cost))
+    return records

@@ -1,0 +1,162 @@
+"""From the spool into the store, in a thread of its own: no sender waits for the database.
+
+What the store does not take now stays in the spool and is tried again; after a start all of the spool is looked at.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from epochzero.errors import EpochZeroError
+from epochzero.run.journal import NAME
+from epochzero.store.database import Database, StoreError
+from epochzero.store.recorder import mark_lost, take_in_all
+from epochzero.store.retention import prune_folders
+from epochzero.web.metrics import Metrics
+from epochzero.web.received import origin_of
+from epochzero.web.rules import Rules
+from epochzero.web.spool import Spool
+
+__all__ = ["Intake"]
+
+_LOGGER = logging.getLogger("epochzero.web")
+_EVERY_S = 0.2
+_AT_ONCE = 100
+_TIDY_EVERY_S = 60.0
+_KEPT_S = 24 * 3600.0
+"""How long a sender that comes late finds what it has sent."""
+_LONGEST_PAUSE_S = 30.0
+
+
+class Intake:
+    """Takes journals into the store.
+
+    Args:
+        database: the store.
+        spool: where they lie.
+        metrics: of the service.
+        rules: that are told of failures.
+    """
+
+    def __init__(self, database: Database, spool: Spool, metrics: Metrics, rules: Rules) -> None:
+        self._database = database
+        self._spool = spool
+        self._metrics = metrics
+        self._rules = rules
+        self._waiting: dict[Path, str] = {}
+        self._used: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="intake", daemon=True)
+
+    def start(self) -> None:
+        """Begins with what a service before has left."""
+        for team in self._spool.teams():
+            self._used[team] = self._spool.used(team)
+            for journal in self._spool.journals(team):
+                self._waiting[journal] = team
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends after the journals in hand; the rest stays in the spool."""
+        self._ended.set()
+        self._thread.join()
+
+    def grown(self, team: str, file: Path, size: int) -> None:
+        """Hears that a file of the spool has so many bytes more."""
+        with self._lock:
+            self._used[team] = self._used.get(team, 0) + size
+            if file.name == NAME:
+                self._waiting[file] = team
+
+    def used(self, team: str) -> int:
+        """Bytes that a team has in the spool."""
+        return self._used.get(team, 0)
+
+    def idle(self) -> bool:
+        """Whether the store has all."""
+        return not self._waiting
+
+    def _work(self) -> None:
+        pause = _EVERY_S
+        tidied = 0.0
+        while not self._ended.wait(pause):
+            try:
+                self._take_in()
+                if time.monotonic() - tidied > _TIDY_EVERY_S:
+                    self._tidy()
+                    tidied = time.monotonic()
+                pause = _EVERY_S
+            except StoreError as error:
+                self._metrics.failures.inc()
+                _LOGGER.error("the store takes nothing in: %s", error)
+                pause = min(2 * pause, _LONGEST_PAUSE_S)
+            except Exception:  # This thread is the only one that takes in.
+                self._metrics.failures.inc()
+                _LOGGER.exception("the spool cannot be tidied")
+                tidied = time.monotonic()
+
+    def _take_in(self) -> None:
+        """All that waits.
+
+        Raises:
+            StoreError: the store does not answer; what is left still waits.
+        """
+        with self._lock:
+            waiting = dict(self._waiting)
+        self._metrics.waiting.set(len(waiting))
+        trouble: StoreError | None = None
+        left = iter(waiting.items())
+        while some := dict(itertools.islice(left, _AT_ONCE)):
+            if self._ended.is_set():
+                return
+            with self._lock:
+                for journal in some:
+                    self._waiting.pop(journal, None)
+            origins = {journal: origin_of(team) for journal, team in some.items()}
+            try:
+                results = take_in_all(self._database, origins)
+            except StoreError:
+                self._wait(some)
+                raise
+            for journal, result in results.items():
+                try:
+                    self._taken(journal, some[journal], result)
+                except StoreError as error:
+                    # One journal that the store refuses must not hold up the others.
+                    trouble = error
+                    self._wait({journal: some[journal]})
+                except EpochZeroError as error:
+                    _LOGGER.warning("%s is not taken in: %s", journal, error)
+                except Exception:
+                    self._metrics.failures.inc()
+                    _LOGGER.exception("%s is not taken in", journal)
+        if trouble is not None:
+            raise trouble
+
+    def _wait(self, journals: Mapping[Path, str]) -> None:
+        with self._lock:
+            for journal, team in journals.items():
+                self._waiting.setdefault(journal, team)
+
+    def _taken(self, journal: Path, team: str, result: int | Exception) -> None:
+        """What follows once a journal is taken in; raises why it was not."""
+        if isinstance(result, Exception):
+            raise result
+        self._metrics.taken.inc(result)
+        self._rules.look(journal, team)
+
+    def _tidy(self) -> None:
+        for team in self._spool.teams():
+            origin = origin_of(team)
+            mark_lost(self._database, origin)
+            runs = self._spool.home(team) / "runs"
+            prune_folders(self._database, runs, before=time.time() - _KEPT_S, origin=origin)
+            used = self._spool.used(team)
+            with self._lock:
+                self._used[team] = used

@@ -1,0 +1,58 @@
+"""How much may come in how short a time: a bucket for each team or address that fills up by itself.
+
+The token bucket of Turner, "New directions in communications", IEEE Communications Magazine, 1986. It is kept
+in this process: after a restart all buckets are full.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+__all__ = ["Buckets"]
+
+_MOST = 10_000
+"""Of so many names none is kept longer than it takes to fill its bucket."""
+
+
+class Buckets:
+    """A bucket for each name. Threads may share them.
+
+    Args:
+        per_minute: how much flows into each; a full one holds twice as much.
+    """
+
+    def __init__(self, per_minute: float) -> None:
+        self._rate = per_minute / 60
+        self._most = 2.0 * per_minute
+        self._levels: dict[str, tuple[float, float]] = {}
+        self._lock = threading.Lock()
+
+    def take(self, name: str) -> float:
+        """Takes one; 0 where it was there, else in how many seconds to ask again."""
+        if wait := self.wait(name):
+            return wait
+        self.spend(name, 1.0)
+        return 0.0
+
+    def spend(self, name: str, amount: float) -> None:
+        """Takes an amount that was not known before; the bucket may owe it afterwards."""
+        now = time.monotonic()
+        with self._lock:
+            self._levels[name] = (self._level(name, now) - amount, now)
+            self._forget(now)
+
+    def wait(self, name: str) -> float:
+        """In how many seconds there will be one again; takes nothing."""
+        with self._lock:
+            return max(0.0, (1.0 - self._level(name, time.monotonic())) / self._rate)
+
+    def _level(self, name: str, now: float) -> float:
+        level, when = self._levels.get(name, (self._most, now))
+        return min(self._most, level + (now - when) * self._rate)
+
+    def _forget(self, now: float) -> None:
+        if len(self._levels) > _MOST:
+            full = [name for name in self._levels if self._level(name, now) >= self._most]
+            for name in full:
+                del self._levels[name]

@@ -1,0 +1,115 @@
+"""One failure, by its fingerprint: whom it met, since when, what ends it, and what the team says of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import HTTPException, Query, Request, Response
+from fastapi.responses import JSONResponse, RedirectResponse
+
+from epochzero import taxonomy
+from epochzero.errors import InputError
+from epochzero.store import known
+from epochzero.store.database import Database, StoreError
+from epochzero.store.failures import FailureDetails, failure_details
+from epochzero.store.queries import JobFilter, find_jobs
+from epochzero.web.access import CheckedForm, Reads, Writes
+from epochzero.web.pages.shown import Step, page, pages_router
+from epochzero.web.state import Store
+
+__all__ = ["router"]
+
+router = pages_router()
+
+_MOST_JOBS = 20
+_LONGEST = 4000
+"""Characters of a note or a resolution."""
+
+
+@router.get("/failures/{fingerprint}", response_model=None)
+def failure(
+    request: Request,
+    viewer: Reads,
+    store: Store,
+    fingerprint: str,
+    format: Annotated[str, Query(pattern="html|json")] = "html",
+) -> Response:
+    """Everything about a fingerprint."""
+    found = _known(store, viewer.team, fingerprint)
+    if format == "json":
+        return JSONResponse(_dict(found))
+    jobs = [
+        job
+        for one in found.fingerprints
+        for job in find_jobs(
+            store, JobFilter(team=viewer.team, same_fingerprint=one, limit=_MOST_JOBS)
+        )
+    ]
+    return page(
+        request, viewer, "failure",
+        title=found.title or found.category,
+        now=tuple(_now(found)),
+        exports=("json",),
+        found=found,
+        retry=taxonomy.retries().get(str(found.diagnosis.get("retry", ""))),
+        jobs=sorted(jobs, key=lambda job: -job.started)[:_MOST_JOBS],
+        moment=time.time(),
+        may_write=viewer.role != "reader",
+        longest=_LONGEST,
+    )  # fmt: skip
+
+
+@router.post("/failures/{fingerprint}/{act}", response_model=None)
+def change(viewer: Writes, store: Store, form: CheckedForm, fingerprint: str, act: str) -> Response:
+    """A note, a resolution, a merge or a split; then the page of the failure again."""
+    text = str(form.get("text", "")).strip()
+    if act in ("note", "resolve", "merge") and not 0 < len(text) <= _LONGEST:
+        raise InputError(f"write 1 to {_LONGEST} characters")
+    if act == "note":
+        known.add_note(store, viewer.team, fingerprint, viewer.name, text)
+    elif act == "resolve":
+        known.resolve(store, viewer.team, fingerprint, viewer.name, text)
+    elif act == "reopen":
+        known.resolve(store, viewer.team, fingerprint, viewer.name, "")
+    elif act == "merge":
+        known.merge(store, viewer.team, fingerprint, text)
+    elif act == "split":
+        known.merge(store, viewer.team, fingerprint, "")
+    else:
+        raise HTTPException(404, f"There is nothing called {act}.")
+    return RedirectResponse(f"/failures/{quote(fingerprint, safe='')}", 303)
+
+
+def _known(store: Database, team: str, fingerprint: str) -> FailureDetails:
+    try:
+        return failure_details(store, team, fingerprint)
+    except StoreError:
+        raise
+    except InputError as error:
+        raise HTTPException(404, f"No job failed with the fingerprint {fingerprint}.") from error
+
+
+def _now(found: FailureDetails) -> Iterator[Step]:
+    if found.merged_into:
+        yield Step("It is shown with another failure.", link=f"/failures/{found.merged_into}")
+    if found.resolved is not None and not found.returned:
+        yield Step("It is resolved and did not come back: nothing needs to be done.")
+        return
+    if found.returned:
+        yield Step(
+            f"It came back in {found.returned:,} jobs after it was resolved: look at the newest."
+        )
+    for fix in found.diagnosis.get("fixes", ())[:3]:
+        yield Step(str(fix))
+    yield Step("When it is mended, say how, below: whoever meets it next reads that first.")
+
+
+def _dict(found: FailureDetails) -> dict[str, object]:
+    names = (
+        "fingerprint", "fingerprints", "merged_into", "category", "title", "jobs", "gpu_hours",
+        "first", "last", "users", "hosts", "resolution", "resolved_by", "resolved", "returned",
+    )  # fmt: skip
+    return {name: getattr(found, name) for name in names}

@@ -1,0 +1,74 @@
+"""The failures of a period by fingerprint: what is the same failure stands in one row."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+
+from epochzero.store.failures import resolutions
+from epochzero.store.overview import FingerprintCount, fingerprints
+from epochzero.web.access import Reads
+from epochzero.web.pages.period import asked_period
+from epochzero.web.pages.shown import Export, Format, Step, page, pages_router, table, why
+from epochzero.web.state import Store
+
+__all__ = ["router"]
+
+router = pages_router()
+
+_COLUMNS = ("fingerprint", "category", "title", "jobs", "gpu_hours", "first", "last", "new")
+_SHOWN, _EXPORTED = 100, 10_000
+
+
+@router.get("/failures", response_model=None)
+def failures(
+    request: Request,
+    viewer: Reads,
+    store: Store,
+    days: Annotated[int | None, Query(ge=1, le=3650)] = None,
+    since: str = "",
+    until: str = "",
+    category: Annotated[str, Query(max_length=200)] = "",
+    new: bool = False,
+    format: Format = "html",
+) -> Response:
+    """The most frequent failures of a period."""
+    asked = asked_period(days, since, until)
+    found = fingerprints(
+        store, viewer.team, asked.period, category=category or None, only_new=new,
+        limit=_SHOWN if format == "html" else _EXPORTED,
+    )  # fmt: skip
+    if format != "html":
+        rows = [tuple(getattr(one, name) for name in _COLUMNS) for one in found]
+        return table(format, Export("failures", _COLUMNS, rows))
+    resolved = resolutions(store, viewer.team)
+    return page(
+        request, viewer, "failures",
+        title="Failures",
+        now=_now(found, resolved),
+        asked=asked,
+        found=found,
+        only_new=new,
+        category=category,
+        resolved=resolved,
+        most=_SHOWN,
+    )  # fmt: skip
+
+
+def _now(found: Sequence[FingerprintCount], resolved: Container[str]) -> Sequence[Step]:
+    open_ones = [one for one in found if one.fingerprint not in resolved]
+    if not open_ones:
+        return (
+            Step(
+                "No failure here is open. Choose a longer period, or look at all jobs.",
+                link="/jobs",
+            ),
+        )
+    costliest = max(open_ones, key=lambda one: one.gpu_hours)
+    title = costliest.title or why(costliest.category)
+    return (
+        Step(f"Begin with what costs most: {title}. Its page says who else has it and what to change.",
+             link=f"/failures/{costliest.fingerprint}"),
+    )  # fmt: skip

@@ -1,0 +1,236 @@
+"""One job: why it failed and what to change, with the evidence; then how it went."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import HTTPException, Query, Request, Response
+from fastapi.responses import JSONResponse
+from markupsafe import Markup
+
+from epochzero import taxonomy
+from epochzero.errors import InputError
+from epochzero.run.watch.live import EVENT as WATCHED
+from epochzero.run.watch.model import Watched, of_dict
+from epochzero.run.watch.plot import chart
+from epochzero.store.database import Database, StoreError
+from epochzero.store.logs import Lines
+from epochzero.store.queries import (
+    AttemptDetails,
+    JobDetails,
+    JobFilter,
+    JobSummary,
+    RankDetails,
+    Usage,
+    find_jobs,
+    job_details,
+    usage,
+)
+from epochzero.web.access import Reads
+from epochzero.web.pages.charts import Span, spans
+from epochzero.web.pages.log import log_name, range_of, rank_name
+from epochzero.web.pages.shown import Step, page, pages_router
+from epochzero.web.state import Store
+
+__all__ = ["router"]
+
+router = pages_router()
+
+_AROUND = 4
+"""Lines of the log shown before and after the first cause."""
+_MOST_RANKS = 24
+_MOST_SAME = 10
+_LARGEST_EXCERPT = 64 << 20
+"""Bytes of a log in which a line is looked up while its job's page is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The first cause among its neighbors in the log."""
+
+    link: str
+    root_line: int
+    found: Lines
+
+
+@router.get("/jobs/{identity}", response_model=None)
+def job(
+    request: Request,
+    viewer: Reads,
+    store: Store,
+    identity: str,
+    attempt: Annotated[int | None, Query(ge=1)] = None,
+    format: Annotated[str, Query(pattern="html|json")] = "html",
+) -> Response:
+    """Everything about a job; its last attempt, or another one."""
+    try:
+        details = job_details(store, identity, team=viewer.team)
+    except StoreError:
+        raise
+    except InputError as error:
+        raise HTTPException(404, f"There is no job {identity}.") from error
+    if format == "json":
+        headers = {"Content-Disposition": f'attachment; filename="{identity}.json"'}
+        return JSONResponse(details.to_dict(), headers=headers)
+    shown = _attempt(details, attempt)
+    rank = _first_cause(shown)
+    diagnosis = rank.diagnosis if rank else None
+    same, good = _others(store, details.summary, viewer.team)
+    return page(
+        request, viewer, "job",
+        title=details.summary.name,
+        now=tuple(_now(details, diagnosis, good)),
+        exports=("json",),
+        job=details,
+        summary=details.summary,
+        moment=time.time(),
+        attempt=shown,
+        rank=rank,
+        diagnosis=diagnosis if diagnosis and diagnosis.get("outcome") != "no_failure" else None,
+        retry=taxonomy.retries().get(str((diagnosis or {}).get("retry", "")))
+        or taxonomy.retries()["unknown"],
+        excerpt=_excerpt(store, identity, shown, rank),
+        timeline=_timeline(shown, rank),
+        curves=_curves(usage(store, rank.id)) if rank else (),
+        watched=_watched(rank) if rank else None,
+        rank_name=rank_name,
+        most_ranks=_MOST_RANKS,
+        same=same,
+        good=good,
+    )  # fmt: skip
+
+
+def _attempt(details: JobDetails, number: int | None) -> AttemptDetails:
+    found = [one for one in details.attempts if number in (None, one.number)]
+    if not found:
+        raise HTTPException(404, f"This job has no attempt {number}.")
+    return found[-1]
+
+
+def _first_cause(attempt: AttemptDetails) -> RankDetails | None:
+    """The rank whose diagnosis counts for the attempt: that of the first to end."""
+    told = [rank for rank in attempt.ranks if rank.diagnosis]
+    ordered = sorted(told or attempt.ranks, key=lambda rank: (rank.ended or float("inf"), rank.id))
+    return ordered[0] if ordered else None
+
+
+def _now(
+    details: JobDetails, diagnosis: Mapping[str, Any] | None, good: JobSummary | None
+) -> Iterator[Step]:
+    state = details.summary.state
+    if state == "running":
+        yield Step("It runs. Load this page again to see how far it is.", link="")
+        return
+    if state == "succeeded":
+        yield Step("It ended well: nothing needs to be done.")
+        return
+    if not diagnosis:
+        yield Step("Nothing is known of why it ended. Give its log to a diagnosis.",
+                   command="epochzero diagnose FILE")  # fmt: skip
+    else:
+        for fix in diagnosis.get("fixes", ())[:3]:
+            yield Step(str(fix))
+        advice = {
+            "may_succeed": "Start it again as it is: the failure is transient.",
+            "fails_again": "Do not start it again unchanged: it fails again.",
+        }.get(str(diagnosis.get("retry")))
+        if advice:
+            yield Step(advice)
+    if good is not None:
+        link = f"/targets?left=job:{good.id}&right=job:{details.summary.id}"
+        yield Step("See what differs from the last run of this name that ended well.", link=link)
+
+
+def _excerpt(
+    store: Database, identity: str, attempt: AttemptDetails, rank: RankDetails | None
+) -> Excerpt | None:
+    root = ((rank.diagnosis if rank else None) or {}).get("root") or {}
+    line = root.get("line")
+    if rank is None or not isinstance(line, int):
+        return None
+    name = log_name(rank, str(root.get("file", "")))
+    stored = next((log.stored or 0 for log in rank.logs if log.name == name), 0)
+    if not name or stored > _LARGEST_EXCERPT:
+        return None
+    first = max(1, line - _AROUND)
+    try:
+        found = range_of(store, identity, attempt.number, rank.id, name, first, 2 * _AROUND + 1)
+    except StoreError:
+        raise
+    except InputError:
+        return None
+    link = f"/jobs/{identity}/attempts/{attempt.number}/ranks/{rank.id}/logs/{name}"
+    return Excerpt(f"{link}?line={line}#L{line}", line, found)
+
+
+def _timeline(attempt: AttemptDetails, root: RankDetails | None) -> Markup:
+    """The ranks of an attempt over its time, the first to end above; marks are what happened."""
+    last = attempt.ended or max((rank.ended or rank.started for rank in attempt.ranks), default=0.0)
+    ordered = sorted(attempt.ranks, key=lambda one: (one is not root, one.ended or last, one.id))
+    rows = [
+        Span(
+            rank_name(rank),
+            rank.state,
+            rank.started - attempt.started,
+            (rank.ended or last) - attempt.started,
+            tuple(
+                (rank.started - attempt.started + event["elapsed"], str(event["text"]))
+                for event in rank.events
+            ),
+            is_root=rank is root and attempt.state not in ("succeeded", "running"),
+        )
+        for rank in ordered[:_MOST_RANKS]
+    ]
+    told = "; ".join(f"{row.label} {row.state}" for row in rows)
+    return spans(rows, f"Ranks over time. {told}")
+
+
+def _curves(used: Sequence[Usage]) -> Sequence[tuple[str, Markup]]:
+    """Charts of what a rank used, over its minutes."""
+    measures = (
+        ("Processor, cores", [one.cpu_percent / 100 for one in used]),
+        ("Memory, GB", [one.memory_bytes / 1e9 for one in used]),
+        ("GPU use, %", [one.gpu_percent for one in used]),
+        ("GPU memory, GB", [None if one.gpu_memory_bytes is None else one.gpu_memory_bytes / 1e9
+                            for one in used]),
+    )  # fmt: skip
+    drawn = []
+    for caption, values in measures:
+        points = [(one.elapsed / 60, value) for one, value in zip(used, values, strict=True)
+                  if value is not None]  # fmt: skip
+        if len(points) > 1:
+            series = np.array(points, dtype=np.float64)
+            # The chart escapes what it shows; nothing in it is a job's text.
+            drawn.append((caption, Markup(chart({caption: series}, caption))))
+    return drawn
+
+
+def _watched(rank: RankDetails) -> Watched | None:
+    """The last verdict on the training, where it was watched."""
+    for event in reversed(rank.events):
+        if event["what"] == WATCHED:
+            try:
+                return of_dict(json.loads(event["details"]["watched"]))
+            except (KeyError, TypeError, ValueError):
+                return None
+    return None
+
+
+def _others(
+    store: Database, summary: JobSummary, team: str
+) -> tuple[Sequence[JobSummary], JobSummary | None]:
+    """The last jobs with the same failure, and the last of the same name that ended well."""
+    same: list[JobSummary] = []
+    if summary.fingerprint:
+        wanted = JobFilter(team=team, same_fingerprint=summary.fingerprint, limit=_MOST_SAME + 1)
+        same = [one for one in find_jobs(store, wanted) if one.id != summary.id][:_MOST_SAME]
+    good: list[JobSummary] = []
+    if summary.state in ("failed", "lost"):
+        alike = JobFilter(team=team, same_name=summary.name, state="succeeded", limit=1)
+        good = find_jobs(store, alike)
+    return same, (good[0] if good else None)

@@ -1,0 +1,134 @@
+"""The list of jobs: searched and filtered by its address, a page at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+
+from epochzero import taxonomy
+from epochzero.store.counting import DAY_S
+from epochzero.store.database import Database
+from epochzero.store.queries import MOST_SEARCHED, SORTS, JobFilter, JobPage, job_page
+from epochzero.store.states import JOB_STATES
+from epochzero.web.access import Reads
+from epochzero.web.pages.period import moment_of
+from epochzero.web.pages.shown import Export, Format, Step, address, page, pages_router, table
+from epochzero.web.state import Store
+
+__all__ = ["first_steps", "router"]
+
+router = pages_router()
+
+COLUMNS = (
+    "id", "name", "state", "title", "category", "fingerprint", "user", "host", "target", "launcher",
+    "started", "ended", "attempts", "gpus", "gpu_hours",
+)  # fmt: skip
+_PAGE = 50
+_EXPORTED_AT_ONCE = 1000
+MOST_EXPORTED = 100_000
+_FIRST = (
+    Step("Send the first job: put this in front of its command, on the machine where it runs.",
+         command="epochzero run --send {server} -- python train.py"),
+    Step("Or send one that Slurm has run already, with its log.",
+         command="epochzero record --job-id 4242 --send {server}"),
+)  # fmt: skip
+Word = Annotated[str, Query(max_length=200)]
+
+
+@router.get("/jobs")
+def jobs(
+    request: Request,
+    viewer: Reads,
+    store: Store,
+    q: Word = "",
+    state: Word = "",
+    category: Word = "",
+    fingerprint: Word = "",
+    user: Word = "",
+    host: Word = "",
+    target: Word = "",
+    name: Word = "",
+    since: Word = "",
+    until: Word = "",
+    sort: Word = "newest",
+    after: Word = "",
+    format: Format = "html",
+) -> Response:
+    """The jobs of a team, 50 a page."""
+    wanted = JobFilter(
+        team=viewer.team,
+        state=state or None,
+        category=category or None,
+        same_fingerprint=fingerprint or None,
+        user=user or None,
+        host=host or None,
+        target=target or None,
+        name=name or None,
+        search=q.strip() or None,
+        since=moment_of(since) if since else None,
+        until=moment_of(until) + DAY_S if until else None,
+        limit=_PAGE,
+    )
+    if format != "html":
+        return table(format, Export("jobs", COLUMNS, _rows(store, wanted, sort)))
+    found = job_page(store, wanted, sort=sort, after=after)
+    asked = {
+        "q": q, "state": state, "category": category, "fingerprint": fingerprint, "user": user,
+        "host": host, "target": target, "name": name, "since": since, "until": until,
+        "sort": sort,
+    }  # fmt: skip
+    is_filtered = any(value for word, value in asked.items() if word != "sort")
+    return page(
+        request, viewer, "jobs",
+        title="Jobs",
+        now=_now(request, found, is_filtered=is_filtered),
+        found=found,
+        asked=asked,
+        is_filtered=is_filtered,
+        is_first=not after,
+        moment=time.time(),
+        is_cut=found.after and len(found.jobs) < _PAGE,
+        searched=MOST_SEARCHED,
+        states=JOB_STATES,
+        sorts=tuple(SORTS),
+        categories=tuple(taxonomy.categories().values()),
+    )  # fmt: skip
+
+
+def _now(request: Request, page_of_jobs: JobPage, *, is_filtered: bool) -> Sequence[Step]:
+    found = page_of_jobs.jobs
+    if not found and page_of_jobs.after:
+        text = f"None of the {MOST_SEARCHED:,} jobs that were looked at is so. Look at those after them."
+        return (Step(text, link=address(request, after=page_of_jobs.after)),)
+    if not found and is_filtered:
+        return (Step("No job is so. Take a filter out, or look at all jobs.", link="/jobs"),)
+    if not found:
+        return first_steps(request)
+    failed = next((job for job in found if job.state in ("failed", "lost")), None)
+    if failed is None:
+        return (Step("Nothing here failed. Look at what failed lately.", link="/failures"),)
+    text = (
+        f"Open the newest failure here, {failed.name}: its page has the cause and what to change."
+    )
+    return (Step(text, link=f"/jobs/{failed.id}"),)
+
+
+def first_steps(request: Request) -> Sequence[Step]:
+    """How the first job comes here."""
+    server = str(request.base_url).rstrip("/")
+    return tuple(replace(one, command=one.command.replace("{server}", server)) for one in _FIRST)
+
+
+def _rows(store: Database, wanted: JobFilter, sort: str) -> Iterator[Sequence[Any]]:
+    """All jobs of a filter, up to a bound."""
+    after, sent = "", 0
+    while True:
+        found = job_page(store, replace(wanted, limit=_EXPORTED_AT_ONCE), sort=sort, after=after)
+        yield from (tuple(getattr(job, name) for name in COLUMNS) for job in found.jobs)
+        after, sent = found.after, sent + len(found.jobs)
+        if not after or sent >= MOST_EXPORTED:
+            return

@@ -1,0 +1,129 @@
+"""The viewer of a log: a range of its lines, each with an anchor of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import HTTPException, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from epochzero.errors import InputError
+from epochzero.redact import redact_log
+from epochzero.store.database import Database, StoreError
+from epochzero.store.logs import Lines, lines_of
+from epochzero.store.queries import AttemptDetails, JobDetails, RankDetails, job_details, read_log
+from epochzero.web.access import Reads
+from epochzero.web.pages.shown import Step, page, pages_router
+from epochzero.web.state import Store
+
+__all__ = ["log_name", "range_of", "rank_name", "router"]
+
+router = pages_router()
+
+COUNT = 300
+"""Lines of a page."""
+_ABOVE = 40
+"""Lines shown above the one that an address leads to."""
+
+
+@router.get("/jobs/{identity}/attempts/{number}/ranks/{rank_id}/logs/{name}", response_model=None)
+def log(
+    request: Request,
+    viewer: Reads,
+    store: Store,
+    identity: str,
+    number: int,
+    rank_id: int,
+    name: str,
+    line: Annotated[int | None, Query(ge=1)] = None,
+    first: Annotated[int | None, Query(ge=1)] = None,
+    raw: bool = False,
+) -> Response | StreamingResponse:
+    """A part of a log, around a line or from one on; the whole of it as a file."""
+    job = _job(store, viewer.team, identity)
+    attempt, rank = _rank(job, number, rank_id)
+    if raw:
+        data = read_log(
+            store, identity, attempt=number, name=name, rank_id=rank_id, text=redact_log
+        )
+        headers = {"Content-Disposition": f'attachment; filename="{rank_id}.log"'}
+        return StreamingResponse(data, media_type="text/plain; charset=utf-8", headers=headers)
+    begin = first or max(1, (line or 1) - _ABOVE)
+    try:
+        found = range_of(store, identity, number, rank_id, name, begin, COUNT)
+    except StoreError:
+        raise
+    except InputError as error:
+        raise HTTPException(404, str(error)) from error
+    root = (rank.diagnosis or {}).get("root") or {}
+    root_line = root.get("line") if log_name(rank, str(root.get("file", ""))) == name else None
+    return page(
+        request, viewer, "log",
+        title=f"Log {name} of {job.summary.name}",
+        now=_now(found, root_line, identity),
+        exports=(),
+        job=job.summary,
+        attempt=attempt,
+        rank=rank,
+        rank_name=rank_name(rank),
+        name=name,
+        found=found,
+        marked=line,
+        root_line=root_line,
+        count=COUNT,
+    )  # fmt: skip
+
+
+def range_of(
+    store: Database, identity: str, number: int, rank_id: int, name: str, first: int, count: int
+) -> Lines:
+    """Some lines of a log.
+
+    Raises:
+        InputError: there is no such log, or it is not kept.
+        StoreError: the database does not answer.
+    """
+    parts = read_log(store, identity, attempt=number, name=name, rank_id=rank_id, text=redact_log)
+    return lines_of(parts, first, count)
+
+
+def log_name(rank: RankDetails, file: str) -> str:
+    """The log of a rank that a diagnosis calls by the name of its file; empty for none."""
+    stem = file.rpartition("/")[2].partition(".")[0]
+    names = [log.name for log in rank.logs]
+    return stem if stem in names else ""
+
+
+def rank_name(rank: RankDetails) -> str:
+    """A rank as people call it."""
+    return rank.host if rank.rank is None else f"rank {rank.rank} on {rank.host}"
+
+
+def _job(store: Database, team: str, identity: str) -> JobDetails:
+    try:
+        return job_details(store, identity, team=team)
+    except StoreError:
+        raise
+    except InputError as error:
+        raise HTTPException(404, f"There is no job {identity}.") from error
+
+
+def _rank(job: JobDetails, number: int, rank_id: int) -> tuple[AttemptDetails, RankDetails]:
+    for attempt in job.attempts:
+        for rank in attempt.ranks:
+            if attempt.number == number and rank.id == rank_id:
+                return attempt, rank
+    raise HTTPException(404, "This job has no such log.")
+
+
+def _now(found: Lines, root_line: int | None, identity: str) -> tuple[Step, ...]:
+    back = Step("Go back to what the job's page makes of this log.", link=f"/jobs/{identity}")
+    if root_line is None:
+        return (back,)
+    if found.first <= root_line < found.first + len(found.lines):
+        return (
+            Step(f"Read line {root_line}: it names the first cause.", link=f"#L{root_line}"),
+            back,
+        )
+    link = f"?line={root_line}#L{root_line}"
+    return (Step(f"Jump to line {root_line}, which names the first cause.", link=link), back)

@@ -1,0 +1,167 @@
+"""The overview: what failed lately, what it cost, what is new, and what could have been saved."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+from markupsafe import Markup
+
+from epochzero.store.counting import DAY_S
+from epochzero.store.overview import FAILED, Count, FingerprintCount, counts, leading
+from epochzero.web.access import Reads
+from epochzero.web.pages.charts import stacks
+from epochzero.web.pages.jobs import first_steps
+from epochzero.web.pages.period import Asked, asked_period, day_name
+from epochzero.web.pages.shown import Export, Format, Step, page, pages_router, table, why
+from epochzero.web.state import Store
+from epochzero.wording import counted
+
+__all__ = ["Totals", "by_category", "router", "totals"]
+
+router = pages_router()
+
+_MOST_COLORS = 6
+_MOST_BARS = 62
+_MOST_SHOWN = 8
+_COLUMNS = ("day", "state", "category", "jobs", "gpu_hours", "wasted_gpu_hours", "caught",
+            "caught_gpu_hours")  # fmt: skip
+_OTHERS = "others"
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The numbers of a period.
+
+    Attributes:
+        lost: GPU hours of jobs that failed.
+        wasted: GPU hours of retries that failed again.
+        caught, caught_hours: jobs, and their GPU hours, whose failure a check would have told.
+    """
+
+    jobs: int
+    failed: int
+    lost: float
+    hours: float
+    wasted: float
+    caught: int
+    caught_hours: float
+
+
+@router.get("/", response_model=None)
+def overview(
+    request: Request,
+    viewer: Reads,
+    store: Store,
+    days: Annotated[int | None, Query(ge=1, le=3650)] = None,
+    since: str = "",
+    until: str = "",
+    format: Format = "html",
+) -> Response:
+    """The numbers of a period, by day and category."""
+    asked = asked_period(days, since, until)
+    found = counts(store, viewer.team, asked.period)
+    if format != "html":
+        rows = [
+            (day_name(one.day), *(getattr(one, name) for name in _COLUMNS[1:])) for one in found
+        ]
+        return table(format, Export("overview", _COLUMNS, rows))
+    frequent, new = leading(store, viewer.team, asked.period, each=_MOST_SHOWN)
+    sums = totals(found)
+    return page(
+        request, viewer, "overview",
+        title="Overview",
+        now=tuple(_now(request, sums, new, frequent)),
+        asked=asked,
+        totals=sums,
+        chart=_chart(asked, found, lambda one: one.jobs, "Failed jobs"),
+        chart_hours=_chart(asked, found, lambda one: one.gpu_hours, "GPU hours lost"),
+        names=_named(found),
+        rows=by_category(found),
+        new=new,
+        frequent=frequent,
+    )  # fmt: skip
+
+
+def totals(found: Sequence[Count]) -> Totals:
+    """The sums over a period."""
+    failed = [one for one in found if one.state in FAILED]
+    return Totals(
+        jobs=sum(one.jobs for one in found),
+        failed=sum(one.jobs for one in failed),
+        lost=sum(one.gpu_hours for one in failed),
+        hours=sum(one.gpu_hours for one in found),
+        wasted=sum(one.wasted_gpu_hours for one in found),
+        caught=sum(one.caught for one in failed),
+        caught_hours=sum(one.caught_gpu_hours for one in failed),
+    )
+
+
+def by_category(found: Sequence[Count]) -> dict[str, Totals]:
+    """The sums of the failed jobs by category, the most frequent first."""
+    parts: defaultdict[str, list[Count]] = defaultdict(list)
+    for one in found:
+        if one.state in FAILED:
+            parts[one.category].append(one)
+    sums = {category: totals(part) for category, part in parts.items()}
+    return dict(sorted(sums.items(), key=lambda item: (-item[1].failed, item[0])))
+
+
+def _now(
+    request: Request,
+    sums: Totals,
+    new: Sequence[FingerprintCount],
+    frequent: Sequence[FingerprintCount],
+) -> Iterator[Step]:
+    if not sums.jobs:
+        yield from first_steps(request)
+        return
+    if not sums.failed:
+        yield Step("Nothing failed. Choose a longer period to look back.")
+        return
+    if frequent:
+        most = frequent[0]
+        text = (
+            f"End what fails most: {most.title or why(most.category)}, {counted(most.jobs, 'job')}."
+        )
+        yield Step(text, link=f"/failures/{most.fingerprint}")
+    if new:
+        text = f"Look at what is new: {new[0].title or why(new[0].category)}."
+        yield Step(text, link=f"/failures/{new[0].fingerprint}")
+    if sums.caught:
+        yield Step(
+            f"Check jobs before they start: it would have told {sums.caught:,} of these failures.",
+            command="epochzero check -- python train.py",
+        )
+    if sums.wasted:
+        text = f"Retry only what can pass: {sums.wasted:,.1f} GPU hours went into retries that failed again."
+        yield Step(text, command="epochzero run --retries auto -- python train.py")
+
+
+def _named(found: Sequence[Count]) -> Sequence[str]:
+    """The categories that have a color of their own, the most frequent first."""
+    names = list(by_category(found))
+    return names if len(names) <= _MOST_COLORS else [*names[: _MOST_COLORS - 1], _OTHERS]
+
+
+def _chart(
+    asked: Asked, found: Sequence[Count], value: Callable[[Count], float], label: str
+) -> Markup:
+    """A bar for each day, or for as many days as make a bar wide enough to be seen."""
+    first, last = int(asked.period.since // DAY_S), int((asked.period.until - 1) // DAY_S)
+    step = -(-(last - first + 1) // _MOST_BARS)
+    starts = range(first, last + 1, step)
+    names = _named(found)
+    heights = {name: [0.0] * len(starts) for name in names}
+    for one in found:
+        if one.state in FAILED:
+            name = one.category if one.category in heights else _OTHERS
+            heights[name][(one.day - first) // step] += value(one)
+    sums = ", ".join(f"{why(name)} {sum(values):,.4g}" for name, values in heights.items())
+    each = "day" if step == 1 else f"{step} days"
+    told = f"{label} for each {each}, {asked.title}. {sums}"
+    shown = {why(name): values for name, values in heights.items()}
+    return stacks([day_name(day) for day in starts], shown or {"": [0.0] * len(starts)}, told)

@@ -1,0 +1,87 @@
+"""Targets: how jobs go on each, and what differs between two of them, two hosts or two jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+
+from epochzero.store.differences import (
+    Environment,
+    EnvironmentDifference,
+    differing,
+    environment,
+    target_counts,
+)
+from epochzero.web.access import Reads
+from epochzero.web.pages.period import asked_period
+from epochzero.web.pages.shown import Export, Format, Step, page, pages_router, table
+from epochzero.web.state import Store
+
+__all__ = ["router"]
+
+router = pages_router()
+
+_COLUMNS = ("target", "jobs", "failed", "gpu_hours_lost", "last")
+_OF_DIFFERENCE = ("kind", "name", "left", "right", "is_major")
+Word = Annotated[str, Query(max_length=200)]
+
+
+@router.get("/targets", response_model=None)
+def targets(
+    request: Request,
+    viewer: Reads,
+    store: Store,
+    days: Annotated[int | None, Query(ge=1, le=3650)] = None,
+    since: str = "",
+    until: str = "",
+    left: Word = "",
+    right: Word = "",
+    format: Format = "html",
+) -> Response:
+    """The targets of a period, and the differences between two environments."""
+    asked = asked_period(days, since, until)
+    pair: tuple[Environment, Environment] | None = None
+    found: Sequence[EnvironmentDifference] = ()
+    if left and right:
+        pair = environment(store, viewer.team, left), environment(store, viewer.team, right)
+        found = differing(*pair)
+    # The differences alone are asked for where two are named: the numbers of a period cost more.
+    known = () if pair else target_counts(store, viewer.team, asked.period)
+    if format != "html":
+        if pair:
+            rows = [tuple(getattr(one, name) for name in _OF_DIFFERENCE) for one in found]
+            return table(format, Export("differences", _OF_DIFFERENCE, rows))
+        rows = [tuple(getattr(one, name) for name in _COLUMNS) for one in known]
+        return table(format, Export("targets", _COLUMNS, rows))
+    return page(
+        request, viewer, "targets",
+        title="Targets and their differences" if not pair else f"{pair[0].name} and {pair[1].name}",
+        now=_now(pair, found),
+        asked=asked,
+        known=known,
+        pair=pair,
+        found=found,
+        left=left,
+        right=right,
+    )  # fmt: skip
+
+
+def _now(
+    pair: tuple[Environment, Environment] | None, found: Sequence[EnvironmentDifference]
+) -> Sequence[Step]:
+    if pair is None:
+        return (
+            Step("Name two environments below, to see what differs: job:ID, target:NAME or host:NAME."),
+            Step("Say what a platform is like, and check jobs against it before they go there.",
+                 command="epochzero target capture -o cluster.toml\n"
+                 "epochzero check --target cluster.toml -- python train.py"),
+        )  # fmt: skip
+    major = [one for one in found if one.is_major]
+    if major:
+        text = f"Look at the {len(major)} marked first: jobs fail for such differences most often."
+        return (Step(text),)
+    if found:
+        return (Step("Nothing that jobs often fail for: look for the cause in code or data."),)
+    return (Step("They are the same: look for the cause in code, data or the hardware."),)

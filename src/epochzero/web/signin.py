@@ -1,0 +1,96 @@
+"""Signing in with a token, for a browser: a session in a cookie that no script reads."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Annotated
+
+from fastapi import APIRouter, Form, HTTPException, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from epochzero.store.audit import note
+from epochzero.store.teams import SESSION_S, sign_in, sign_out
+from epochzero.web.access import COOKIE, CheckedForm, Reads, address_of, too_many
+from epochzero.web.state import ServiceState
+
+__all__ = ["router"]
+
+router = APIRouter(include_in_schema=False)
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Sign in - EpochZero</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="/static/style.css"></head>
+<body><main>
+<h1>Sign in</h1>
+{problem}<form method="post" action="/login">
+<p><label for="token">Token</label>
+<input id="token" name="token" type="password" autocomplete="current-password" required></p>
+<input type="hidden" name="next" value="{next}">
+<p><button>Sign in</button></p>
+</form>
+<p>An admin of your team makes a token: <code>epochzero serve token TEAM NAME</code></p>
+</main></body></html>
+"""
+
+
+@router.get("/login")
+def form(next: str = "/") -> HTMLResponse:
+    """The form."""
+    return _page(next)
+
+
+@router.post("/login")
+def begin(
+    request: Request,
+    service: ServiceState,
+    token: Annotated[str, Form(max_length=200)],
+    next: Annotated[str, Form()] = "/",
+) -> Response:
+    """Begins a session; the form again where the token is not valid."""
+    address = address_of(request)
+    if wait := service.tries.wait(address):
+        raise too_many(wait)
+    cookie = sign_in(service.database, token.strip())
+    if cookie is None:
+        service.tries.take(address)
+        note(service.database, "", "", "sign in refused", address=address)
+        return _page(next, "This token is not valid: it is wrong, has expired or was revoked.")
+    answer = RedirectResponse(_own(next), 303)
+    answer.set_cookie(
+        COOKIE,
+        cookie,
+        max_age=int(SESSION_S),
+        httponly=True,
+        samesite="lax",
+        secure=service.settings.secure,
+    )
+    return answer
+
+
+@router.post("/logout")
+def end(
+    request: Request, service: ServiceState, viewer: Reads, form: CheckedForm
+) -> RedirectResponse:
+    """Ends the session."""
+    cookie = request.cookies.get(COOKIE)
+    if cookie is None:
+        raise HTTPException(400, "there is no session to end")
+    sign_out(service.database, cookie)
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(COOKIE)
+    return answer
+
+
+def _page(next: str, problem: str = "") -> HTMLResponse:
+    told = f'<p role="alert">{escape(problem)}</p>\n' if problem else ""
+    return HTMLResponse(
+        _PAGE.format(problem=told, next=escape(_own(next))), 401 if problem else 200
+    )
+
+
+def _own(path: str) -> str:
+    """A path of this service; no address of another."""
+    own = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if own else "/"

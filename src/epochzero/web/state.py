@@ -1,0 +1,99 @@
+"""What all requests share: the settings, the store, the spool, and what is counted."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Annotated, cast
+
+from fastapi import Depends, FastAPI, Request
+
+from epochzero.store.database import Database, open_database
+from epochzero.web.deliveries import Deliveries
+from epochzero.web.diagnosing import Diagnosing
+from epochzero.web.intake import Intake
+from epochzero.web.keeping import Keeping
+from epochzero.web.limits import Buckets
+from epochzero.web.metrics import Metrics
+from epochzero.web.rules import Rules
+from epochzero.web.settings import Settings
+from epochzero.web.spool import Spool
+from epochzero.web.watched import Watched
+
+__all__ = ["Service", "ServiceState", "Store", "prepare", "service", "store", "watched_folder"]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a running service has.
+
+    Attributes:
+        csrf: what forms bear where nobody signs in.
+    """
+
+    settings: Settings
+    database: Database
+    metrics: Metrics
+    spool: Spool
+    intake: Intake
+    rules: Rules
+    diagnosing: Diagnosing
+    keeping: Keeping
+    requests: Buckets
+    megabytes: Buckets
+    tries: Buckets
+    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+
+
+def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
+    """Opens the store and puts it, and all else, where requests find it: ``app.state``.
+
+    Raises:
+        StoreError: the store cannot be opened.
+    """
+    limits = settings.limits
+    database = open_database(settings.store)
+    spool = Spool(settings.folder.absolute())
+    deliveries = Deliveries(
+        database, private=settings.private_webhooks, pauses=settings.webhook_pauses
+    )
+    rules = Rules(database, deliveries)
+    prepared = Service(
+        settings,
+        database,
+        metrics,
+        spool,
+        Intake(database, spool, metrics, rules),
+        rules,
+        Diagnosing(),
+        Keeping(database),
+        Buckets(limits.requests_per_minute),
+        Buckets(limits.megabytes_per_minute),
+        Buckets(limits.tries_per_minute),
+    )
+    app.state.service = prepared
+    app.state.database = prepared.database
+    return prepared
+
+
+def watched_folder(service: Service) -> Watched | None:
+    """What looks into the watched folder, where there is one."""
+    settings = service.settings
+    if settings.watched is None:
+        return None
+    most = settings.limits.text_bytes
+    return Watched(settings.watched, service.keeping, service.diagnosing, service.rules, most=most)
+
+
+def service(request: Request) -> Service:
+    """The running service, as a dependency."""
+    return cast("Service", request.app.state.service)
+
+
+def store(request: Request) -> Database:
+    """The open store, as a dependency."""
+    return service(request).database
+
+
+ServiceState = Annotated[Service, Depends(service)]
+Store = Annotated[Database, Depends(store)]

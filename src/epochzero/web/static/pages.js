@@ -1,0 +1,29 @@
+// Keys for the pages; every page works without them.
+"use strict";
+
+document.documentElement.classList.add("scripted");
+
+const rows = [...document.querySelectorAll("[data-row] a[href]")].filter(
+  (link, at, all) => all.findIndex((other) => other.closest("[data-row]") === link.closest("[data-row]")) === at,
+);
+
+function move(step) {
+  const row = document.activeElement.closest("[data-row]");
+  const at = rows.findIndex((link) => link.closest("[data-row]") === row);
+  const next = row === null ? (step > 0 ? 0 : rows.length - 1) : at + step;
+  rows[Math.min(Math.max(next, 0), rows.length - 1)]?.focus();
+}
+
+const keys = {
+  j: () => move(1),
+  k: () => move(-1),
+  "/": () => document.querySelector("[data-find]").focus(),
+  "?": () => document.querySelector("#keys").showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, select, textarea, dialog");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
+  event.preventDefault();
+  keys[event.key]();
+});

@@ -1,0 +1,280 @@
+"""What each page says, and what its forms do."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
+from web.pages.made import HOSTILE
+
+from epochzero.store.database import open_database
+from epochzero.store.schema import Job
+from epochzero.store.teams import add_team, add_token
+from epochzero.web.app import create_app
+from epochzero.web.pages import marked
+from epochzero.web.pages.charts import stacks
+from epochzero.web.settings import Settings
+
+
+def test_the_overview_counts(client: TestClient) -> None:
+    text = client.get("/").text
+    assert re.search(r"<dt>jobs failed</dt><dd>6<span class=\"soft\"> of 8", text)
+    assert "Key Not Found, 4 jobs" in text
+    assert "it would have told 5 of these failures" in text
+    assert re.search(r"retries that failed again</dt><dd>4<", text)
+    rows = client.get("/?format=json").json()
+    assert sum(row["jobs"] for row in rows) == 8
+    assert client.get("/?since=2020-01-01&until=2020-01-02&format=json").json() == []
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", {"runs", "hostile", "key0", "ranks", "key1", "key2", "again", "good"}),
+        ("state=succeeded", {"good"}),
+        ("category=gpu_out_of_memory", {"ranks"}),
+        ("fingerprint=1:abc", {"key0", "key1", "key2", "again"}),
+        ("user=bea", {"again"}),
+        ("host=node0", {"ranks"}),
+        ("target=cluster", {"ranks"}),
+        ("name=train-*&state=failed", {"key0", "key1", "key2"}),
+        ("q=GPT", {"key0", "key1", "key2", "good"}),
+        ("q=rank", {"ranks"}),
+        ("q=1:0b", {"ranks"}),
+        ("q=%25", set()),
+        ("until=2020-01-01", set()),
+    ],
+)
+def test_the_list_is_filtered_by_its_address(
+    client: TestClient, query: str, found: set[str]
+) -> None:
+    rows = client.get(f"/jobs?{query}&format=json").json()
+    assert {row["id"] for row in rows} == found
+    page = client.get(f"/jobs?{query}").text
+    assert set(re.findall(r'<th scope="row"><a href="/jobs/(\w+)"', page)) == found
+
+
+def test_the_list_keeps_its_filters_in_its_form(client: TestClient) -> None:
+    text = client.get("/jobs?user=bea&state=failed&fingerprint=1:abc").text
+    assert 'name="user" value="bea"' in text
+    assert "<option selected>failed</option>" in text
+    assert 'type="hidden" name="fingerprint" value="1:abc"' in text
+
+
+@pytest.mark.parametrize("sort", ["newest", "oldest", "costliest"])
+def test_the_pages_of_the_list_show_each_job_once(
+    client: TestClient, sort: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("epochzero.web.pages.jobs._PAGE", 3)
+    seen: list[str] = []
+    path = f"/jobs?sort={sort}"
+    while path:
+        text = client.get(path).text
+        seen += re.findall(r'<th scope="row"><a href="/jobs/(\w+)"', text)
+        found = re.search(r'rel="next" href="([^"]+)"', text)
+        path = found.group(1).replace("&amp;", "&") if found else ""
+    whole = [row["id"] for row in client.get(f"/jobs?sort={sort}&format=json").json()]
+    assert seen == whole
+    assert len(set(seen)) == 8
+
+
+def test_a_job_shows_its_cause_in_its_log_and_what_to_change(client: TestClient) -> None:
+    text = client.get("/jobs/key0").text
+    assert "Add &#39;lr&#39; to the configuration." in text
+    assert "Do not start it again unchanged" in text
+    assert '<li class="root"><span class="number">803</span><code>KeyError: &#39;lr&#39;' in text
+    assert "logs/output?line=803#L803" in text
+    assert "Rank 1: Peer gone" in text
+    assert "config has no key" in text
+    assert "targets?left=job:good&amp;right=job:key0" in text
+    assert all(f"/jobs/{other}" in text for other in ("key1", "key2", "again"))
+    assert text.count("<svg") == 5
+
+
+def test_the_rank_that_failed_first_stands_first(client: TestClient) -> None:
+    text = client.get("/jobs/ranks").text
+    assert re.findall(r">(rank \d) on node\d</text>", text)[0] == "rank 2"
+    assert text.count("span s-failed root") == 1
+    assert "GPU memory is 97 % full." in text
+
+
+def test_a_log_is_shown_around_a_line_with_an_anchor_for_each(client: TestClient) -> None:
+    base = client.get("/jobs/key0").text
+    path = re.search(r'href="(/jobs/key0/attempts/1/ranks/\d+/logs/output)', base)
+    assert path is not None
+    text = client.get(f"{path.group(1)}?line=803").text
+    assert '<li id="L803" class="root">' in text
+    assert 'id="L763"' in text
+    assert 'id="L762"' not in text
+    assert "Lines after" not in text
+    assert 'href="?first=463"' in text
+    first = client.get(path.group(1)).text
+    assert 'id="L300"' in first
+    assert 'id="L301"' not in first
+    assert 'href="?first=301"' in first
+    raw = client.get(f"{path.group(1)}?raw=true")
+    assert raw.text.endswith("bye\n")
+    assert raw.headers["content-type"].startswith("text/plain")
+    assert "attachment" in raw.headers["content-disposition"]
+
+
+def test_a_failure_says_who_has_it_and_keeps_what_people_say(client: TestClient) -> None:
+    path = "/failures/1:abc"
+    text = client.get(path).text
+    assert re.search(r">ann</a> <span class=\"soft\">3</span>", text)
+    csrf = re.search(r'name="csrf" value="([^"]+)"', text)
+    assert csrf is not None
+    data = {"csrf": csrf.group(1)}
+    assert client.post(f"{path}/note", data={"text": "x"}).status_code == 403
+    assert client.post(f"{path}/note", data=data | {"text": ""}).status_code == 422
+    assert (
+        "<b>Look</b>" not in client.post(f"{path}/note", data=data | {"text": "<b>Look</b>"}).text
+    )
+    assert "&lt;b&gt;Look&lt;/b&gt;" in client.get(path).text
+    resolved = client.post(f"{path}/resolve", data=data | {"text": "Set lr in base.yaml"}).text
+    assert "Set lr in base.yaml" in resolved
+    assert "nothing needs to be done" in resolved
+    assert "resolved</span>" in client.get("/failures").text
+    assert "Set lr" not in client.post(f"{path}/reopen", data=data).text
+    assert client.post(f"{path}/burn", data=data).status_code == 404
+
+
+def test_failures_are_merged_and_split(client: TestClient) -> None:
+    csrf = re.search(r'name="csrf" value="([^"]+)"', client.get("/failures/1:abc").text)
+    assert csrf is not None
+    data = {"csrf": csrf.group(1)}
+    merge = "/failures/1:0b5c4a/merge"
+    assert client.post(merge, data=data | {"text": "1:0b5c4a"}).status_code == 422
+    assert client.post(merge, data=data | {"text": "1:none"}).status_code == 422
+    assert client.post(merge, data=data | {"text": "1:abc"}).status_code == 200
+    together = client.get("/failures/1:abc?format=json").json()
+    assert together["jobs"] == 5
+    assert together["fingerprints"] == ["1:abc", "1:0b5c4a"]
+    client.post("/failures/1:0b5c4a/split", data=data)
+    assert client.get("/failures/1:abc?format=json").json()["jobs"] == 4
+
+
+def test_two_periods_are_compared(client: TestClient) -> None:
+    rows = client.get("/compare?days=4&format=json").json()
+    by_name = {row["category"]: row for row in rows}
+    assert by_name["gpu_out_of_memory"]["failed_now"] == 1
+    assert by_name["gpu_out_of_memory"]["failed_before"] == 0
+    assert by_name["key_not_found"]["failed_before"] == 1
+
+
+def test_two_environments_are_compared(client: TestClient) -> None:
+    rows = client.get("/targets?left=job:key0&right=target:cluster&format=json").json()
+    torch = next(row for row in rows if row["name"] == "torch")
+    assert (torch["left"], torch["is_major"]) == ("2.13.0", True)
+    assert client.get("/targets?format=json").json()[1]["target"] == "cluster"
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/failures", "/", "/compare", "/targets"])
+def test_a_table_has_no_formula(client: TestClient, path: str) -> None:
+    answer = client.get(f"{path}?format=csv")
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert "attachment" in answer.headers["content-disposition"]
+    for row in csv.reader(io.StringIO(answer.text)):
+        assert not [cell for cell in row if cell.startswith(("=", "+", "@", "\t", "\r"))]
+        assert not [cell for cell in row if re.match(r"-(?!\d)", cell)]
+
+
+@given(st.text())
+def test_any_text_is_shown_and_does_nothing(text: str) -> None:
+    for shown in (str(marked.visible(text)), str(marked.line(text))):
+        inside = re.sub(r'<span class="[a-z -]*"( title="[^"<>]*")?>|</span>', "", shown)
+        assert not re.search("[<>\"'\x1b\u202a-\u202e\u2066-\u2069\x00]", inside)
+
+
+def test_colors_of_a_terminal_are_kept_and_all_else_of_it_taken_out() -> None:
+    assert str(marked.line("\x1b[1;31mbad\x1b[0m ok")) == '<span class="t-red t-bold">bad</span> ok'
+    assert str(marked.line("\x1b]8;;http://evil\x07link\x1b]8;;\x07")) == "link"
+    assert str(marked.line("\x1b[2J\x1b[Hx\x1b[38;5;9my")) == "xy"
+    assert str(marked.line("10 %\r50 %\r100 %")) == "100 %"
+    assert "8,000 more characters" in str(marked.line("x" * 10_000))
+    assert marked.cell("=1+1") == "'=1+1"
+    assert marked.cell(-1.5) == -1.5
+
+
+def test_a_chart_survives_names_of_any_kind() -> None:
+    drawn = str(stacks([HOSTILE], {HOSTILE: [1.0]}, HOSTILE))
+    assert "<script>" not in drawn
+    assert "f0" in str(stacks(["a"], {"b": [0.5]}, ""))
+    assert "rect" not in str(stacks([], {"b": []}, ""))
+
+
+@pytest.fixture
+def teams(tmp_path: Path, made: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
+    """A service with authentication, where all jobs but one are the team vision's."""
+    store = tmp_path / "store.db"
+    store.write_bytes(made.read_bytes())
+    database = open_database(store)
+    tokens = {}
+    for team in ("vision", "speech"):
+        add_team(database, team)
+        tokens[team] = add_token(database, team, "ann", "writer")
+    tokens["reader"] = add_token(database, "vision", "bob", "reader")
+    with database.write() as session:
+        session.query(Job).update({"team": "vision"})
+        session.query(Job).filter(Job.id == "ranks").update({"team": "speech"})
+    database.close()
+    with TestClient(
+        create_app(Settings(store=str(store), folder=tmp_path / "spool")),
+        base_url="http://localhost",
+        follow_redirects=False,
+    ) as client:
+        yield client, tokens
+
+
+def test_a_team_sees_its_own_jobs_only(teams: tuple[TestClient, dict[str, str]]) -> None:
+    client, tokens = teams
+    speech = {"Authorization": f"Bearer {tokens['speech']}"}
+    assert [row["id"] for row in client.get("/jobs?format=json", headers=speech).json()] == [
+        "ranks"
+    ]
+    for path in (
+        "/jobs/key0", "/failures/1:abc", "/jobs/key0/attempts/1/ranks/1/logs/output",
+        "/jobs/key0/attempts/1/ranks/1/logs/output?raw=true", "/jobs/key0?format=json",
+    ):  # fmt: skip
+        assert client.get(path, headers=speech).status_code == 404, path
+    for path in ("/", "/failures", "/compare?days=30", "/targets"):
+        text = client.get(path, headers=speech).text
+        assert "1:abc" not in text
+        assert "Key Not Found" not in text
+    leak = client.get("/targets?left=job:key0&right=job:ranks", headers=speech)
+    assert leak.status_code == 422
+
+
+def test_who_is_not_signed_in_is_led_to_the_form(
+    teams: tuple[TestClient, dict[str, str]],
+) -> None:
+    client, _ = teams
+    for path in ("/", "/jobs?state=failed", "/jobs/key0", "/failures"):
+        answer = client.get(path)
+        assert answer.status_code == 303
+        assert answer.headers["location"].startswith("/login?next=")
+
+
+def test_a_reader_has_no_forms(teams: tuple[TestClient, dict[str, str]]) -> None:
+    client, tokens = teams
+    reader = {"Authorization": f"Bearer {tokens['reader']}"}
+    text = client.get("/failures/1:abc", headers=reader).text
+    assert "Keep the note" not in text
+    assert client.post("/failures/1:abc/note", headers=reader).status_code == 403
+
+
+def test_a_search_that_is_not_over_says_so_and_leads_on(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("epochzero.store.queries.MOST_SEARCHED", 3)
+    text = client.get("/jobs?q=nothing-is-called-so").text
+    assert "No job has been sent" not in text
+    assert "Look at those after them." in text
+    assert re.search(r'rel="next" href="[^"]+">Look further<', text)

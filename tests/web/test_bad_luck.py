@@ -1,0 +1,208 @@
+"""A service that listens, under bad luck: slow clients, many of them, a full disk, wrong clocks, a database that is away."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from store.jobs import Runs, started
+from web.conftest import LIMITS
+from web.test_sending import ATTEMPT, LOG
+
+from epochzero.run.journal import Journal
+from epochzero.run.model import Ended, Output
+from epochzero.run.sending import Destination, send_attempt
+from epochzero.store.teams import add_team, add_token
+from epochzero.web.running import server
+from epochzero.web.settings import Settings
+from epochzero.web.state import Service
+
+PATIENT = replace(LIMITS, connections=50, head_s=0.7, silent_s=0.7, body_s=1.5)
+
+
+class Listening:
+    """A service behind a real socket, in a thread."""
+
+    def __init__(self, folder: Path, store: str = "") -> None:
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        settings = Settings(
+            store or f"sqlite:///{folder}/store.db", folder / "spool", limits=PATIENT
+        )
+        self._server = server(settings, "127.0.0.1", 0)
+        self.service: Service = self._server.config.app.state.service  # type: ignore[union-attr]
+        self._thread = threading.Thread(target=self._server.run, args=([self.socket],))
+        self._thread.start()
+        self.port = self.socket.getsockname()[1]
+        add_team(self.service.database, "red")
+        token = add_token(self.service.database, "red", "ann", "admin")
+        self.to = Destination(f"http://127.0.0.1:{self.port}", token)
+        self.client = httpx.Client(
+            base_url=self.to.url, headers={"Authorization": f"Bearer {token}"}, timeout=30
+        )
+
+    def stop(self) -> None:
+        """Ends it."""
+        self.client.close()
+        self._server.should_exit = True
+        self._thread.join()
+
+    def connection(self) -> socket.socket:
+        """A connection on which nothing was said yet."""
+        made = socket.create_connection(("127.0.0.1", self.port))
+        made.settimeout(20)
+        return made
+
+
+@pytest.fixture
+def listening(tmp_path: Path) -> Iterator[Listening]:
+    """A service that listens."""
+    one = Listening(tmp_path)
+    yield one
+    one.stop()
+
+
+def drip(connection: socket.socket, data: bytes, every: float = 0.1) -> bytes:
+    """Sends a byte from time to time until the service says something or hangs up; what it says."""
+    connection.settimeout(every)
+    for number in range(200):
+        try:
+            connection.sendall(data[number % len(data) :][:1])
+            return connection.recv(1000)
+        except TimeoutError:
+            continue
+        except OSError:
+            return b""
+    raise AssertionError("it waits for ever")
+
+
+def until(what: Callable[[], bool]) -> bool:
+    """Whether it is so within some seconds."""
+    end = time.monotonic() + 20
+    while not (found := what()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
+
+
+def test_a_head_that_drips_is_let_go(listening: Listening) -> None:
+    with listening.connection() as slow:
+        assert drip(slow, b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 200) == b""
+    with listening.connection() as again:
+        again.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b"ok\n"):
+            answer += again.recv(1000)
+        assert drip(again, b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 200) == b""
+
+
+@pytest.mark.parametrize("every", [0.1, 3.0])
+def test_a_body_that_drips_or_stops_is_let_go_and_nothing_of_it_is_kept(
+    listening: Listening, every: float
+) -> None:
+    head = f"PUT {ATTEMPT}/logs/output.log HTTP/1.1\r\nHost: x\r\nContent-Length: 999\r\n"
+    with listening.connection() as slow:
+        slow.sendall(f"{head}Authorization: Bearer {listening.to.token}\r\n\r\n".encode())
+        assert b"408" in drip(slow, b"x" * 200, every)
+    sizes = listening.client.get(f"{ATTEMPT}/received").json()
+    assert sizes["logs"] == {"output.log": 0}
+
+
+def test_who_does_not_read_an_answer_is_let_go(listening: Listening, tmp_path: Path) -> None:
+    now = started(host="elsewhere", time=time.time())
+    journal = Runs(tmp_path / "runs").write([now], log=b"step 1 loss 0.5\n" * 800_000)
+    send_attempt(listening.to, journal.parent)
+    assert until(lambda: bool(_jobs(listening)))
+    with listening.connection() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        who = f"Authorization: Bearer {listening.to.token}\r\n\r\n"
+        slow.sendall(f"GET /api/v1/jobs/job1/logs/output HTTP/1.1\r\nHost: x\r\n{who}".encode())
+        assert until(lambda: _unfinished(listening) == 1)
+        assert until(lambda: _unfinished(listening) == 0)
+
+
+def _unfinished(listening: Listening) -> int:
+    return len(listening._server.server_state.tasks)
+
+
+def test_too_many_connections_cost_the_silent_ones(listening: Listening) -> None:
+    with ExitStack() as held:
+        for _ in range(80):
+            held.enter_context(listening.connection())
+        began = time.monotonic()
+        assert listening.client.get("/healthz").status_code == 200
+        assert listening.client.get("/api/v1/jobs").status_code == 200
+        assert time.monotonic() - began < 5
+        there = listening._server.server_state.connections
+        assert until(lambda: len(there) <= PATIENT.connections)
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """A kernel that lets no file of this process grow beyond a size, as a full disk does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_takes_nothing_and_loses_nothing(listening: Listening) -> None:
+    path = f"{ATTEMPT}/logs/output.log"
+    listening.client.put(path, content=LOG)
+    more = os.urandom(600_000)
+    with files_of_at_most(500_000):
+        full = listening.client.put(f"{path}?offset={len(LOG)}", content=more)
+        sizes = listening.client.get(f"{ATTEMPT}/received").json()["logs"]
+    assert (full.status_code, full.headers["Retry-After"]) == (507, "60")
+    assert "epochzero jobs prune" in full.json()["detail"]
+    assert sizes == {"output.log": len(LOG)}
+    kept = listening.client.put(f"{path}?offset={len(LOG)}", content=more)
+    assert kept.json() == {"size": len(LOG) + len(more)}
+
+
+def test_a_store_on_a_full_disk_says_so_and_goes_on(listening: Listening) -> None:
+    log = "".join(f"{random.randbytes(30).hex()}\n" for _ in range(14_000))
+    path = "/api/v1/diagnose-and-store?job=a&exit_code=1"
+    with files_of_at_most(200_000):
+        full = listening.client.post(path, content=log)
+        assert listening.client.get("/api/v1/jobs").json()["jobs"] == []
+    assert full.status_code == 507
+    assert "epochzero jobs prune" in full.json()["detail"]
+    assert listening.client.post(path, content=log).json()["new"] is True
+
+
+@pytest.mark.parametrize("days", [-2, 2])
+def test_a_job_whose_clock_is_wrong_runs_and_ends_as_it_does(
+    listening: Listening, tmp_path: Path, days: int
+) -> None:
+    began = time.time() + days * 86_400
+    journal = Runs(tmp_path / "runs").write([started(host="elsewhere", time=began)], log=b"one\n")
+    send_attempt(listening.to, journal.parent)
+    intake = listening.service.intake
+    assert until(lambda: bool(_jobs(listening)))
+    intake._tidy()
+    assert _jobs(listening) == [("red.job1", "running")]
+    with open(journal.parent / "output.log", "ab") as log:
+        log.write(b"two\n")
+    more = Journal(journal.parent)
+    more.write(Output(began + 60, 60.0, "output", ("output.log",), 8))
+    more.write(Ended(began + 60, 60.0, 1))
+    more.close()
+    send_attempt(listening.to, journal.parent)
+    assert until(lambda: _jobs(listening) == [("red.job1", "failed")])
+    intake._tidy()
+    assert listening.client.get("/api/v1/jobs/job1/logs/output").content == b"one\ntwo\n"
+    assert listening.client.get(f"{ATTEMPT}/received").json()["logs"] == {"output.log": 8}
+
+
+def _jobs(listening: Listening) -> list[tuple[str, str]]:
+    found = listening.client.get("/api/v1/jobs").json()["jobs"]
+    return [(job["id"], job["state"]) for job in found]

@@ -1,0 +1,111 @@
+"""What jobs send: pieces, repeated and out of order, compressed, and logs without a journal."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import zstandard
+from store.jobs import Runs, whole
+from web.conftest import Served
+
+from epochzero.web.app import create_app
+from epochzero.web.settings import Settings
+
+LOG = b"step 1\npassword=hunter2x\nTraceback (most recent call last):\n  File \"train.py\", line 3, in <module>\nKeyError: 'lr'\n"
+ATTEMPT = "/api/v1/jobs/job1/attempts/1/ranks/all"
+
+
+def send(served: Served, who: dict[str, str], journal: Path, log: bytes = LOG) -> None:
+    """Sends an attempt in pieces of few bytes."""
+    for name, data in (("logs/output.log", log), ("journal", journal.read_bytes())):
+        for offset in range(0, len(data), 700):
+            piece = data[offset : offset + 700]
+            answer = served.client.put(
+                f"{ATTEMPT}/{name}?offset={offset}", content=piece, headers=who
+            )
+            assert answer.json()["size"] >= offset + len(piece)
+    served.settle()
+
+
+def test_an_attempt_that_was_sent_in_pieces_is_there_whole(served: Served, tmp_path: Path) -> None:
+    who = served.token()
+    send(served, who, Runs(tmp_path / "runs").write(whole(), log=LOG))
+    page = served.client.get("/api/v1/jobs", headers=who).json()
+    assert [(job["id"], job["state"]) for job in page["jobs"]] == [("red.job1", "failed")]
+    job = served.client.get("/api/v1/jobs/job1", headers=who).json()
+    assert job["attempts"][0]["ranks"][0]["diagnosis"]["category"] == "key_not_found"
+    log = served.client.get("/api/v1/jobs/job1/logs/output", headers=who)
+    assert log.content == LOG.replace(b"hunter2x", b"[redacted]")
+    some = served.client.get("/api/v1/jobs/job1/logs/output?first=3&lines=2", headers=who)
+    assert some.content == b"".join(LOG.splitlines(keepends=True)[2:4])
+
+
+def test_a_repeated_piece_changes_nothing(served: Served, tmp_path: Path) -> None:
+    who = served.token()
+    journal = Runs(tmp_path / "runs").write(whole(), log=LOG)
+    send(served, who, journal)
+    before = served.client.get("/api/v1/jobs/job1", headers=who).json()
+    send(served, who, journal)
+    assert served.client.get("/api/v1/jobs/job1", headers=who).json() == before
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_compressed_piece_is_kept_without_its_compression(served: Served, encoding: str) -> None:
+    compress = {"gzip": gzip.compress, "zstd": zstandard.ZstdCompressor().compress}[encoding]
+    headers = served.token() | {"Content-Encoding": encoding}
+    answer = served.client.put(
+        f"{ATTEMPT}/logs/output.log", content=compress(LOG) + compress(LOG), headers=headers
+    )
+    assert answer.json() == {"size": 2 * len(LOG)}
+    cut = compress(LOG)[:-5]
+    answer = served.client.put(
+        f"{ATTEMPT}/logs/output.log?offset={2 * len(LOG)}", content=cut, headers=headers
+    )
+    assert answer.status_code == 422
+    sizes = served.client.get(f"{ATTEMPT}/received", headers=headers).json()
+    assert sizes == {"journal": 0, "logs": {"output.log": 2 * len(LOG)}}
+
+
+def test_a_piece_after_a_gap_is_refused_and_the_sender_told_where_to_go_on(served: Served) -> None:
+    who = served.token()
+    served.client.put(f"{ATTEMPT}/logs/output.log", content=b"abc", headers=who)
+    gap = served.client.put(f"{ATTEMPT}/logs/output.log?offset=9", content=b"x", headers=who)
+    other = served.client.put(f"{ATTEMPT}/logs/output.log?offset=1", content=b"xyz", headers=who)
+    for answer in (gap, other):
+        assert answer.status_code == 409
+        assert answer.json()["detail"]["size"] == 3
+
+
+def test_a_log_without_a_journal_is_diagnosed_and_kept_once(served: Served) -> None:
+    who = served.token()
+    for new in (True, False):
+        answer = served.client.post(
+            "/api/v1/diagnose-and-store?name=train&gpus=8&exit_code=1", content=LOG, headers=who
+        ).json()
+        assert answer["new"] is new
+        assert answer["category"] == "key_not_found"
+    job = served.client.get(f"/api/v1/jobs/{answer['job']}", headers=who).json()
+    assert job["summary"]["name"] == "train"
+    log = served.client.get(f"/api/v1/jobs/{answer['job']}/logs/output", headers=who)
+    assert b"hunter2x" not in log.content
+
+
+def test_many_logs_at_once_are_kept_all_or_none(served: Served) -> None:
+    who = served.token()
+    lines = [json.dumps({"log": LOG.decode(), "job": f"j{n}", "exit_code": 1}) for n in range(20)]
+    path = "/api/v1/diagnose-and-store/bulk"
+    wrong = served.client.post(path, content="\n".join([*lines, "{}"]), headers=who)
+    assert wrong.status_code == 422
+    assert "line 21: log" in wrong.json()["detail"]
+    assert served.client.get("/api/v1/jobs", headers=who).json()["jobs"] == []
+    kept = served.client.post(path, content="\n".join(lines), headers=who).json()
+    assert [one["category"] for one in kept] == ["key_not_found"] * 20
+    assert len(served.client.get("/api/v1/jobs", headers=who).json()["jobs"]) == 20
+
+
+def test_a_service_answers_before_its_signatures_are_loaded(tmp_path: Path) -> None:
+    app = create_app(Settings(f"sqlite:///{tmp_path}/store.db", tmp_path / "spool"))
+    assert "_diagnoser" not in vars(app.state.service.diagnosing)
