@@ -1,0 +1,32 @@
+"""What a pull request or an issue on GitHub is told: what its jobs would fail of, where its bug may be.
+
+`review` reads the jobs of a pull request's checkout, and runs nothing of it; `review_comment` and
+`ranking_comment` write what was found as Markdown, in which no text of others is markup; `publish`
+keeps one comment of it. Only `GitHub` talks to a server.
+"""
+
+from __future__ import annotations
+
+from epochzero.github.api import GitHub, RefusedError
+from epochzero.github.comments import Links, ranking_comment, review_comment
+from epochzero.github.events import IssueEvent, PullRequestEvent, read_issue, read_pull_request
+from epochzero.github.publish import ACCOUNT, Published, publish
+from epochzero.github.review import NotChecked, Review, review
+
+__all__ = [
+    "ACCOUNT",
+    "GitHub",
+    "IssueEvent",
+    "Links",
+    "NotChecked",
+    "Published",
+    "PullRequestEvent",
+    "RefusedError",
+    "Review",
+    "publish",
+    "ranking_comment",
+    "read_issue",
+    "read_pull_request",
+    "review",
+    "review_comment",
+]

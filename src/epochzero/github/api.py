@@ -1,0 +1,229 @@
+"""GitHub's REST API, as far as comments and the files of a pull request need it.
+
+Source: GitHub's documentation, "REST API endpoints for issue comments", "List pull requests files",
+"Rate limits for the REST API", "Best practices for using the REST API".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from epochzero.errors import InputError
+
+__all__ = ["Comment", "GitHub", "RefusedError", "UnsureError"]
+
+PUBLIC_API = "https://api.github.com"
+_TIMEOUT_S = 30.0
+_PAUSES_S = (1.0, 2.0, 4.0)
+"""Between tries, where GitHub does not say how long to wait."""
+_LONGEST_PAUSE_S = 90.0
+_PER_PAGE = 100
+_MOST_PAGES = 30
+"""GitHub lists no more than 3,000 files of a pull request."""
+
+
+class RefusedError(InputError):
+    """GitHub does not do what was asked; ``status`` is that of HTTP."""
+
+    def __init__(self, told: str, status: int) -> None:
+        super().__init__(told)
+        self.status = status
+
+
+class UnsureError(InputError):
+    """Whether GitHub did what was asked is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment on an issue or a pull request.
+
+    Attributes:
+        id: of the comment.
+        account: who wrote it.
+        body: its Markdown.
+        url: where it is shown.
+    """
+
+    id: int
+    account: str
+    body: str
+    url: str
+
+
+class GitHub:
+    """Asks GitHub about one repository, as a context manager.
+
+    What fails on the server's side, and what comes too often for it, is asked again a few times.
+
+    Args:
+        repository: as ``owner/name``.
+        token: empty to read what is public.
+        url: of the API.
+    """
+
+    def __init__(self, repository: str, token: str = "", url: str = PUBLIC_API) -> None:
+        self.repository = repository
+        headers = {
+            "Accept": "application/vnd.github+json",
+            "User-Agent": "epochzero",
+            "X-GitHub-Api-Version": "2022-11-28",
+        }
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        self._http = httpx.Client(
+            base_url=f"{url.rstrip('/')}/repos/{repository}",
+            headers=headers,
+            timeout=_TIMEOUT_S,
+        )
+
+    def __enter__(self) -> GitHub:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._http.close()
+
+    def changed_files(self, number: int) -> list[str]:
+        """The paths that a pull request adds or changes; not those that it removes.
+
+        Raises:
+            InputError: GitHub refuses or does not answer.
+        """
+        files = self._listed(f"/pulls/{number}/files")
+        return [str(one.get("filename")) for one in files if one.get("status") != "removed"]
+
+    def comments(self, number: int) -> Iterator[Comment]:
+        """The comments on an issue or a pull request, the oldest first; at most the first 3,000.
+
+        Raises:
+            InputError: GitHub refuses or does not answer.
+        """
+        return map(_comment, self._listed(f"/issues/{number}/comments"))
+
+    def post(self, number: int, body: str) -> Comment:
+        """A new comment.
+
+        Raises:
+            UnsureError: it may be there or not.
+            InputError: GitHub refuses or does not answer.
+        """
+        return _comment(self._ask("POST", f"/issues/{number}/comments", json={"body": body}))
+
+    def edit(self, comment: Comment, body: str) -> Comment:
+        """The comment with another text.
+
+        Raises:
+            InputError: GitHub refuses or does not answer.
+        """
+        return _comment(self._ask("PATCH", f"/issues/comments/{comment.id}", json={"body": body}))
+
+    def delete(self, comment: Comment) -> None:
+        """Takes a comment away.
+
+        Raises:
+            InputError: GitHub refuses or does not answer.
+        """
+        self._ask("DELETE", f"/issues/comments/{comment.id}")
+
+    def _listed(self, path: str) -> Iterator[Mapping[str, Any]]:
+        """Each object of a list that comes in pages."""
+        for page in range(1, _MOST_PAGES + 1):
+            found = self._ask("GET", path, params={"per_page": _PER_PAGE, "page": page})
+            if not isinstance(found, list):
+                raise InputError(f"{self._host} answers {path} with what is no list")
+            yield from (one for one in found if isinstance(one, dict))
+            if len(found) < _PER_PAGE:
+                return
+
+    def _ask(self, method: str, path: str, **values: Any) -> Any:
+        for usual in (*_PAUSES_S, None):
+            answer = self._answer(method, path, **values)
+            if answer.is_success:
+                return self._json(answer)
+            pause = None if usual is None else _pause(answer, method, usual)
+            if pause is None or pause > _LONGEST_PAUSE_S:
+                break
+            time.sleep(pause)
+        told = f"{self._host} answers {answer.status_code} to {method} {path}: {_message(answer)}"
+        if method == "POST" and answer.status_code >= 500:
+            raise UnsureError(told)
+        if _is_limited(answer):
+            raise InputError(f"{told}; run it again later")
+        raise RefusedError(told, answer.status_code)
+
+    def _answer(self, method: str, path: str, **values: Any) -> httpx.Response:
+        try:
+            for pause in _PAUSES_S:
+                with suppress(httpx.ConnectError):  # Nothing was asked yet.
+                    return self._http.request(method, path, **values)
+                time.sleep(pause)
+            return self._http.request(method, path, **values)
+        except httpx.HTTPError as error:
+            raise UnsureError(f"{self._host} does not answer: {error}") from error
+
+    def _json(self, answer: httpx.Response) -> Any:
+        try:
+            return answer.json() if answer.content else None
+        except ValueError as error:
+            raise UnsureError(f"{self._host} answers with what is no JSON: {error}") from error
+
+    @property
+    def _host(self) -> str:
+        return self._http.base_url.host
+
+
+def _comment(value: Any) -> Comment:
+    value = value if isinstance(value, dict) else {}
+    user = value.get("user")
+    try:
+        return Comment(
+            id=int(value["id"]),
+            account=str(user.get("login")) if isinstance(user, dict) else "",
+            body=str(value.get("body") or ""),
+            url=str(value.get("html_url") or ""),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnsureError(f"GitHub's answer is no comment: {error!r}") from error
+
+
+def _is_limited(answer: httpx.Response) -> bool:
+    """Whether GitHub was asked too often."""
+    headers = answer.headers
+    told = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
+    return answer.status_code == 429 or (answer.status_code == 403 and told)
+
+
+def _pause(answer: httpx.Response, method: str, usual: float) -> float | None:
+    """Seconds until a request may succeed; None where it will not, or may have done so already."""
+    limited = _is_limited(answer)
+    if not limited and (answer.status_code < 500 or method == "POST"):
+        return None
+    try:
+        if "retry-after" in answer.headers:
+            return max(0.0, float(answer.headers["retry-after"]))
+        if limited and "x-ratelimit-reset" in answer.headers:
+            return max(0.0, float(answer.headers["x-ratelimit-reset"]) - time.time())
+    except ValueError:
+        pass
+    return usual
+
+
+def _message(answer: httpx.Response) -> str:
+    """Why, in a line."""
+    try:
+        told = answer.json()["message"]
+    except (ValueError, KeyError, TypeError):
+        told = answer.reason_phrase
+    return " ".join(str(told).split())[:200]

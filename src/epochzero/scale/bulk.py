@@ -1,0 +1,214 @@
+"""Diagnoses all logs of SOURCE into RESULT, each exactly once, whatever ends in between.
+
+A call is a part: a few hundred logs, diagnosed and written by one worker. As many run as there are workers,
+and the next one is made when one of these has ended, so that nothing piles up. A part whose worker was lost
+is done again log by log; a log that loses its worker twice when it is alone gets a row that says so. The logs
+of a large job are read by several workers and set beside each other here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+from epochzero.diagnose import Signature
+from epochzero.errors import InputError
+from epochzero.logs.source import Log, last_attempts, rank_of
+from epochzero.scale import work
+from epochzero.scale.engines import Engine, WorkerLostError, opened
+from epochzero.scale.results import SCHEMA, Result, Run, not_diagnosed
+from epochzero.scale.sources import Job, Part, jobs_of, parts_of
+from epochzero.scale.storage import Storage
+
+__all__ = ["Diagnosed", "diagnose_all"]
+
+ATTEMPTS = 2
+LOST = "its diagnosis ended the worker twice, such as by taking more memory than there is"
+
+Tell = Callable[[int], None]
+
+
+def _nothing(_: int) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosed:
+    """What was done.
+
+    Attributes:
+        source, out: where the logs are, and their diagnoses.
+        logs: how many there are; each has one row.
+        outcomes: logs by outcome: ``failed``, ``no_failure``, ``evidence_missing``, ``not_diagnosed``.
+        categories: failures by category, the most frequent first.
+        parts: number of Parquet files.
+        parts_before: how many of them an earlier run had written.
+    """
+
+    source: str
+    out: str
+    logs: int
+    outcomes: Mapping[str, int]
+    categories: Mapping[str, int]
+    parts: int
+    parts_before: int
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The JSON form."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+def diagnose_all(
+    source: str,
+    out: str,
+    *,
+    engine: str = "local",
+    workers: int | None = None,
+    address: str | None = None,
+    signatures: Iterable[Signature] = (),
+    redact: bool = True,
+    tell: Tell = _nothing,
+) -> Diagnosed:
+    """Diagnoses the logs of many jobs into Parquet files; goes on where an earlier run of the same was ended.
+
+    Args:
+        source: a folder, an archive, a Parquet file with a column ``log``, or ``s3://bucket/prefix``.
+        out: a folder, or ``s3://bucket/prefix``, that is new or holds results of the same run.
+        engine: ``local`` for processes of this machine, or ``ray``.
+        workers: how many work at a time; as many as there are cores when None.
+        address: of a Ray cluster; one of this machine is started when None.
+        signatures: to use in addition to the package's.
+        redact: hide tokens, keys and passwords.
+        tell: is called with the number of logs that are done.
+
+    Raises:
+        InputError: SOURCE cannot be read, RESULT cannot be written or holds something else, Ray or pyarrow
+            is not installed, or the cluster does not answer.
+    """
+    logs, place = Storage.at(source), Storage.at(out)
+    if f"{place.root}/".startswith(f"{logs.root}/"):
+        raise InputError(f"{place.name}: lies in SOURCE, and would be read as part of it")
+    run = Run(logs.address, place.address, tuple(signatures), redact)
+    result = Result(run)
+    plan = parts_of(jobs_of(logs), run.key)
+    # A SOURCE that cannot be used is told before anything is written.
+    first = next(plan)
+    before = result.begin()
+    at_work = opened(engine, workers, address)
+    try:
+        parts = _Bulk(result, at_work, before, tell).done(chain([first], plan))
+    finally:
+        at_work.close()
+    rows = result.finish(parts)
+    reused = len(before.intersection(parts))
+    return Diagnosed(
+        logs.name, place.name, rows.logs, rows.outcomes, rows.categories, len(parts), reused
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Something for a worker.
+
+    Attributes:
+        part: which it is of.
+        number: of the piece of the part; None for the part as a whole.
+        function, arguments: what the worker calls.
+        attempt: counted from 1.
+    """
+
+    part: Part
+    number: int | None
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = field(repr=False)
+    attempt: int = 1
+
+
+class _Bulk:
+    """The calls of a run: which are under way, and what becomes of those that end."""
+
+    def __init__(self, result: Result, engine: Engine, before: set[str], tell: Tell) -> None:
+        self._result = result
+        self._run = result.run
+        self._engine = engine
+        self._before = before
+        self._tell = tell
+        self._logs = 0
+        self._parts: list[str] = []
+        self._again: deque[_Call] = deque()
+        self._pieces: dict[str, dict[int, Any]] = {}
+
+    def done(self, plan: Iterable[Part]) -> list[str]:
+        """Does all parts of the plan; their names, in order."""
+        planned = (call for part in plan for call in self._planned(part))
+        under_way: dict[Any, _Call] = {}
+        while True:
+            while len(under_way) < self._engine.workers and (call := self._next(planned)):
+                under_way[self._engine.start(call.function, self._run, *call.arguments)] = call
+            if not under_way:
+                return self._parts
+            for handle in self._engine.ended(list(under_way)):
+                call = under_way.pop(handle)
+                try:
+                    self._hear(call, self._engine.result(handle))
+                except WorkerLostError:
+                    self._hear_lost(call)
+
+    def _next(self, planned: Iterator[_Call]) -> _Call | None:
+        return self._again.popleft() if self._again else next(planned, None)
+
+    def _planned(self, part: Part) -> Iterator[_Call]:
+        """What there is to do for a part; nothing where its file is there."""
+        self._parts.append(part.name)
+        if part.name in self._before:
+            self._count(part)
+        elif part.is_large_job:
+            self._pieces[part.name] = {}
+            for number, log in enumerate(_logs_of(part.jobs[0])):
+                yield _Call(part, number, work.read_log, (part.jobs[0], log))
+        else:
+            yield _Call(part, None, work.diagnose_part, (part,))
+
+    def _hear(self, call: _Call, given: Any) -> None:
+        """A call has ended well."""
+        part = call.part
+        if call.number is None:
+            self._count(part)
+            return
+        pieces = self._pieces[part.name]
+        pieces[call.number] = given
+        if len(pieces) < (len(_logs_of(part.jobs[0])) if part.is_large_job else len(part.jobs)):
+            return
+        del self._pieces[part.name]
+        rows = [pieces[number] for number in sorted(pieces)]
+        self._result.write(
+            part.name, [work.conclude(self._run, part.jobs[0], rows)] if part.is_large_job else rows
+        )
+        self._count(part)
+
+    def _hear_lost(self, call: _Call) -> None:
+        """The worker of a call was lost."""
+        part = call.part
+        if call.number is None:
+            self._pieces[part.name] = {}
+            self._again.extend(
+                _Call(part, number, work.diagnose_job, (job,))
+                for number, job in enumerate(part.jobs)
+            )
+        elif call.attempt < ATTEMPTS:
+            self._again.append(replace(call, attempt=call.attempt + 1))
+        else:
+            job = call.arguments[0]
+            self._hear(call, LOST if part.is_large_job else not_diagnosed(job.id, LOST))
+
+    def _count(self, part: Part) -> None:
+        self._logs += len(part.jobs)
+        self._tell(self._logs)
+
+
+def _logs_of(job: Job) -> list[Log]:
+    """The logs of a large job, as they are named; their bytes stay where they are."""
+    return last_attempts([Log(file.name, rank=rank_of(file.name)) for file in job.logs])

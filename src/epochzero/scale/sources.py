@@ -1,0 +1,328 @@
+"""SOURCE -> jobs -> parts: what there is to diagnose, in portions that are diagnosed and written at once.
+
+A folder or bucket holds jobs as for ``study failures``: each folder in it is a job, each log that lies in it
+directly is one. Archives and Parquet files in it hold jobs too. Objects are read by the workers; archives and
+Parquet files are read here, one job after the other, since neither can be entered in the middle.
+"""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from itertools import groupby
+from pathlib import PurePosixPath
+from typing import Any
+
+from epochzero.diagnose.facts import is_facts_name
+from epochzero.errors import InputError
+from epochzero.logs.source import is_log_name
+from epochzero.scale.storage import Storage, Stored, arrow
+
+__all__ = ["File", "Job", "Part", "jobs_of", "parts_of"]
+
+LOGS_PER_PART = 250
+BYTES_PER_PART = 64 << 20
+LARGEST_MEMBER = 1 << 30
+"""Of an archive or Parquet file; a larger one must be unpacked, since it passes through memory."""
+ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip")
+TABLE = ".parquet"
+_ROWS_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a job.
+
+    Attributes:
+        name: within the job's folder; the log's name where the job is a single log.
+        place: where it lies, relative to SOURCE.
+        size: in bytes.
+        stamp: changes with its content.
+        data: its bytes, of an archive or Parquet file.
+    """
+
+    name: str
+    place: str
+    size: int
+    stamp: str
+    data: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job of which logs are there.
+
+    Attributes:
+        id: unique in SOURCE.
+        files: its logs, and facts that lie beside them.
+        folder: whether the files lie in a folder of the job's own.
+        problem: why it cannot be diagnosed; empty where it can.
+    """
+
+    id: str
+    files: tuple[File, ...]
+    folder: bool = False
+    problem: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def logs(self) -> tuple[File, ...]:
+        """The files that are logs."""
+        if not self.folder:
+            return self.files
+        return tuple(one for one in self.files if is_log_name(PurePosixPath(one.name).name))
+
+    def only(self, *names: str) -> Job:
+        """The job with these of its files."""
+        return replace(self, files=tuple(one for one in self.files if one.name in names))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Jobs that are diagnosed and written together.
+
+    Attributes:
+        name: of its Parquet file: a hash of what it was made of.
+        jobs: at least one.
+    """
+
+    name: str
+    jobs: tuple[Job, ...]
+
+    @property
+    def is_large_job(self) -> bool:
+        """Whether it is one job whose logs are better read by several workers."""
+        return self.jobs[0].size > BYTES_PER_PART and len(self.jobs[0].logs) > 1
+
+
+def parts_of(jobs: Iterable[Job], key: str) -> Iterator[Part]:
+    """The jobs in portions, always the same for the same jobs in the same order.
+
+    Args:
+        jobs: in an order that is always the same.
+        key: of the run, so that parts of another one have other names.
+    """
+    waiting: list[Job] = []
+    size = 0
+    for job in jobs:
+        if waiting and (len(waiting) == LOGS_PER_PART or size + job.size > BYTES_PER_PART):
+            yield _part(waiting, key)
+            waiting, size = [], 0
+        waiting.append(job)
+        size += job.size
+    if waiting:
+        yield _part(waiting, key)
+
+
+def _part(jobs: list[Job], key: str) -> Part:
+    digest = blake2b(key.encode(), digest_size=12)
+    for job in jobs:
+        for text in (job.id, *(f"{one.place}\0{one.size}\0{one.stamp}" for one in job.files)):
+            digest.update(f"{text}\n".encode())
+    return Part(f"part-{digest.hexdigest()}.parquet", tuple(jobs))
+
+
+def jobs_of(source: Storage) -> Iterator[Job]:
+    """The jobs of SOURCE, in an order that is always the same.
+
+    Raises:
+        InputError: SOURCE is not there, cannot be read, or holds no job.
+    """
+    kind = source.kind()
+    if not kind:
+        raise InputError(f"{source.name}: no such file, folder or bucket")
+    found = False
+    for job in _of_file(source) if kind == "file" else _of_folder(source):
+        found = True
+        yield job
+    if not found:
+        raise InputError(
+            f"{source.name}: no logs in it; expected folders of logs, logs named such as *.log or "
+            "*.out, archives (.tar, .tar.gz, .zip), or Parquet files with a column log"
+        )
+
+
+def _of_file(source: Storage) -> Iterator[Job]:
+    (stored,) = source.listed()
+    if reader := _reader(stored.name):
+        yield from reader(source, stored, "", "")
+    else:
+        yield Job(stored.name, (File(stored.name, "", stored.size, stored.stamp),))
+
+
+def _of_folder(source: Storage) -> Iterator[Job]:
+    for top, group in groupby(sorted(source.listed(), key=_top), key=_top):
+        files = list(group)
+        logs: list[File] = []
+        for stored in files:
+            name = stored.name.removeprefix(f"{top}/")
+            if reader := _reader(stored.name):
+                yield from reader(source, stored, stored.name, f"{stored.name}/")
+            elif stored.name == top:
+                if is_log_name(top):
+                    yield Job(top, (File(top, top, stored.size, stored.stamp),))
+            elif _belongs_to_job(name):
+                logs.append(File(name, stored.name, stored.size, stored.stamp))
+        if logs:
+            yield _folder_job(top, logs)
+
+
+def _top(stored: Stored) -> str:
+    return stored.name.partition("/")[0]
+
+
+def _belongs_to_job(name: str) -> bool:
+    """Logs at any depth; facts beside the topmost of them."""
+    return is_log_name(PurePosixPath(name).name) or ("/" not in name and is_facts_name(name))
+
+
+def _folder_job(name: str, files: list[File]) -> Job:
+    job = Job(name, tuple(files), folder=True)
+    return job if job.logs else Job(name, (), folder=True, problem="no log in its folder")
+
+
+Reader = Callable[[Storage, Stored, str, str], Iterator[Job]]
+"""Jobs of a file: where SOURCE is, the file, its name there, what goes before the jobs' names."""
+
+
+def _reader(name: str) -> Reader | None:
+    lowered = name.lower()
+    if lowered.endswith(TABLE):
+        return _of_table
+    return _of_archive if lowered.endswith(ARCHIVES) else None
+
+
+# Parquet
+
+
+def _of_table(source: Storage, stored: Stored, name: str, front: str) -> Iterator[Job]:
+    """Each row with its text in the column ``log``, and its name in ``id`` where there is one."""
+    row = 0
+    with source.open(name) as raw:
+        try:
+            table = arrow("pyarrow.parquet").ParquetFile(raw)
+            columns = [one for one in ("id", "log") if one in table.schema_arrow.names]
+            if "log" not in columns:
+                raise InputError(
+                    f"{source.path(name)}: has no column log with the text of each log"
+                )
+            for batch in table.iter_batches(_ROWS_AT_ONCE, columns=columns):
+                for record in batch.to_pylist():
+                    row += 1
+                    yield _row(record, f"{front or stored.name + '/'}{row}", stored)
+        except (OSError, arrow().ArrowException) as error:
+            raise InputError(f"{source.path(name)}: is no Parquet file that can be read") from error
+
+
+def _row(record: dict[str, Any], place: str, stored: Stored) -> Job:
+    log, given = record["log"], record.get("id")
+    name = place if given is None else str(given)
+    if not isinstance(log, str | bytes):
+        return Job(name, (), problem="its column log holds no text")
+    data = log.encode("utf-8", "replace") if isinstance(log, str) else log
+    return Job(name, (File("log", place, len(data), stored.stamp, data),))
+
+
+# Archives
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    name: str
+    size: int
+    open: Callable[[], Any]
+
+    def read(self) -> bytes:
+        """Its bytes; no more than a little over the limit, whatever the archive says of its size."""
+        with self.open() as file:
+            data: bytes = file.read(LARGEST_MEMBER + 1)
+        return data
+
+
+def _of_archive(source: Storage, stored: Stored, name: str, front: str) -> Iterator[Job]:
+    """The folder that the archive holds; one that all its members share is left out."""
+    place = source.path(name)
+    with _unpackable(place), source.open(name) as raw, _archive(raw, stored.name) as archive:
+        members = list(_members(archive))
+        shared = _shared_folder([one.name for one in members])
+        # In the archive's order: a packed one cannot be read backwards.
+        groups: dict[str, list[tuple[str, _Member]]] = {}
+        for member in members:
+            inside = member.name.removeprefix(shared)
+            groups.setdefault(inside.partition("/")[0], []).append((inside, member))
+        for top, group in groups.items():
+            yield from _of_members(top, group, stored, front)
+
+
+@contextmanager
+def _unpackable(place: str) -> Iterator[None]:
+    """What is raised by a damaged archive, or one that needs a password, said to the user."""
+    try:
+        yield
+    except (
+        tarfile.TarError,
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        RuntimeError,
+    ) as error:
+        reason = str(error) or "it ends too early"
+        raise InputError(f"{place}: cannot be unpacked: {reason}") from error
+
+
+def _archive(raw: Any, name: str) -> tarfile.TarFile | zipfile.ZipFile:
+    return zipfile.ZipFile(raw) if name.lower().endswith(".zip") else tarfile.open(fileobj=raw)
+
+
+def _members(archive: tarfile.TarFile | zipfile.ZipFile) -> Iterator[_Member]:
+    """The regular files of an archive whose names lead nowhere else."""
+    found: Iterable[_Member]
+    if isinstance(archive, zipfile.ZipFile):
+        files = (one for one in archive.infolist() if not one.is_dir())
+        found = (_Member(one.filename, one.file_size, partial(archive.open, one)) for one in files)
+    else:
+        regular = (one for one in archive.getmembers() if one.isreg())
+        found = (_Member(one.name, one.size, partial(archive.extractfile, one)) for one in regular)
+    for member in found:
+        parts = PurePosixPath(member.name).parts
+        if parts and ".." not in parts and parts[0] != "/":
+            shown = "/".join(parts).encode("utf-8", "backslashreplace").decode()
+            yield replace(member, name=shown)
+
+
+def _shared_folder(names: list[str]) -> str:
+    tops = {name.partition("/")[0] for name in names}
+    return f"{tops.pop()}/" if len(tops) == 1 and all("/" in name for name in names) else ""
+
+
+def _of_members(
+    top: str, group: list[tuple[str, _Member]], stored: Stored, front: str
+) -> Iterator[Job]:
+    alone = len(group) == 1 and group[0][0] == top
+    wanted = [
+        (name if alone else name.removeprefix(f"{top}/"), one)
+        for name, one in group
+        if (is_log_name(top) if alone else _belongs_to_job(name.removeprefix(f"{top}/")))
+    ]
+    if not wanted:
+        return
+    if sum(one.size for _, one in wanted) > LARGEST_MEMBER:
+        problem = f"larger than {LARGEST_MEMBER >> 30} GiB in an archive: unpack it"
+        yield Job(front + top, (), not alone, problem)
+        return
+    files = [
+        File(name, f"{stored.name}/{one.name}", one.size, stored.stamp, one.read())
+        for name, one in wanted
+    ]
+    yield Job(front + top, tuple(files)) if alone else _folder_job(front + top, files)

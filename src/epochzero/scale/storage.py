@@ -1,0 +1,203 @@
+"""Files of a folder on this machine or of a bucket, by pyarrow: list, open, read, write whole."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from types import ModuleType
+from typing import Any
+
+from epochzero.errors import InputError
+
+__all__ = ["Storage", "Stored", "arrow"]
+
+
+def arrow(module: str = "pyarrow") -> ModuleType:
+    """A module of pyarrow.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise InputError(
+            "Diagnosing into Parquet needs pyarrow: pip install 'epochzero[data]'"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file as it was listed.
+
+    Attributes:
+        name: relative to what was listed.
+        size: in bytes.
+        stamp: when it was changed last; another one means another content.
+    """
+
+    name: str
+    size: int
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A folder, or a file, and what reaches it.
+
+    Attributes:
+        address: a path, or an address such as ``s3://bucket/prefix``; opens it from any process.
+        root: the path that the file system knows it by.
+        local: whether it is on this machine.
+    """
+
+    address: str
+    root: str
+    local: bool
+    _files: Any = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The address without the keys that it may hold."""
+        return re.sub(r"(?<=://)[^/@]*@", "", self.address)
+
+    @staticmethod
+    def at(address: str) -> Storage:
+        """What lies, or will lie, at an address.
+
+        Raises:
+            InputError: the address is not understood, or pyarrow is not installed.
+        """
+        return _storage(address)
+
+    def kind(self) -> str:
+        """``file``, ``folder``, or nothing where there is nothing.
+
+        Raises:
+            InputError: it cannot be asked.
+        """
+        with _told(self.name):
+            found = self._files.get_file_info(self.root).type.name
+        return {"File": "file", "Directory": "folder"}.get(found, "")
+
+    def listed(self) -> list[Stored]:
+        """All files below, sorted by name; the file itself where it is one.
+
+        Raises:
+            InputError: they cannot be listed.
+        """
+        fs = arrow("pyarrow.fs")
+        with _told(self.name):
+            if self.kind() == "file":
+                found = [self._files.get_file_info(self.root)]
+            else:
+                found = self._files.get_file_info(
+                    fs.FileSelector(self.root, recursive=True, allow_not_found=True)
+                )
+        files = [one for one in found if one.type.name == "File"]
+        return sorted(map(self._stored, files), key=lambda one: one.name)
+
+    def _stored(self, info: Any) -> Stored:
+        name = PurePosixPath(info.path)
+        below = name.relative_to(self.root) if info.path != self.root else name.name
+        return Stored(str(below), info.size, str(info.mtime_ns))
+
+    def path(self, name: str = "") -> str:
+        """Path of a file below, as the file system knows it."""
+        return f"{self.root}/{name}" if name else self.root
+
+    def open(self, name: str = "") -> Any:
+        """A binary file that can be read from any place; the file itself without a name.
+
+        Raises:
+            InputError: it cannot be opened.
+        """
+        with _told(self.path(name)):
+            return self._files.open_input_file(self.path(name))
+
+    def read(self, name: str = "") -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        with self.open(name) as file, _told(self.path(name)):
+            return bytes(file.read())
+
+    def write(self, name: str, data: bytes) -> None:
+        """Writes a file as a whole: whoever looks finds all of it, or nothing.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        with _told(self.path(name), "written"):
+            if self.local:
+                _write_whole(Path(self.path(name)), data)
+                return
+            # An object appears when its last byte has arrived.
+            with self._files.open_output_stream(self.path(name), compression=None) as stream:
+                stream.write(data)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Removes files.
+
+        Raises:
+            InputError: one cannot be removed.
+        """
+        for name in names:
+            with _told(self.path(name), "removed"):
+                self._files.delete_file(self.path(name))
+
+    def table(self, names: Iterable[str], columns: list[str] | None = None) -> Any:
+        """The rows of Parquet files, as a `pyarrow.Table`.
+
+        Raises:
+            InputError: one cannot be read.
+        """
+        paths = [self.path(name) for name in names]
+        with _told(self.name):
+            parts = arrow("pyarrow.dataset").dataset(
+                paths, filesystem=self._files, format="parquet"
+            )
+            return parts.to_table(columns=columns)
+
+
+@cache
+def _storage(address: str) -> Storage:
+    fs = arrow("pyarrow.fs")
+    if "://" not in address:
+        path = os.path.abspath(address)
+        return Storage(path, path, True, fs.LocalFileSystem())
+    with _told("SOURCE or RESULT", "used as an address"):
+        files, root = fs.FileSystem.from_uri(address)
+    return Storage(address, root.rstrip("/"), isinstance(files, fs.LocalFileSystem), files)
+
+
+@contextmanager
+def _told(place: str, what: str = "read") -> Iterator[None]:
+    """What pyarrow raises, said to the user."""
+    try:
+        yield
+    except (OSError, arrow().ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{place}: cannot be {what}: {reason}") from error
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A name that readers of Parquet folders pass over.
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with new.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)

@@ -1,0 +1,24 @@
+"""A server as GitHub's, for the tests of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.forge import REPOSITORY, TOKEN, Forge
+
+from epochzero.github import GitHub
+
+
+@pytest.fixture
+def forge() -> Iterator[Forge]:
+    """The server."""
+    with Forge() as running:
+        yield running
+
+
+@pytest.fixture
+def github(forge: Forge) -> Iterator[GitHub]:
+    """Asks the server, with a token."""
+    with GitHub(REPOSITORY, TOKEN, forge.url) as client:
+        yield client
