@@ -1,0 +1,199 @@
+"""The feature model: which features an architecture may have together.
+
+`features.toml` has the tree and the constraints for one block k and one element i; `feature_model` unfolds them for
+so many blocks and elements and makes clauses of them (Batory, SPLC 2005), which a solver satisfies.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from epochzero.errors import InputError
+
+__all__ = ["Clause", "FeatureModel", "Product", "choices", "feature_model"]
+
+Product = frozenset[str]
+"""The names of all features that an architecture has."""
+Clause = tuple[int, ...]
+"""Numbers of features, negative where the feature is not to be there; one of them must hold."""
+
+MOST_BLOCKS = 10
+MOST_ELEMENTS = 10
+_FILE = Path(__file__).with_name("features.toml")
+_INDEX = re.compile(r"\[([ki])(\+1)?\]")
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureModel:
+    """Features and what holds between them.
+
+    Attributes:
+        blocks: how many there may be.
+        elements: how many a block may have.
+        features: all names; a feature's number is its place, from 1.
+        groups: features of which exactly one comes with their parent.
+        optional: features that may come with their parent.
+        clauses: what must hold.
+    """
+
+    blocks: int
+    elements: int
+    features: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
+    optional: tuple[str, ...]
+    clauses: tuple[Clause, ...]
+
+    def numbers(self, features: Iterable[str]) -> list[int]:
+        """Their numbers.
+
+        Raises:
+            InputError: the model has no such feature.
+        """
+        known = _numbered(self.features)
+        named = list(features)
+        unknown = [name for name in named if name not in known]
+        if unknown:
+            raise InputError(
+                f"the feature model of {self.blocks} blocks with {self.elements} elements has no "
+                f"feature {unknown[0]!r}"
+            )
+        return [known[name] for name in named]
+
+    def allows(self, product: Product) -> bool:
+        """Whether a product meets all constraints."""
+        known = _numbered(self.features)
+        there = {known.get(name, 0) for name in product}
+        return 0 not in there and all(
+            any((literal > 0) == (abs(literal) in there) for literal in clause)
+            for clause in self.clauses
+        )
+
+
+@cache
+def feature_model(blocks: int, elements: int) -> FeatureModel:
+    """The feature model of at most so many blocks, each of at most so many elements.
+
+    Raises:
+        InputError: there is no block or element, or more than ten.
+    """
+    if not (1 <= blocks <= MOST_BLOCKS and 1 <= elements <= MOST_ELEMENTS):
+        raise InputError(
+            f"{blocks} blocks of {elements} elements: 1 to {MOST_BLOCKS} blocks and 1 to "
+            f"{MOST_ELEMENTS} elements can be generated"
+        )
+    told = _told()
+    tree = _Tree(told["feature"], blocks, elements)
+    tree.grow("Architecture", {})
+    clauses = [*tree.clauses]
+    for constraint in told["constraint"]:
+        clauses += _constraint(constraint, tree, blocks, elements)
+    return FeatureModel(
+        blocks, elements, tuple(tree.features), tuple(tree.groups), tuple(tree.optional),
+        tuple(dict.fromkeys(clauses)),
+    )  # fmt: skip
+
+
+def choices(group: str) -> tuple[str, ...]:
+    """What a group of `features.toml` may be, such as ``Block[k]_stride``."""
+    return tuple(_told()["feature"][group]["one_of"])
+
+
+@cache
+def _told() -> Mapping[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def _numbered(features: tuple[str, ...]) -> Mapping[str, int]:
+    return {name: number for number, name in enumerate(features, 1)}
+
+
+class _Tree:
+    """The tree of features, unfolded from its root, and the clauses that it stands for."""
+
+    def __init__(self, told: Mapping[str, Any], blocks: int, elements: int) -> None:
+        self.told = told
+        self.most = {"k": blocks, "i": elements}
+        self.features: dict[str, int] = {"Architecture": 1}
+        self.groups: list[tuple[str, ...]] = []
+        self.optional: list[str] = []
+        self.clauses: list[Clause] = [(1,)]
+
+    def grow(self, template: str, indices: Mapping[str, int]) -> None:
+        """Adds all that stands below a feature."""
+        children = self.told.get(template, {})
+        parent = self.features[_filled(template, indices)]
+        for kind in ("mandatory", "optional", "one_of"):
+            below = [
+                one
+                for child in children.get(kind, ())
+                for one in self._unfolded(_below(template, child), indices)
+            ]
+            numbers = [self._added(_filled(name, at)) for name, at in below]
+            self.clauses += [(-number, parent) for number in numbers]
+            if kind == "mandatory":
+                self.clauses += [(-parent, number) for number in numbers]
+            elif kind == "optional":
+                self.optional += [_filled(name, at) for name, at in below]
+            elif numbers:
+                self.clauses += _exactly_one(parent, numbers)
+                self.groups.append(tuple(_filled(name, at) for name, at in below))
+            for name, at in below:
+                self.grow(name, at)
+
+    def _added(self, name: str) -> int:
+        return self.features.setdefault(name, len(self.features) + 1)
+
+    def _unfolded(
+        self, template: str, indices: Mapping[str, int]
+    ) -> Iterator[tuple[str, Mapping[str, int]]]:
+        new = [index for index, _ in _INDEX.findall(template) if index not in indices]
+        if not new:
+            yield template, indices
+            return
+        for number in range(1, self.most[new[0]] + 1):
+            yield template, {**indices, new[0]: number}
+
+
+def _below(template: str, child: str) -> str:
+    return child if template == "Architecture" else f"{template}_{child}"
+
+
+def _filled(template: str, indices: Mapping[str, int]) -> str:
+    return _INDEX.sub(lambda found: str(indices[found[1]] + bool(found[2])), template)
+
+
+def _exactly_one(parent: int, numbers: list[int]) -> list[Clause]:
+    pairs = [(-a, -b) for at, a in enumerate(numbers) for b in numbers[at + 1 :]]
+    return [(-parent, *numbers), *pairs]
+
+
+def _constraint(
+    told: Mapping[str, Any], tree: _Tree, blocks: int, elements: int
+) -> Iterator[Clause]:
+    """Its clause for each block and element that it names; none where it holds anyway."""
+    named = "".join(str(told.get(part, "")) for part in ("if", "then", "never"))
+    for k in range(1, blocks + 1 if "[k" in named else 2):
+        for i in range(1, elements + 1 if "[i" in named else 2):
+            filled = {
+                part: tree.features.get(_filled(told[part], {"k": k, "i": i}))
+                for part in ("if", "then", "never")
+                if part in told
+            }
+            condition, consequence, forbidden = (
+                filled.get(part) for part in ("if", "then", "never")
+            )
+            if condition is None or ("never" in told and forbidden is None):
+                continue
+            if told.get("last_block") and consequence is None and k == blocks:
+                continue
+            clause = [-condition]
+            clause += [consequence] if consequence else []
+            clause += [-forbidden] if forbidden else []
+            yield tuple(clause)

@@ -1,0 +1,27 @@
+"""Random numbers of the user's own code, made the same on every run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+__all__ = ["seeded"]
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seeds torch, NumPy and Python for a while; afterwards their states are as before."""
+    plain, array = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        np.random.seed(seed % 2**32)
+        random.seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(plain)
+            np.random.set_state(array)
