@@ -16,6 +16,7 @@ import pytest
 
 from epochzero import data, taxonomy
 from epochzero.check.findings import Checked, Finding, Unknown
+from epochzero.check.rules import builtin as builtin_rules
 from epochzero.data import Column, Fault, Numbers, Profile, Table, Validated
 from epochzero.diagnose import Catalog, Diagnosis, Signature, load_folder
 from epochzero.diagnose.check import check_signature
@@ -112,8 +113,8 @@ def test_examples_in_docstrings(module: str) -> None:
 
 @pytest.mark.parametrize(
     "vocabulary",
-    [taxonomy.categories(), taxonomy.dimensions(), taxonomy.root_causes(), taxonomy.phases(), taxonomy.retries(), taxonomy.faults(), taxonomy.symptoms()],
-    ids=["categories", "dimensions", "root causes", "phases", "retries", "faults", "symptoms"],
+    [taxonomy.categories(), taxonomy.dimensions(), taxonomy.root_causes(), taxonomy.phases(), taxonomy.retries(), taxonomy.faults(), taxonomy.symptoms(), taxonomy.leaves()],
+    ids=["categories", "dimensions", "root causes", "phases", "retries", "faults", "symptoms", "leaves"],
 )  # fmt: skip
 def test_every_word_has_a_definition_and_a_source(vocabulary: taxonomy.Vocabulary) -> None:
     for term in vocabulary.values():
@@ -121,6 +122,18 @@ def test_every_word_has_a_definition_and_a_source(vocabulary: taxonomy.Vocabular
         assert term.definition.endswith(".")
         assert term.source
         assert term.dimension in {"", *taxonomy.dimensions()}
+
+
+def test_the_taxonomy_of_real_faults_has_its_leaves_and_counts() -> None:
+    leaves = taxonomy.leaves().values()
+    assert len(leaves) == 92
+    assert sum(leaf.artifacts for leaf in leaves) == 149
+    assert sum(leaf.interviews for leaf in leaves) == 226
+    assert sum(len(node.leaves) for node in taxonomy.nodes().values()) == 92
+    rules = {rule.id for rule in builtin_rules()}
+    for leaf in leaves:
+        assert set(leaf.watch) <= taxonomy.faults().keys(), leaf.name
+        assert set(leaf.check) <= rules, leaf.name
 
 
 def test_the_study_has_20_categories_in_4_dimensions() -> None:

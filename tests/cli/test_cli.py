@@ -439,7 +439,7 @@ def test_explain_lists_every_word(run: Command) -> None:
     out = run("explain").out
     for vocabulary in (
         taxonomy.categories(), taxonomy.root_causes(), taxonomy.phases(), taxonomy.faults(),
-        taxonomy.symptoms(),
+        taxonomy.symptoms(), taxonomy.leaves(),
     ):  # fmt: skip
         for name in vocabulary:
             assert name in out
@@ -456,6 +456,30 @@ def test_explain_a_word(run: Command, word: str) -> None:
     assert ran.code == 0
     term = taxonomy.find(word)
     assert ran.out.startswith(f"{term.title} ({term.name})\n{term.definition}\n")
+
+
+@pytest.mark.parametrize(
+    ("leaf", "lines"),
+    [
+        ("redundant_softmax_layer", [
+            "Counted:   in code and questions 1, in interviews 0",
+            "Survey:    24\xa0% of developers had met a fault of its kind",
+            "Found by:  epochzero check, by softmax-before-cross-entropy",
+            "Found by:  epochzero run --watch, as last_activation_wrong",
+            "Inject:    epochzero model mutate train.py --leaf redundant_softmax_layer -o mutants/",
+        ]),
+        ("missing_argument_scoping", [
+            "Found by:  nothing is made for it",
+            "Inject:    not possible: only graphs of TensorFlow 1 have it",
+        ]),
+    ],
+)  # fmt: skip
+def test_explain_a_leaf(run: Command, leaf: str, lines: list[str]) -> None:
+    assert set(lines) <= set(run("explain", leaf).out.splitlines())
+
+
+def test_explain_a_fault_names_its_leaf(run: Command) -> None:
+    assert "Leaf:      missing_api_call" in run("explain", "zero_grad_missing").out
 
 
 def test_explain_a_signature(run: Command) -> None:

@@ -12,6 +12,7 @@ import pytest
 from store.jobs import START, Runs, started, whole
 
 from epochzero.cli import layout
+from epochzero.run.model import Concluded, Ended, Event
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -55,6 +56,30 @@ def test_jobs_filters_and_speaks_json(run: Command, kept: Runs) -> None:
     assert (job["id"], job["category"], job["gpu_hours"]) == ("aa1", "key_not_found", 4.0)
     lines = run("jobs", "--since", "1h", "--format", "jsonl").out.splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["bb3"]
+
+
+def test_a_job_that_was_ended_for_its_training_names_the_fault(run: Command, home: Path) -> None:
+    records = [one for one in whole("dd4", exit_code=79) if not isinstance(one, Concluded | Ended)]
+    end = START + 1800
+    details = {"word": "zero_grad_missing"}
+    event = Event(end, 1800.0, "ended_by_watch", "the training was ended", details=details)
+    Runs(home / "runs").write([*records, event, Ended(end, 1800.0, 79, None, "watch")])
+    assert run("jobs").out.splitlines()[1].endswith("watch: zero_grad_missing")
+    wanted = ("--category", "zero_grad_missing", "--format", "json")
+    assert [job["id"] for job in json.loads(run("jobs", *wanted).out)] == ["dd4"]
+
+
+def test_a_state_that_no_job_has_is_told_with_those_there_are(run: Command, kept: Runs) -> None:
+    done = run("jobs", "--state", "ended")
+    assert done.code == 2
+    assert "'running', 'succeeded', 'failed', 'cancelled', 'lost'" in done.err
+
+
+def test_a_job_of_which_only_an_ended_rank_is_known_has_failed(run: Command, home: Path) -> None:
+    rank = Ended(START + 9, 9.0, 143, 15, "another_rank")
+    Runs(home / "runs").write([started("ee5", rank=1, world_size=2), rank])
+    (job,) = json.loads(run("jobs", "--format", "json").out)
+    assert job["state"] == "failed"
 
 
 def test_jobs_of_an_empty_home_says_how_to_begin(
@@ -165,6 +190,11 @@ def test_prune_says_what_it_would_do_and_does_it(run: Command, kept: Runs) -> No
     assert run("show", "aa2", "--log").code == 2
     assert not (kept.folder / "aa2" / "1").exists()
     assert (kept.folder / "bb3" / "1").exists()
+
+
+def test_jobs_that_were_pruned_whole_do_not_come_again(run: Command, kept: Runs) -> None:
+    assert run("jobs", "prune", "--older", "0m", "--whole").out.startswith("Threw away 2 jobs")
+    assert [job["id"] for job in json.loads(run("jobs", "--format", "json").out)] == ["bb3"]
 
 
 @pytest.mark.parametrize(

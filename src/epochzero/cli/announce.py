@@ -22,7 +22,7 @@ def announce(failed: Failed, webhook: Webhook | None) -> str:
         Why the webhook could not be told, as it stands in the journal; empty when nothing is wrong.
     """
     diagnosis = failed.diagnosis.to_dict() if failed.diagnosis is not None else None
-    notice = notice_of(failed.started, failed.ended, diagnosis, failed.decision)
+    notice = notice_of(failed.started, failed.ended, diagnosis, failed.decision, failed.fault)
     write_termination_log(notice)
     if webhook is None or notice.state != "failed":
         return ""

@@ -15,7 +15,7 @@ import click
 from epochzero.check import Checked, DataSet, Limits, Place, check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
-from epochzero.cli.output import OutputFile
+from epochzero.cli.output import OutputFile, format_option
 from epochzero.cli.storing import past_peaks
 
 if TYPE_CHECKING:
@@ -49,15 +49,7 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     metavar="TARGET",
     help="The platform: a file or a preset.  [default: of pyproject.toml, else this machine]",
 )
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="How to print the findings.",
-)
+@format_option("How to print the findings.", FORMATS)
 @click.option(
     "--select",
     multiple=True,

@@ -16,7 +16,7 @@ import click
 from epochzero.cli.group import Group
 from epochzero.cli.layout import counted, plain, shorten, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFile
+from epochzero.cli.output import OutputFile, format_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -183,15 +183,7 @@ def _described(column: Column) -> str:
     type=click.Path(path_type=Path, dir_okay=False),
     help="What the data should be like.",
 )
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="How to print the findings.",
-)
+@format_option("How to print the findings.")
 @_FILES
 def make_validation(data: Path, known: Path, form: str, most_files: int | None) -> None:
     """Say how the data in PATH differ from those of a profile, worst first.

@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 
 from epochzero.cli import render
+from epochzero.cli.diagnose_many import check_many, diagnose_many, many_options
+from epochzero.cli.output import format_option
 from epochzero.diagnose import (
     Catalog,
     Diagnoser,
@@ -26,7 +28,7 @@ from epochzero.logs.source import STDIN, find_logs
 
 __all__ = ["command"]
 
-FORMATS = ("text", "json", "jsonl", "markdown", "github")
+FORMATS = ("text", "json", "jsonl", "markdown", "github", "sarif")
 
 
 class _Time(click.ParamType[float]):
@@ -47,17 +49,9 @@ class _Time(click.ParamType[float]):
 
 
 @click.command(name="diagnose")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("paths", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option("--each", is_flag=True, help="Every path given is a job of its own.")
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="How to print the diagnosis.",
-)
+@format_option("How to print the diagnosis.", FORMATS)
 @click.option(
     "--top",
     type=click.IntRange(1),
@@ -91,8 +85,11 @@ class _Time(click.ParamType[float]):
     type=click.Path(path_type=Path, dir_okay=False),
     help="A file with the above: facts.json, or output of sacct or kubectl.",
 )
+@many_options
+@click.pass_context
 def command(
-    paths: tuple[Path, ...],
+    context: click.Context,
+    paths: tuple[str, ...],
     each: bool,
     form: str,
     top: int,
@@ -105,6 +102,10 @@ def command(
     end: float | None,
     gpus: int | None,
     facts_file: Path | None,
+    out: str | None,
+    engine: str,
+    workers: int | None,
+    address: str | None,
 ) -> None:
     """Find the first cause of a failed job in its logs.
 
@@ -112,26 +113,41 @@ def command(
     of them belong to one job, unless --each is given. Exit code, scheduler state and times are
     taken from the options, or from facts.json, sacct or kubectl output beside the logs.
 
+    With --out, the one path is a SOURCE of many jobs: a folder (each folder in it is a job, and each log
+    that lies in it directly), an archive, a Parquet file with a column log, or s3://bucket/prefix. RESULT
+    gets Parquet files with a row for each job. The same command goes on where it was ended.
+
     \b
     epochzero diagnose train.log
     epochzero diagnose slurm-4242.out --exit-code 137 --gpus 8
     epochzero diagnose logs/ --format json
     kubectl logs trainer-0 | epochzero diagnose -
+    epochzero diagnose all-logs/ --out diagnoses/
+    epochzero diagnose s3://bucket/logs --out s3://bucket/diagnoses --engine ray
 
     Exit code 0 when a diagnosis was made, 2 when the input cannot be used.
     """
-    catalog = builtin()
+    check_many(context, paths, out)
+    own = Catalog(())
     for folder in folders:
-        catalog = catalog | Catalog(load_folder(folder))
+        own = own | Catalog(load_folder(folder))
+    if out is not None:
+        diagnose_many(
+            paths[0], out, form, engine=engine, workers=workers, address=address, signatures=own,
+            redact=not no_redact,
+        )  # fmt: skip
+        return
+    catalog = builtin() | own
     diagnoser = Diagnoser(catalog, redact=not no_redact, look_around=True)
     given = Facts(exit_code, signal_number, state, start, end, gpus)
     if facts_file is not None:
         given = given | read_facts(facts_file)
     if not each:
-        render.write([_diagnosis(diagnoser, list(paths), given)], form, top=top, many=False)
+        found = _diagnosis(diagnoser, [Path(path) for path in paths], given)
+        render.write([found], form, top=top, many=False)
         return
     failed: list[InputError] = []
-    render.write(_each(diagnoser, paths, given, failed), form, top=top, many=True)
+    render.write(_each(diagnoser, map(Path, paths), given, failed), form, top=top, many=True)
     if failed:
         sys.exit(2)
 

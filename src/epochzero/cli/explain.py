@@ -10,6 +10,8 @@ from epochzero import taxonomy
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from epochzero.check.rules import Rule, Unread
 
 __all__ = ["command"]
@@ -19,7 +21,7 @@ __all__ = ["command"]
 @click.argument("word", required=False)
 def command(word: str | None) -> None:
     """Say what WORD means: a category, dimension, root cause, phase, retry advice, fault or symptom
-    of a training, signature or rule of `epochzero check`.
+    of a training, leaf of the taxonomy of real faults, signature or rule of `epochzero check`.
 
     Without WORD, list them all.
 
@@ -28,6 +30,7 @@ def command(word: str | None) -> None:
     epochzero explain pytorch/cuda-out-of-memory
     epochzero explain module-missing
     epochzero explain zero_grad_missing
+    epochzero explain missing_api_call
     """
     if word is None:
         _list()
@@ -53,6 +56,10 @@ def _list() -> None:
         click.secho(title, bold=True)
         for term in vocabulary.values():
             click.echo(f"  {term.name:<24}{term.definition}")
+    for node in taxonomy.nodes().values():
+        click.secho(f"Leaves of the taxonomy of real faults: {node.title}", bold=True)
+        for leaf in node.leaves:
+            click.echo(f"  {leaf.name:<44}{leaf.definition}")
 
 
 def _term(word: str) -> None:
@@ -73,7 +80,14 @@ def _term(word: str) -> None:
 
         near = get_close_matches(
             word.replace(" ", "_").lower(),
-            [*rules, *others(), *taxonomy.categories(), *taxonomy.faults(), *taxonomy.symptoms()],
+            [
+                *rules,
+                *others(),
+                *taxonomy.categories(),
+                *taxonomy.faults(),
+                *taxonomy.symptoms(),
+                *taxonomy.leaves(),
+            ],
             n=1,
         )
         hint = f"; did you mean {near[0]}?" if near else "; `epochzero explain` lists all words"
@@ -89,6 +103,34 @@ def _term(word: str) -> None:
     click.echo(f"Source:    {term.source}")
     if term.name in taxonomy.categories():
         _signatures_of(term.name)
+    if isinstance(term, taxonomy.Leaf):
+        _leaf(term)
+    for leaf in taxonomy.leaves().values():
+        if term.name in leaf.watch:
+            click.echo(f"Leaf:      {leaf.name}")
+
+
+def _leaf(leaf: taxonomy.Leaf) -> None:
+    node = taxonomy.nodes()[leaf.node]
+    finders = [f"epochzero {command}" for command in leaf.commands]
+    if leaf.check:
+        finders.append(f"epochzero check, by {_listed(leaf.check)}")
+    if leaf.watch:
+        finders.append(f"epochzero run --watch, as {_listed(leaf.watch)}")
+    click.echo(
+        f"Counted:   in code and questions {leaf.artifacts}, in interviews {leaf.interviews}"
+    )
+    click.echo(f"Survey:    {node.survey}\xa0% of developers had met a fault of its kind")
+    for finder in finders or ["nothing is made for it"]:
+        click.echo(f"Found by:  {finder}")
+    inject = f"epochzero model mutate train.py --leaf {leaf.name} -o mutants/"
+    click.echo(
+        f"Inject:    {f'not possible: {leaf.not_injected}' if leaf.not_injected else inject}"
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def _signatures_of(category: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from epochzero.cli.home import homes
+from epochzero.cli.output import format_option
 from epochzero.cli.render_job import listing
 from epochzero.cli.storing import Moment, filter_options, opened, store_option
 from epochzero.store.queries import JobFilter, find_jobs
@@ -24,15 +25,7 @@ __all__ = ["command"]
 @click.option(
     "-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="At most so many."
 )
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(("text", "json", "jsonl")),
-    default="text",
-    show_default=True,
-    help="How to print them.",
-)
+@format_option("How to print them.", ("text", "json", "jsonl"))
 @store_option
 @click.pass_context
 def command(
@@ -94,13 +87,13 @@ def _prune(
     epochzero jobs prune --older 2026-01-01 --whole
     """
     with opened(store or above) as database:
-        pruned = prune(
-            database, before=older, keep_failed=keep_failed, whole=whole, pretend=dry_run
-        )
         folders = 0
         if not dry_run:
             for home in homes(os.environ):
                 folders += prune_folders(database, home / "runs", before=older)
+        pruned = prune(
+            database, before=older, keep_failed=keep_failed, whole=whole, pretend=dry_run
+        )
     would = "Would throw" if dry_run else "Threw"
     jobs = f"{pruned.jobs} job{'' if pruned.jobs == 1 else 's'}"
     what = jobs if whole else f"logs and samples of {jobs}"

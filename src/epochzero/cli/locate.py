@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,9 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli import render_ranking
+from epochzero.cli.cache import cache_folder
 from epochzero.cli.line import line
+from epochzero.cli.output import format_option
 from epochzero.code import Cache
 from epochzero.errors import InputError
 from epochzero.locate import (
@@ -100,15 +101,7 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     help="With --coverage: the tests that failed, one a line, or pytest's lastfailed.",
 )
 @click.option("--explain", is_flag=True, help="Give all reasons, recent fixes among them.")
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="How to print the places.",
-)
+@format_option("How to print the places.", FORMATS)
 @click.option(
     "--past",
     "past_file",
@@ -285,12 +278,8 @@ def _text(path: Path, name: str) -> str:
 
 def _cache() -> Cache | None:
     """The user's cache of parsed files, where there is a place for it."""
-    told = os.environ.get("XDG_CACHE_HOME", "")
-    try:
-        root = Path(told) if os.path.isabs(told) else Path.home() / ".cache"
-    except RuntimeError:  # nobody's home
-        return None
-    return Cache(root / "epochzero" / "code")
+    folder = cache_folder()
+    return None if folder is None else Cache(folder / "code")
 
 
 def _let_go(cache: Cache | None) -> None:

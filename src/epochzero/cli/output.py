@@ -1,13 +1,40 @@
-"""Files that commands write, refused before the work where they cannot be written."""
+"""What commands write and print: files and folders are refused before the work where they cannot be written."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-__all__ = ["OutputFile"]
+__all__ = ["OutputFile", "OutputFolder", "echo_json", "format_option"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def format_option(
+    help: str, choices: Sequence[str] = ("text", "json")
+) -> Callable[[_Command], _Command]:
+    """``--format``: the option of every command whose result other programs may read."""
+    return click.option(
+        "-f",
+        "--format",
+        "form",
+        type=click.Choice(choices),
+        default=choices[0],
+        show_default=True,
+        help=help,
+    )
+
+
+def echo_json(value: object) -> None:
+    """Prints JSON."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # A path may hold bytes that are no text; as escapes they survive.
+    click.echo(text.encode("utf-8", "backslashreplace").decode())
 
 
 class OutputFile(click.Path):
@@ -44,5 +71,33 @@ class OutputFile(click.Path):
         if not path.exists() and not os.access(path.parent, os.W_OK):
             self.fail(
                 f"{path}: cannot be written: the folder {path.parent} is not writable", param, ctx
+            )
+        return path
+
+
+class OutputFolder(click.Path):
+    """A folder that can be written to, which may not be there yet."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False)
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Path:
+        """The path.
+
+        Raises:
+            click.BadParameter: it cannot be written to.
+        """
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        there = next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            self.fail(
+                f"{path}: cannot be written: {there} is not a folder that can be written to",
+                param,
+                ctx,
             )
         return path

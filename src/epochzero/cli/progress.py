@@ -1,4 +1,4 @@
-"""What a dry run is at, in one line on standard error that is taken away in the end."""
+"""What a run of the job is at, in one line on standard error that is taken away in the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ EVERY_S = 0.2
 class Progress:
     """Shows which part of the job is tried and how long it takes; nothing where no terminal is."""
 
-    def __init__(self) -> None:
+    def __init__(self, doing: str = "reading") -> None:
+        """Nothing is shown yet.
+
+        Args:
+            doing: what is done until a record says more.
+        """
+        self._doing = doing
         self._shown = sys.stderr.isatty()
         self._began = time.monotonic()
         self._trying = ""
@@ -54,7 +60,7 @@ class Progress:
     def _tick(self) -> None:
         while not self._over.wait(EVERY_S):
             seconds = time.monotonic() - self._began
-            doing = ", ".join(dict.fromkeys(self._at.values())) or "reading"
+            doing = ", ".join(dict.fromkeys(self._at.values())) or self._doing
             self._write(f"{seconds:4.0f} s  {self._trying}{doing}")
 
     def _write(self, text: str) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from epochzero.cli.home import homes
+from epochzero.cli.sending import send_all, send_option
 from epochzero.cli.storing import opened, store_option
 from epochzero.errors import InputError
+from epochzero.run.sending import Destination
 from epochzero.run.slurm import record_job, slurm_jobs
 
 __all__ = ["command"]
@@ -31,7 +33,10 @@ __all__ = ["command"]
     help="What the job wrote; may be given more than once.  [default: as Slurm tells]",
 )
 @store_option
-def command(job_id: str | None, logs: tuple[Path, ...], store: str | None) -> None:
+@send_option
+def command(
+    job_id: str | None, logs: tuple[Path, ...], store: str | None, send: Destination | None
+) -> None:
     """Keep a job that has ended as if it had been run under `epochzero run`: sacct tells how it
     ended, its log why.
 
@@ -41,6 +46,8 @@ def command(job_id: str | None, logs: tuple[Path, ...], store: str | None) -> No
     \b
     epochzero record --job-id 4242
     epochzero record --job-id 4242 --logs slurm-4242.out
+
+    With --send the service gets it too, and what could not be sent before.
 
     Exit code 0, or 2 when Slurm knows no such job, it has not ended, or it cannot be kept.
     """
@@ -57,3 +64,5 @@ def command(job_id: str | None, logs: tuple[Path, ...], store: str | None) -> No
     # An epilog is followed by no other command that would take it in.
     with opened(store):
         pass
+    if send is not None:
+        send_all(send, home / "runs")

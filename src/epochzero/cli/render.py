@@ -1,4 +1,4 @@
-"""How diagnoses are shown: text for people, JSON, Markdown, GitHub annotations."""
+"""How diagnoses are shown: text for people, JSON, Markdown, SARIF, GitHub annotations."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import click
 
 from epochzero import taxonomy
-from epochzero.cli import layout
-from epochzero.diagnose.model import Consequence, Diagnosis, Root
+from epochzero.cli import layout, sarif
+from epochzero.diagnose.model import SCHEMA, Consequence, Diagnosis, Root
 from epochzero.logs.source import Log
 
 __all__ = ["lines", "progress", "write"]
@@ -26,6 +28,9 @@ def write(diagnoses: Iterable[Diagnosis], form: str, *, top: int, many: bool) ->
         results = [found.to_dict() for found in diagnoses]
         value = results if many else results[0]
         click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        return
+    if form == "sarif":
+        _write_sarif([found for found in diagnoses if found.outcome != "no_failure"])
         return
     for number, found in enumerate(diagnoses):
         if form == "jsonl":
@@ -199,3 +204,54 @@ def _github(found: Diagnosis) -> str:
 
 def _command(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+# -- SARIF -------------------------------------------------------------------------------------
+
+
+def _write_sarif(failures: Sequence[Diagnosis]) -> None:
+    """Each failure at the innermost line of the user's own code, or else in the log."""
+    categories = sorted({found.category for found in failures})
+    sarif.write(
+        [_descriptor(name) for name in categories],
+        [_result(found, categories.index(found.category)) for found in failures],
+        root=Path.cwd(),
+        properties={"schema": SCHEMA},
+    )
+
+
+def _descriptor(category: str) -> dict[str, Any]:
+    term = taxonomy.categories()[category]
+    return {
+        "id": category,
+        "shortDescription": {"text": sarif.message(term.title)},
+        "fullDescription": {"text": sarif.message(term.definition)},
+        "help": {"text": sarif.message(f"{term.definition} Source: {term.source}")},
+    }
+
+
+def _result(found: Diagnosis, index: int) -> dict[str, Any]:
+    text = found.root.text.strip() if found.root else ""
+    told = " ".join(part for part in (text, found.meaning, *found.fixes[:1]) if part)
+    result: dict[str, Any] = {
+        "ruleId": found.category,
+        "ruleIndex": index,
+        "level": "error",
+        "message": {"text": sarif.message(layout.one_line(told) or _named(found))},
+        "partialFingerprints": {"epochzero/failure": found.fingerprint},
+        "properties": {"phase": found.phase, "retry": found.retry, "confidence": found.confidence},
+    }
+    log = (
+        sarif.location(found.root.file, found.root.line or 0, told="The log") if found.root else {}
+    )
+    frame = found.user_frame
+    code = sarif.location(frame.file, frame.line or 0) if frame else {}
+    if places := [place for place in (code, log) if place]:
+        result["locations"] = places[:1]
+    called = (
+        sarif.location(one.file, one.line or 0, told=f"In {one.function}")
+        for one in reversed(found.stack)
+    )
+    if related := [place for place in (*places[1:], *called) if place]:
+        result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]
+    return result

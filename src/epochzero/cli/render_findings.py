@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import click
 
-from epochzero import __version__, taxonomy
+from epochzero import taxonomy
 from epochzero.check.dryrun.memory.units import size_text
 from epochzero.check.findings import SCHEMA, Checked, Finding, Place, Unknown
 from epochzero.check.rules import Rule, Unread, builtin, others
 from epochzero.check.settings import FILE as SETTINGS
-from epochzero.cli import layout
+from epochzero.cli import layout, sarif
+from epochzero.cli.output import echo_json
 
 if TYPE_CHECKING:
     from epochzero.check.dryrun.memory.estimate import Memory
     from epochzero.check.dryrun.memory.surroundings import Range
     from epochzero.check.dryrun.model import DryRun, Effects
 
-__all__ = ["write", "write_rules"]
+__all__ = ["workflow_command", "write", "write_rules"]
 
 SHOWN_UNKNOWNS = 5
 SHOWN_HOLDERS = 3
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLOUR = {"error": "red", "warning": "yellow"}
 
 
@@ -43,12 +41,12 @@ def write(found: Checked, form: str, *, folder: Path, verbose: bool, seconds: fl
         seconds: that the check took.
     """
     if form == "json":
-        _echo_json(found.to_dict())
+        echo_json(found.to_dict())
     elif form == "sarif":
-        _echo_json(_sarif(found, folder))
+        _write_sarif(found, folder)
     elif form == "github":
         for finding in found.findings:
-            click.echo(_workflow_command(finding, folder))
+            click.echo(workflow_command(finding, folder))
     elif form == "markdown":
         click.echo(layout.plain("\n".join(_markdown(found, folder))))
     else:
@@ -65,12 +63,6 @@ def write_rules(rules: Sequence[Rule]) -> None:
             click.echo(f"  {rule.id:<28}{rule.title}")
 
 
-def _echo_json(value: object) -> None:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    # A path may hold bytes that are no text; as escapes they survive.
-    click.echo(text.encode("utf-8", "backslashreplace").decode())
-
-
 def _path(place: Place, folder: Path) -> str:
     """The file of a place, as seen from here."""
     if _is_file(place) and not os.path.isabs(place.path):
@@ -80,12 +72,6 @@ def _path(place: Place, folder: Path) -> str:
 
 def _is_file(place: Place) -> bool:
     return not place.path.startswith("<")
-
-
-def _line(text: str) -> str:
-    """Text of a job in one line; a question mark for each byte of a path that is no text."""
-    line = layout.plain(text.replace("\n", " ").replace("\t", " "))
-    return line.encode("utf-8", "replace").decode()
 
 
 def _number(found: Checked, severity: str) -> int:
@@ -115,7 +101,7 @@ def _kind(finding: Finding) -> str:
 
 def _text(found: Checked, folder: Path, verbose: bool, seconds: float) -> Iterator[str]:
     for path, group in _by_file(found.findings, folder):
-        yield click.style(_line(path), bold=True)
+        yield click.style(layout.one_line(path), bold=True)
         for finding in group:
             yield from _finding(finding, folder)
             yield ""
@@ -139,15 +125,15 @@ def _finding(finding: Finding, folder: Path) -> Iterator[str]:
     where = f"{_path(place, folder)}:{place.line}" if place.line else _path(place, folder)
     column = f":{place.column}" if place.line and place.column else ""
     kind = _kind(finding)
-    yield f"{_line(where)}{column}  {severity}  {finding.rule}{f'  {kind}' if kind else ''}"
+    yield f"{layout.one_line(where)}{column}  {severity}  {finding.rule}{f'  {kind}' if kind else ''}"
     if place.code:
-        code = _line(layout.shorten(place.code, 160))
+        code = layout.one_line(layout.shorten(place.code, 160))
         yield f"{' ' * layout.LABEL_WIDTH}{click.style(code, fg='cyan')}"
-    yield layout.wrapped("Wrong", _line(finding.message))
-    yield layout.wrapped("Would", _line(finding.consequence))
-    yield layout.wrapped("Fix", _line(finding.fix))
+    yield layout.wrapped("Wrong", layout.one_line(finding.message))
+    yield layout.wrapped("Would", layout.one_line(finding.consequence))
+    yield layout.wrapped("Fix", layout.one_line(finding.fix))
     if finding.via:
-        yield layout.wrapped("Via", _line(_reached(finding.via, folder)))
+        yield layout.wrapped("Via", layout.one_line(_reached(finding.via, folder)))
 
 
 def _reached(via: Iterable[Place], folder: Path) -> str:
@@ -164,7 +150,7 @@ def _unknowns(unknowns: Sequence[Unknown], folder: Path, verbose: bool) -> Itera
     shown = unknowns if verbose else unknowns[:SHOWN_UNKNOWNS]
     for one in shown:
         yield layout.wrapped(
-            "", _line(f"{_reached([one.place], folder)}  {one.what}: {one.reason}")
+            "", layout.one_line(f"{_reached([one.place], folder)}  {one.what}: {one.reason}")
         )
     if len(shown) < len(unknowns):
         yield layout.wrapped("", f"and {len(unknowns) - len(shown)} more (--verbose shows them)")
@@ -175,7 +161,7 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
     """How far a dry run came, and what was otherwise than on the platform."""
     on = f" on {run.gpus[0]}, pretended" if "fake" in run.modes else ""
     yield (
-        f"{click.style('DRY RUN', bold=True)}  {_line(run.job)}{_line(on)}: {_ENDED[run.ended]}, "
+        f"{click.style('DRY RUN', bold=True)}  {layout.one_line(run.job)}{layout.one_line(on)}: {_ENDED[run.ended]}, "
         f"{run.seconds:.0f} s"
     )
     reached = [part.name for part in run.parts if part.reached]
@@ -184,7 +170,7 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
         if not part.reached:
             under = f", under {part.condition}" if part.condition else ""
             yield layout.wrapped(
-                "Not", _line(f"{part.name}: {_reached([part.place], folder)}{under}")
+                "Not", layout.one_line(f"{part.name}: {_reached([part.place], folder)}{under}")
             )
     if run.memory is not None:
         yield from _memory(run.memory, folder, verbose)
@@ -193,7 +179,7 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
     for one in run.assumptions if verbose else ():
         count = f", {one.count} times" if one.count > 1 else ""
         yield layout.wrapped(
-            "Assumed", _line(f"{_reached([one.place], folder)}  {one.what}{count}")
+            "Assumed", layout.one_line(f"{_reached([one.place], folder)}  {one.what}{count}")
         )
     if run.assumptions and not verbose:
         yield layout.wrapped(
@@ -210,34 +196,38 @@ def _memory(memory: Memory, folder: Path, verbose: bool) -> Iterator[str]:
     )
     fit = memory.fit
     room = f"{fit.answer} on {fit.gpu.model} with {size_text(fit.gpu.memory_bytes)}"
-    yield layout.wrapped("Memory", _line(f"{', '.join(sizes)}; {room}"))
+    yield layout.wrapped("Memory", layout.one_line(f"{', '.join(sizes)}; {room}"))
     kinds = ", ".join(f"{kind} {size_text(size)}" for kind, size in memory.by_kind.items() if size)
-    yield layout.wrapped("At peak", _line(f"{memory.moment}: {kinds}"))
+    yield layout.wrapped("At peak", layout.one_line(f"{memory.moment}: {kinds}"))
     for holder in memory.holders[: None if verbose else SHOWN_HOLDERS]:
         place = _reached([Place(holder.site.path, holder.site.line)], folder)
         layer = f" {holder.site.layer}" if holder.site.layer else ""
         yield layout.wrapped(
-            "Held by", _line(f"{place}{layer}: {holder.kind} {size_text(holder.size)}")
+            "Held by", layout.one_line(f"{place}{layer}: {holder.kind} {size_text(holder.size)}")
         )
     for part in fit.surroundings if verbose else ():
         yield layout.wrapped(
-            "Beside", _line(f"{part.name} {_range_text(part.size)}: {part.source}")
+            "Beside", layout.one_line(f"{part.name} {_range_text(part.size)}: {part.source}")
         )
     for text in memory.assumptions if verbose else ():
-        yield layout.wrapped("Assumed", _line(text))
+        yield layout.wrapped("Assumed", layout.one_line(text))
 
 
 def _inverse(run: DryRun) -> Iterator[str]:
     """Which GPU is enough, and how large an option of the job may be."""
     if (gpu := run.smallest_gpu) is not None:
-        yield layout.wrapped("Enough", _line(f"{gpu.model} with {size_text(gpu.memory_bytes)}"))
+        yield layout.wrapped(
+            "Enough", layout.one_line(f"{gpu.model} with {size_text(gpu.memory_bytes)}")
+        )
     if (found := run.largest) is not None:
         tried = ", ".join(
             f"{one.value} {'fits' if one.fits else 'does not'}" for one in found.tried
         )
         largest = "no value that was tried" if found.value is None else f"{found.value}"
         least = "" if found.certain or found.value is None else ", or more"
-        yield layout.wrapped("Largest", _line(f"{found.option} {largest}{least} ({tried})"))
+        yield layout.wrapped(
+            "Largest", layout.one_line(f"{found.option} {largest}{least} ({tried})")
+        )
 
 
 def _range_text(size: Range) -> str:
@@ -256,7 +246,7 @@ def _effects(effects: Effects) -> Iterator[str]:
     )
     for label, parts in lines:
         if parts:
-            yield layout.wrapped(label, _line(", ".join(parts)))
+            yield layout.wrapped(label, layout.one_line(", ".join(parts)))
 
 
 def _size(number: float) -> str:
@@ -291,7 +281,7 @@ def _summary(found: Checked, seconds: float) -> str:
         parts.append(f"{len(found.suppressed)} suppressed")
     parts.append(f"{len(found.unknowns)} unknown")
     return (
-        f"{mark}  {', '.join(parts)}; {layout.counted(len(found.jobs), 'job')} on {_line(found.target)}, "
+        f"{mark}  {', '.join(parts)}; {layout.counted(len(found.jobs), 'job')} on {layout.one_line(found.target)}, "
         f"{layout.counted(found.files, 'file')}, {layout.counted(len(found.rules), 'rule')}, {seconds:.1f} s"
     )
 
@@ -304,28 +294,28 @@ def _markdown(found: Checked, folder: Path) -> Iterator[str]:
     yield f"### {layout.counted(errors, 'error')}, {layout.counted(warnings, 'warning')} before the run"
     yield ""
     for finding in found.findings:
-        place = layout.code(_line(_reached([finding.place], folder)))
+        place = layout.code(layout.one_line(_reached([finding.place], folder)))
         kind = f", {_kind(finding)}" if _kind(finding) else ""
         yield f"- **{finding.severity}** {place} {layout.code(finding.rule)}{kind}"
         if finding.place.code:
-            yield f"  {layout.code(_line(layout.shorten(finding.place.code, 160)))}"
+            yield f"  {layout.code(layout.one_line(layout.shorten(finding.place.code, 160)))}"
         for label, text in (
             ("Wrong", finding.message),
             ("Would", finding.consequence),
             ("Fix", finding.fix),
         ):
-            yield f"  - {label}: {layout.escaped(_line(text))}"
+            yield f"  - {label}: {layout.escaped(layout.one_line(text))}"
         if finding.via:
-            yield f"  - Via: {layout.escaped(_line(_reached(finding.via, folder)))}"
+            yield f"  - Via: {layout.escaped(layout.one_line(_reached(finding.via, folder)))}"
     if found.findings:
         yield ""
     for one in found.unknowns:
-        place = layout.code(_line(_reached([one.place], folder)))
-        yield f"- unknown {place} {layout.escaped(_line(f'{one.what}: {one.reason}'))}"
+        place = layout.code(layout.one_line(_reached([one.place], folder)))
+        yield f"- unknown {place} {layout.escaped(layout.one_line(f'{one.what}: {one.reason}'))}"
     if found.unknowns:
         yield ""
     yield (
-        f"<sub>{layout.escaped(_line(found.target))} · {layout.counted(found.files, 'file')} · "
+        f"<sub>{layout.escaped(layout.one_line(found.target))} · {layout.counted(found.files, 'file')} · "
         f"{layout.counted(len(found.rules), 'rule')}</sub>"
     )
 
@@ -333,7 +323,7 @@ def _markdown(found: Checked, folder: Path) -> Iterator[str]:
 # -- GitHub ------------------------------------------------------------------------------------
 
 
-def _workflow_command(finding: Finding, folder: Path) -> str:
+def workflow_command(finding: Finding, folder: Path) -> str:
     """An annotation (GitHub's documentation, "Workflow commands for GitHub Actions")."""
     place = finding.place
     values = {"title": f"{finding.rule} ({_kind(finding)})" if _kind(finding) else finding.rule}
@@ -357,60 +347,63 @@ def _escaped(text: str, also: str) -> str:
 # -- SARIF -------------------------------------------------------------------------------------
 
 
-def _sarif(found: Checked, folder: Path) -> dict[str, Any]:
-    """The Static Analysis Results Interchange Format, version 2.1.0 (OASIS standard, 2020)."""
+def _write_sarif(found: Checked, folder: Path) -> None:
     ids = sorted({*found.rules, *(finding.rule for finding in found.findings)})
     index = {name: number for number, name in enumerate(ids)}
     known: dict[str, Rule | Unread] = {rule.id: rule for rule in builtin()}
     known |= others()
-    driver = {
-        "name": "EpochZero",
-        "version": __version__,
-        "rules": [_descriptor(known[name]) for name in ids],
-    }
-    results = [_result(finding, index, folder) for finding in found.findings]
+    identities = sarif.Identities()
+    results = [_result(finding, index, folder, identities) for finding in found.findings]
     for finding, reason in found.suppressed:
         if finding.rule in index:
             kind = "external" if reason.startswith(f"{SETTINGS}:") else "inSource"
-            hidden = {"kind": kind, "justification": _message(reason)}
-            results.append({**_result(finding, index, folder), "suppressions": [hidden]})
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": results,
-        "invocations": [
-            {
-                "executionSuccessful": True,
-                "toolExecutionNotifications": [_notice(one, folder) for one in found.unknowns],
-            }
-        ],
-        "properties": {"schema": SCHEMA, "target": found.target, "files": found.files},
-    }
-    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+            hidden = {"kind": kind, "justification": sarif.message(reason)}
+            result = _result(finding, index, folder, identities)
+            results.append({**result, "suppressions": [hidden]})
+    notices = [_notice(one, folder) for one in found.unknowns]
+    sarif.write(
+        [_descriptor(known[name]) for name in ids],
+        results,
+        root=Path.cwd(),
+        invocations=[{"executionSuccessful": True, "toolExecutionNotifications": notices}],
+        properties={"schema": SCHEMA, "target": found.target, "files": found.files},
+    )
 
 
 def _descriptor(rule: Rule | Unread) -> dict[str, Any]:
+    texts = (rule.why, f"Fix: {rule.fix}", f"Source: {rule.source}")
     return {
         "id": rule.id,
-        "shortDescription": {"text": _message(rule.title)},
-        "fullDescription": {"text": _message(rule.why)},
-        "help": {"text": _message(f"{rule.fix}\nSource: {rule.source}")},
+        "shortDescription": {"text": sarif.message(rule.title)},
+        "fullDescription": {"text": sarif.message(rule.why)},
+        "help": {
+            "text": sarif.message("\n".join(texts)),
+            "markdown": sarif.message("\n\n".join(texts)),
+        },
         "properties": {"tags": [rule.category]},
     }
 
 
-def _result(finding: Finding, index: dict[str, int], folder: Path) -> dict[str, Any]:
+def _result(
+    finding: Finding, index: dict[str, int], folder: Path, identities: sarif.Identities
+) -> dict[str, Any]:
     told = f"{finding.message} {finding.consequence} {finding.fix}"
+    path = _path(finding.place, folder)
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": index[finding.rule],
         "level": finding.severity,
-        "message": {"text": _message(_line(told))},
+        "message": {"text": sarif.message(layout.one_line(told))},
+        # The line's text instead of its number, which each line above it changes.
+        "partialFingerprints": identities.of(
+            (finding.rule, path, finding.place.code or finding.message)
+        ),
         "properties": {"category": finding.category, "phase": finding.phase},
     }
     if location := _location(finding.place, folder):
         result["locations"] = [location]
-    if related := [at for place in finding.via if (at := _location(place, folder))]:
+    via = [_location(place, folder, told="The job comes here first.") for place in finding.via]
+    if related := [location for location in via if location]:
         result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]
     return result
 
@@ -418,31 +411,14 @@ def _result(finding: Finding, index: dict[str, int], folder: Path) -> dict[str, 
 def _notice(one: Unknown, folder: Path) -> dict[str, Any]:
     notice: dict[str, Any] = {
         "level": "note",
-        "message": {"text": _message(_line(f"Not checked: {one.what}: {one.reason}"))},
+        "message": {
+            "text": sarif.message(layout.one_line(f"Not checked: {one.what}: {one.reason}"))
+        },
     }
     if location := _location(one.place, folder):
         notice["locations"] = [location]
     return notice
 
 
-def _location(place: Place, folder: Path) -> dict[str, Any]:
-    """Empty for the command line and the target, which are no files."""
-    if not _is_file(place):
-        return {}
-    path = _path(place, folder)
-    artifact = {"uri": quote(os.fsencode(path)), "uriBaseId": "%SRCROOT%"}
-    if os.path.isabs(path):
-        artifact = {"uri": f"file://{quote(os.fsencode(path))}"}
-    physical: dict[str, Any] = {"artifactLocation": artifact}
-    if place.line:
-        physical["region"] = {"startLine": place.line}
-        if place.column:
-            physical["region"]["startColumn"] = place.column
-    return {"physicalLocation": physical}
-
-
-def _message(text: str) -> str:
-    """Plain text for a SARIF message, in which brackets and braces have a meaning."""
-    for character in "\\[]":
-        text = text.replace(character, f"\\{character}")
-    return text.replace("{", "{{").replace("}", "}}")
+def _location(place: Place, folder: Path, told: str = "") -> dict[str, Any]:
+    return sarif.location(_path(place, folder), place.line, column=place.column, told=told)

@@ -42,13 +42,13 @@ def listing(jobs: Sequence[JobSummary], *, now: float) -> Iterator[str]:
     rows = [
         (
             job.id,
-            layout.shorten(layout.plain(job.name), 28),
+            layout.shorten(layout.plain(job.name), 28) + " (simulated)" * job.simulated,
             job.state,
             _moment(job.started),
             layout.duration((job.ended or now) - job.started),
             f"{job.gpu_hours:.3g}" if job.gpus else "",
             str(job.attempts) if job.attempts > 1 else "",
-            _category(job.category),
+            _why(job.category),
         )
         for job in jobs
     ]
@@ -78,6 +78,9 @@ def describe(job: JobDetails, *, now: float, usage_of: UsageOf) -> Iterator[str]
     yield layout.wrapped(
         "Where", ", ".join((*where, *([summary.launcher] * bool(summary.launcher))))
     )
+    if summary.target:
+        here = ", simulated on this machine" * summary.simulated
+        yield layout.field("Target", f"{summary.target}{here}")
     took = layout.duration((summary.ended or now) - summary.started)
     cost = f"; {summary.gpus} GPUs, {summary.gpu_hours:.3g} GPU hours" if summary.gpus else ""
     yield layout.field("When", f"{_moment(summary.started)}, {took}{cost}")
@@ -217,6 +220,12 @@ def _usage(used: Sequence[Usage]) -> Iterator[str]:
 def _chart(values: Sequence[float]) -> str:
     top = max(values) or 1.0
     return "".join(_BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] for value in values)
+
+
+def _why(category: str) -> str:
+    """A category, or the word of a fault for which ``run --watch`` has ended the job."""
+    of_training = category in taxonomy.faults() or category in taxonomy.symptoms()
+    return f"watch: {category}" if of_training else _category(category)
 
 
 def _category(name: str) -> str:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
 
 import click
 
-from epochzero import __version__
-from epochzero.cli import layout
+from epochzero.cli import layout, sarif
+from epochzero.cli.output import echo_json
 from epochzero.locate.model import SCHEMA, Extrinsic, Item, Ranking
 
 __all__ = ["write"]
@@ -21,7 +18,6 @@ MOST_REASONS = 3
 """So many of a place's reasons are told with ``--explain``; the JSON form has all."""
 EVEN = 0.5
 """From this probability on a cause outside of the code is told of unasked."""
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _TYPES = {
     "model": "the model's structure",
     "training": "training",
@@ -35,20 +31,14 @@ _TYPES = {
 def write(found: Ranking, form: str, *, explain: bool) -> None:
     """Prints a ranking in one of the forms of ``epochzero locate --format``."""
     if form == "json":
-        _echo_json(found.to_dict())
+        echo_json(found.to_dict())
     elif form == "sarif":
-        _echo_json(_sarif(found))
+        _write_sarif(found)
     elif form == "markdown":
         click.echo(layout.plain("\n".join(_markdown(found, explain))))
     else:
         for line in _text(found, explain):
             click.echo(line)
-
-
-def _echo_json(value: object) -> None:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    # A path may hold bytes that are no text; as escapes they survive.
-    click.echo(text.encode("utf-8", "backslashreplace").decode())
 
 
 # -- Text --------------------------------------------------------------------------------------
@@ -102,13 +92,13 @@ def _suspicion(extrinsic: Extrinsic) -> str:
 
 
 def _item(item: Item, number: str, explain: bool) -> Iterator[str]:
-    unit = f"  {_line(item.unit)}" if item.unit else ""
+    unit = f"  {layout.one_line(item.unit)}" if item.unit else ""
     yield f"{number}  {click.style(_place(item), bold=True)}{unit}"
     indent = " " * (len(number) + 2)
     if item.code:
-        yield f"{indent}{click.style(_line(layout.shorten(item.code, 160)), fg='cyan')}"
+        yield f"{indent}{click.style(layout.one_line(layout.shorten(item.code, 160)), fg='cyan')}"
     for reason in item.reasons[: MOST_REASONS if explain else 1]:
-        yield f"{indent}{_line(reason.text)}"
+        yield f"{indent}{layout.one_line(reason.text)}"
 
 
 def _place(item: Item) -> str:
@@ -116,13 +106,7 @@ def _place(item: Item) -> str:
     lines = f":{item.start}" if item.start else ""
     if item.end > item.start:
         lines += f"-{item.end}"
-    return f"{_line(item.path)}{lines}"
-
-
-def _line(text: str) -> str:
-    """Text of a repository in one line; a question mark for each byte of a path that is no text."""
-    line = layout.plain(text.replace("\n", " ").replace("\t", " "))
-    return line.encode("utf-8", "replace").decode()
+    return f"{layout.one_line(item.path)}{lines}"
 
 
 # -- Markdown ----------------------------------------------------------------------------------
@@ -135,11 +119,11 @@ def _markdown(found: Ranking, explain: bool) -> Iterator[str]:
         yield "### No place in this code has anything in common with the report"
     yield ""
     for number, item in enumerate(found.items, 1):
-        unit = f" in {layout.code(_line(item.unit))}" if item.unit else ""
-        code = f": {layout.code(_line(item.code))}" if item.code else ""
+        unit = f" in {layout.code(layout.one_line(item.unit))}" if item.unit else ""
+        code = f": {layout.code(layout.one_line(item.code))}" if item.code else ""
         yield f"{number}. {layout.code(_place(item))}{unit}{code}"
         for reason in item.reasons[: MOST_REASONS if explain else 1]:
-            yield f"   - {layout.escaped(_line(reason.text))}"
+            yield f"   - {layout.escaped(layout.one_line(reason.text))}"
     if found.items:
         yield ""
     for note in found.notes:
@@ -155,51 +139,40 @@ def _markdown(found: Ranking, explain: bool) -> Iterator[str]:
 # -- SARIF -------------------------------------------------------------------------------------
 
 
-def _sarif(found: Ranking) -> dict[str, Any]:
-    """The Static Analysis Results Interchange Format, version 2.1.0 (OASIS standard, 2020)."""
+def _write_sarif(found: Ranking) -> None:
+    title = f"A {found.level} that may hold the bug of a report"
     rule = {
         "id": f"locate/{found.level}",
-        "shortDescription": {"text": f"A {found.level} that may hold the bug of a report"},
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": f"{title}, by what both have in common."},
+        "help": {"text": "The likeliest place comes first. Look at the reasons: it is a guess."},
         "defaultConfiguration": {"level": "note"},
     }
-    driver = {"name": "EpochZero", "version": __version__, "rules": [rule]}
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": [_result(item, n, rule["id"]) for n, item in enumerate(found.items, 1)],
-        "properties": {
+    identities = sarif.Identities()
+    sarif.write(
+        [rule],
+        [_result(item, n, rule["id"], identities) for n, item in enumerate(found.items, 1)],
+        properties={
             "schema": SCHEMA,
             "commit": found.commit,
             "method": found.method,
             "searched": found.searched,
         },
-    }
-    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    )
 
 
-def _result(item: Item, number: int, rule: object) -> dict[str, Any]:
-    physical: dict[str, Any] = {
-        "artifactLocation": {"uri": quote(os.fsencode(item.path)), "uriBaseId": "%SRCROOT%"}
-    }
-    if item.start:
-        physical["region"] = {"startLine": item.start, "endLine": item.end}
-    location: dict[str, Any] = {"physicalLocation": physical}
+def _result(item: Item, number: int, rule: object, identities: sarif.Identities) -> dict[str, Any]:
+    location = sarif.location(item.path, item.start, last=item.end)
     if item.unit:
         location["logicalLocations"] = [{"fullyQualifiedName": item.unit, "kind": "function"}]
-    told = "; ".join(_line(reason.text) for reason in item.reasons)
+    told = "; ".join(layout.one_line(reason.text) for reason in item.reasons)
     return {
         "ruleId": rule,
         "ruleIndex": 0,
         "level": "note",
-        "message": {"text": _message(f"Likely place {number} of the bug: {told}")},
+        "message": {"text": sarif.message(f"Likely place {number} of the bug: {told}")},
         "locations": [location],
+        "partialFingerprints": identities.of((str(rule), item.path, item.unit, item.code)),
         "rank": 100 / number,
         "properties": {"score": item.score},
     }
-
-
-def _message(text: str) -> str:
-    """Plain text for a SARIF message, in which brackets and braces have a meaning."""
-    for character in "\\[]":
-        text = text.replace(character, f"\\{character}")
-    return text.replace("{", "{{").replace("}", "}}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from epochzero.check import Checked
@@ -11,9 +11,10 @@ from epochzero.cli import layout
 from epochzero.locate import Ranking
 from epochzero.run.job import Failed, Job
 from epochzero.run.model import Decision
+from epochzero.run.simulate.model import Aspect
 from epochzero.run.watch.live import WHY
 
-__all__ = ["closing", "decided", "explained", "failed"]
+__all__ = ["closing", "decided", "explained", "failed", "simulated"]
 
 _MOST_PLACES = 3
 _MOST_FINDINGS = 3
@@ -56,6 +57,8 @@ def failed(told: Failed) -> Iterator[str]:
         yield layout.wrapped("Diagnosis", "None: its output cannot be read as a log.")
     if told.there_now:
         yield layout.wrapped("Now", told.there_now)
+    if told.unseeded:
+        yield layout.wrapped("By chance", told.unseeded)
 
 
 def decided(decision: Decision, job: Job) -> Iterator[str]:
@@ -93,3 +96,19 @@ def explained(ranking: Ranking | None, checked: Checked | None) -> Iterator[str]
         yield layout.wrapped(label, f"{place}  {finding.rule}: {finding.message}")
     if errors:
         yield layout.field("", "`epochzero check` says so before the start.")
+
+
+_COLORS = {"simulated": "green", "hinted": "yellow", "impossible": "red"}
+_HEADS = {"simulated": "Simulated", "hinted": "Only hinted", "impossible": "Not here"}
+
+
+def simulated(platform: str, aspects: Sequence[Aspect]) -> Iterator[str]:
+    """What a job meets of a simulated platform, before it starts."""
+    yield layout.field("Platform", f"{platform}, simulated on this machine")
+    width = max((len(aspect.what) for aspect in aspects), default=0)
+    before = ""
+    for aspect in aspects:
+        label = _HEADS[aspect.how] if aspect.how != before else ""
+        before = aspect.how
+        yield layout.wrapped(label, f"{aspect.what:<{width}}  {aspect.text}", _COLORS[aspect.how])
+    yield ""

@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from epochzero import taxonomy
 from epochzero.cli import layout
 
 if TYPE_CHECKING:
+    from epochzero.run.watch.live import News
     from epochzero.run.watch.model import Finding, Place, Watched
 
 __all__ = ["found", "nothing", "verdict"]
@@ -19,10 +19,19 @@ _MOST_SYMPTOMS = 4
 _MOST_OTHERS = 3
 
 
-def found(finding: Finding) -> str:
-    """One line about a new finding."""
-    where = f" ({_where(finding)})" if _where(finding) else ""
-    return f"since iteration {finding.since}: {_title(finding)}{where}"
+def found(news: News) -> Iterator[str]:
+    """A line about a new finding, and one about its symptoms."""
+    finding = news.finding
+    if not news.known:
+        where = f" ({_where(finding)})" if _where(finding) else ""
+        yield f"since iteration {finding.since}: {finding.title}{where}"
+    if news.symptoms:
+        titles = ", ".join(one.title for one in news.symptoms)
+        if news.known:
+            count = layout.counted(len(news.symptoms), "more symptom")
+            yield f'{count} of "{finding.title}": {titles}'
+        else:
+            yield f"and {layout.counted(len(news.symptoms), 'symptom')} of it: {titles}"
 
 
 def verdict(watched: Watched) -> Iterator[str]:
@@ -34,7 +43,7 @@ def verdict(watched: Watched) -> Iterator[str]:
         return
     if root is not None:
         sure = f" (confidence {root.confidence:.0%})"
-        yield layout.wrapped("Training", f"{_title(root)}, {root.word}{sure}", fg="red")
+        yield layout.wrapped("Training", f"{root.title}, {root.word}{sure}", fg="red")
         yield layout.wrapped("", root.text)
         yield from _places(root)
         if root.fix:
@@ -58,16 +67,18 @@ def _places(finding: Finding) -> Iterator[str]:
         yield layout.field("Line", _line(finding.place))
         if finding.place.text:
             yield layout.wrapped("", finding.place.text, fg="red")
+    if finding.option:
+        yield layout.field("Option", finding.option)
 
 
 def _brief(finding: Finding) -> str:
     where = _where(finding)
-    return f"{_title(finding)}{f' ({where})' if where else ''}: {finding.text}"
+    return f"{finding.title}{f' ({where})' if where else ''}: {finding.text}"
 
 
 def _where(finding: Finding) -> str:
     place = _line(finding.place) if finding.place else ""
-    return ", ".join(filter(None, (finding.layer, place)))
+    return ", ".join(filter(None, (finding.layer, place, finding.option)))
 
 
 def _line(place: Place) -> str:
@@ -76,8 +87,3 @@ def _line(place: Place) -> str:
     with suppress(ValueError, OSError):
         path = path.relative_to(Path.cwd())
     return f"{path}:{place.line}"
-
-
-def _title(finding: Finding) -> str:
-    term = taxonomy.faults().get(finding.word) or taxonomy.symptoms().get(finding.word)
-    return term.title if term else finding.word

@@ -8,37 +8,41 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from epochzero import taxonomy
 from epochzero.cli import layout
 from epochzero.cli.home import homes
+from epochzero.cli.sending import send_option
 from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
+from epochzero.run.attempts import run_job
 from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.init import stand_behind_init
-from epochzero.run.job import Failed, Job, Kept, first_record, run_job
+from epochzero.run.job import Failed, Job, Kept, first_record
 from epochzero.run.journal import Journal
 from epochzero.run.launchers import ELASTIC_FOLDER, Launch, gpus_of, launch_of
 from epochzero.run.model import Decision, Ended, Event, Started
 from epochzero.run.notes import TOOLS
 from epochzero.run.notify import Webhook
+from epochzero.run.replay.capture import has_capture
 from epochzero.run.supervise import Options
 from epochzero.run.terminal import closed_streams
-from epochzero.run.watch.live import TrainingWatcher, WatchOptions
+from epochzero.run.watch.live import News, TrainingWatcher, WatchOptions, check_words
 from epochzero.run.watcher import Watcher
 from epochzero.store.recording import Recording
 
 if TYPE_CHECKING:
     from epochzero.check import Checked
     from epochzero.locate import Ranking
+    from epochzero.run.inject.grammar import Fault
+    from epochzero.run.inject.outcome import Outcome
     from epochzero.run.retry import Policy
-    from epochzero.run.watch.model import Finding
+    from epochzero.run.sending import Destination, Sending
+    from epochzero.run.simulate.model import Aspect
 
 __all__ = ["command"]
 
@@ -72,13 +76,22 @@ def _retries(_: click.Context, __: click.Parameter, text: str) -> str | int:
 
 
 def _faults(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> frozenset[str]:
-    known = {"any", *taxonomy.faults(), *taxonomy.symptoms()} if words else set()
-    for word in words:
-        if word not in known:
-            near = get_close_matches(word, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "`epochzero explain` lists them"
-            raise click.BadParameter(f"no fault or symptom is called {word!r}; {hint}")
+    try:
+        check_words(words)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from error
     return frozenset(words)
+
+
+def _injected(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[Fault, ...]:
+    if not texts:
+        return ()
+    from epochzero.run.inject.grammar import parsed_all
+
+    try:
+        return parsed_all(texts)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def _method(_: click.Context, __: click.Parameter, name: str) -> str:
@@ -107,6 +120,23 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     "--target",
     metavar="TARGET",
     help="The platform that the job was meant for, for the check: a file, or GPUs by name.",
+)
+@click.option(
+    "--simulate",
+    "simulates",
+    is_flag=True,
+    help="Run the job as if this machine were the platform of --target.",
+)
+@click.option(
+    "--ranks",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    help="With --simulate: start so many ranks here, in place of the launcher in COMMAND.",
+)
+@click.option(
+    "--build-packages",
+    is_flag=True,
+    help="With --simulate: install the target's packages in an environment of their own first.",
 )
 @click.option(
     "--check", "first", is_flag=True, help="Check the job first; do not start what would fail."
@@ -139,6 +169,7 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     help="After a failure exit with 75 (try again), 76 (on another node) or 78 (do not).",
 )
 @store_option
+@send_option
 @click.option(
     "--grace",
     metavar="SECONDS",
@@ -202,6 +233,21 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     default="",
     help="With --watch: keep the values of these layers and parameters over time.",
 )
+@click.option(
+    "--inject",
+    "faults",
+    metavar="FAULT@WHEN",
+    multiple=True,
+    callback=_injected,
+    help="Make the platform fail on purpose, once, at step:N or after a time (30s, 5m): kill-rank[=R],"
+    " host-oom, preempt (:notice=30s), disk-full, network-drop[=fail|hang], slow-storage=200ms (all"
+    " three :for=10s), oom (step:N only); repeatable.",
+)
+@click.option(
+    "--capture",
+    is_flag=True,
+    help="Keep what `epochzero replay` needs to run a failing step again (PyTorch).",
+)
 @click.option("--quiet", is_flag=True, help="Say nothing, however the job ends.")
 @click.pass_context
 def command(
@@ -210,12 +256,16 @@ def command(
     name: str | None,
     gpus: int | None,
     target: str | None,
+    simulates: bool,
+    ranks: int | None,
+    build_packages: bool,
     first: bool,
     retries: str | int,
     policy: str,
     advice_file: Path | None,
     advice_exit_codes: bool,
     store: str | None,
+    send: Destination | None,
     grace: float,
     stall: float,
     keep: int,
@@ -225,6 +275,8 @@ def command(
     fail_on: frozenset[str],
     method: str,
     values: str,
+    faults: tuple[Fault, ...],
+    capture: bool,
     quiet: bool,
 ) -> None:
     """Run the job of COMMAND as it would run by itself, and keep what matters.
@@ -239,6 +291,9 @@ def command(
     epochzero run --name resnet --gpus 8 -- torchrun --nproc_per_node 8 train.py
     epochzero run --retries auto --check --target cluster.toml -- python train.py
     epochzero run --watch --fail-on any -- python train.py
+    epochzero run --simulate --target cluster.toml -- python train.py
+    epochzero run --inject kill-rank=1@step:200 -- torchrun --nproc_per_node 4 train.py
+    epochzero run --capture -- python train.py
     srun epochzero run -- python train.py
 
     SIGINT and SIGTERM end the job's whole process tree after --grace seconds, a second SIGINT at
@@ -247,6 +302,10 @@ def command(
     """
     if not watches and (fail_on or values or method != "epochzero"):
         raise click.UsageError("--fail-on, --method and --values are of --watch")
+    if not simulates and (ranks is not None or build_packages):
+        raise click.UsageError("--ranks and --build-packages are of --simulate")
+    if simulates and target is None:
+        raise click.UsageError("--simulate needs the platform: --target cluster.toml")
     if os.getpid() == 1 and (code := stand_behind_init()) is not None:
         context.exit(code)
     closed = closed_streams()
@@ -255,6 +314,13 @@ def command(
     chosen = None if policy == _POLICY and retries == "advise" else _policy(policy, retries)
     if first and not _checked(job, target, environment):
         context.exit(1)
+    simulation = None
+    if simulates and target is not None:
+        from epochzero.run.simulate.plan import options_of
+
+        folder = _folder(environment)
+        place = next(iter(homes(environment))) / "environments" if build_packages else None
+        simulation = options_of(target, job, folder, environment, ranks=ranks, build_in=place)
     name = name or name_of(job)
     launch = launch_of(environment, name)
     started = first_record(
@@ -277,11 +343,14 @@ def command(
         watch=WatchOptions(fail_on, method, tuple(filter(None, values.split(","))))
         if watches
         else None,
+        simulate=simulation,
+        faults=faults,
+        capture=capture,
     )
     ended, decision = run_job(
         whole,
         lambda attempt: _keep(environment, replace(launch, attempt=attempt)),
-        _Screen(whole, store, notify, quiet=quiet),
+        _Screen(whole, store, send, notify, quiet=quiet),
     )
     code = ended.exit_code
     if code and decision is not None:
@@ -293,13 +362,21 @@ class _Screen:
     """Says what happens on standard error, and sees that it comes into the store."""
 
     def __init__(
-        self, job: Job, store: str | None, webhook: Webhook | None, *, quiet: bool
+        self,
+        job: Job,
+        store: str | None,
+        send: Destination | None,
+        webhook: Webhook | None,
+        *,
+        quiet: bool,
     ) -> None:
         self._job = job
         self._store = store
+        self._send = send
         self._webhook = webhook
         self._quiet = quiet
         self._recording: Recording | None = None
+        self._sending: Sending | None = None
         self._has_to_be_kept = store is not None
         self._job_is_kept = False
         self._knows_more = False
@@ -313,7 +390,12 @@ class _Screen:
         self._job_is_kept = True
         home = journal.path.parents[3]
         self._recording = Recording(store_address(self._store, home), journal.path)
-        return (self._recording,)
+        if self._send is None:
+            return (self._recording,)
+        from epochzero.run.sending import Sending
+
+        self._sending = Sending(self._send, journal.path.parent)
+        return (self._recording, self._sending)
 
     def failed(self, failed: Failed) -> None:
         """The screen about a failure, as soon as it is known."""
@@ -349,16 +431,18 @@ class _Screen:
         if event.what == "note_failed" and not self._quiet:
             _say(event.text)
 
-    def found(self, finding: Finding) -> None:
-        """One line, clear of a progress bar."""
-        if not self._quiet:
-            from epochzero.cli import render_watch
+    def found(self, news: News) -> None:
+        """A line or two, clear of a progress bar."""
+        if self._quiet:
+            return
+        from epochzero.cli import render_watch
 
-            text = layout.plain(f"epochzero: {render_watch.found(finding)}")
-            # While the job has the terminal's keys, the terminal does not return the carriage itself.
-            line = f"\r\033[K{text}\r\n" if sys.stderr.isatty() else f"{text}\n"
-            with suppress(OSError):
-                os.write(2, line.encode(errors="replace"))
+        texts = [layout.plain(f"epochzero: {line}") for line in render_watch.found(news)]
+        # While the job has the terminal's keys, the terminal does not return the carriage itself.
+        form = "\r\033[K{}\r\n" if sys.stderr.isatty() else "{}\n"
+        lines = "".join(form.format(text) for text in texts)
+        with suppress(OSError):
+            os.write(2, lines.encode(errors="replace"))
 
     def watched(self, training: TrainingWatcher) -> None:
         """The verdict on the training."""
@@ -371,6 +455,20 @@ class _Screen:
             _tell(render_watch.verdict(training.watched))
             if training.watched.findings and self._job_is_kept:
                 _tell([layout.field("Page", f"epochzero watch show {self._job.started.job}")])
+
+    def injected(self, outcomes: Sequence[Outcome]) -> None:
+        """What came of the faults that were injected."""
+        if not self._quiet:
+            from epochzero.cli import render_inject
+
+            _tell(render_inject.lines(outcomes))
+
+    def simulates(self, aspects: Sequence[Aspect]) -> None:
+        """What the job meets here, and what not."""
+        if not self._quiet:
+            from epochzero.cli import render_run
+
+            _tell(render_run.simulated(self._job.started.target, aspects))
 
     def waits(self, seconds: float) -> bool:
         """Waits for a retry; Ctrl-C ends the waiting and the job."""
@@ -392,6 +490,11 @@ class _Screen:
             return
         if journal.lost:
             _say(f"{journal.path.parent}: not all of the job could be kept; is the disk full?")
+        if has_capture(journal.path.parent) and not self._quiet:
+            # Also of a job that ended well: one of its losses was not finite.
+            _tell([layout.field("Replay", f"epochzero replay {journal.path.parts[-3]}")])
+        if self._sending is not None and not self._sending.finish():
+            _say(f"not sent yet: {self._sending.trouble}; epochzero send tries again")
         if not self._has_to_be_kept and time.monotonic() - self._began < _SHORT_S:
             return
         if not self._recording.finish():

@@ -8,6 +8,7 @@ import time
 
 import click
 
+from epochzero.cli.output import format_option
 from epochzero.cli.render_job import describe
 from epochzero.cli.storing import opened, store_option
 from epochzero.store.queries import find_job, job_details, read_log, usage
@@ -24,15 +25,7 @@ _LOG = "output"
 @click.option(
     "--attempt", type=click.IntRange(1), help="The log of an attempt.  [default: the last]"
 )
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="How to print the job.",
-)
+@format_option("How to print the job.")
 @store_option
 def command(
     job: str, log: bool, rank: int | None, attempt: int | None, form: str, store: str | None

@@ -15,7 +15,7 @@ import click
 
 from epochzero.cli.home import homes
 from epochzero.errors import InputError
-from epochzero.store.states import STATES
+from epochzero.store.states import JOB_STATES
 
 if TYPE_CHECKING:
     from epochzero.check import PastPeak
@@ -118,8 +118,12 @@ class Moment(click.ParamType[float]):
 
 
 _FILTERS = (
-    click.option("--state", type=click.Choice(STATES), help="How the job is."),
-    click.option("--category", metavar="NAME", help="What it failed with."),
+    click.option("--state", type=click.Choice(JOB_STATES), help="How the job is."),
+    click.option(
+        "--category",
+        metavar="NAME",
+        help="What it failed with, or the fault of its training that ended it.",
+    ),
     click.option("--fingerprint", metavar="ID", help="Identity of its failure, or the beginning."),
     click.option("--user", metavar="NAME", help="Whose it is."),
     click.option("--host", metavar="NAME", help="Where it was started."),

@@ -14,7 +14,7 @@ import click
 
 from epochzero.cli.group import Group
 from epochzero.cli.layout import plain, wrapped
-from epochzero.cli.output import OutputFile
+from epochzero.cli.output import OutputFile, format_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -170,15 +170,7 @@ def show(target: str) -> None:
 @command.command(name="diff")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="How to print the differences.",
-)
+@format_option("How to print the differences.")
 def diff(first: str, second: str, form: str) -> None:
     """Print what a job that runs on A may miss on B, worst first.
 

@@ -10,7 +10,7 @@ import click
 
 from epochzero.cli import render_watch
 from epochzero.cli.group import Group
-from epochzero.cli.output import OutputFile
+from epochzero.cli.output import OutputFile, format_option
 from epochzero.cli.storing import opened, store_option
 from epochzero.cli.watch_spectrum import make_spectrum
 from epochzero.errors import InputError
@@ -45,15 +45,7 @@ command.add_command(make_spectrum)
     show_default=True,
     help="What concludes: epochzero, deeplocalize, deepdiagnosis or deepfd.",
 )
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="How to print the verdict.",
-)
+@format_option("How to print the verdict.")
 @store_option
 def show(training: str, html: Path | None, method: str, form: str, store: str | None) -> None:
     """Say what is wrong with a training: of JOB's last attempt, or of a file of records.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli.layout import counted, plain, wrapped
+from epochzero.cli.output import format_option
 
 if TYPE_CHECKING:
     from epochzero.run.watch.spectrum import Spectrum
@@ -46,15 +47,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "-n", "most", type=click.IntRange(min=1), default=10, show_default=True,
     help="Show so many neurons; JSON has all.",
 )  # fmt: skip
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="How to print the scores.",
-)
+@format_option("How to print the scores.")
 def make_spectrum(
     passing: tuple[Path, ...],
     failing: tuple[Path, ...],

@@ -1,0 +1,130 @@
+"""``epochzero diagnose --out``: many logs into one table."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from epochzero.cli.layout import counted, wrapped
+from epochzero.cli.line import line
+from epochzero.logs.source import STDIN
+
+if TYPE_CHECKING:
+    from epochzero.diagnose import Signature
+    from epochzero.scale import Diagnosed
+
+__all__ = ["check_many", "diagnose_many", "many_options"]
+
+FORMATS = ("text", "json")
+_OF_ONE_JOB = (
+    "each",
+    "top",
+    "exit_code",
+    "signal_number",
+    "state",
+    "start",
+    "end",
+    "gpus",
+    "facts_file",
+)
+_OF_MANY = ("engine", "workers", "address")
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def many_options(command: _Command) -> _Command:
+    """``--out`` and what belongs to it."""
+    options = (
+        click.option("-o", "--out", metavar="RESULT", help="Diagnose many jobs, into this folder or s3://..."),
+        click.option("--engine", type=click.Choice(("local", "ray")), default="local", show_default=True,
+                     help="With --out: who works, processes of this machine or a Ray cluster."),
+        click.option("--workers", type=click.IntRange(1),
+                     help="With --out: how many at a time.  [default: one a core]"),
+        click.option("--address", help="With --engine ray: of the cluster; one is started here without it."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def check_many(context: click.Context, paths: Sequence[str], out: str | None) -> None:
+    """Refuses options that do not go together.
+
+    Raises:
+        click.UsageError: they do not.
+    """
+    given = [name for name in context.params if _is_given(context, name)]
+    if out is None:
+        if lone := [name for name in given if name in _OF_MANY]:
+            raise click.UsageError(
+                f"--{lone[0]} goes with --out, the folder for the diagnoses", context
+            )
+        return
+    if wrong := [name for name in given if name in _OF_ONE_JOB]:
+        option = next(one for one in context.command.params if one.name == wrong[0])
+        raise click.UsageError(
+            f"{option.opts[0]} is of one job; it does not go with --out", context
+        )
+    if len(paths) != 1 or paths[0] == str(STDIN):
+        raise click.UsageError(
+            "with --out, give one SOURCE: a folder, an archive, a Parquet file or s3://...", context
+        )
+    if context.params["form"] not in FORMATS:
+        raise click.UsageError("with --out, the summary is printed as text or json", context)
+    if context.params["address"] and context.params["engine"] != "ray":
+        raise click.UsageError("--address is of a Ray cluster; give --engine ray", context)
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def diagnose_many(
+    source: str,
+    out: str,
+    form: str,
+    *,
+    engine: str,
+    workers: int | None,
+    address: str | None,
+    signatures: Iterable[Signature],
+    redact: bool,
+) -> None:
+    """Diagnoses the logs of SOURCE into RESULT, and prints what there is."""
+    from epochzero.scale import diagnose_all
+
+    # Ray tells its makers of its use unless it is told not to; our users were not asked.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    began = time.monotonic()
+    with line() as shown:
+
+        def tell(logs: int) -> None:
+            speed = logs / (time.monotonic() - began)
+            shown.tell(f"{counted(logs, 'log')} diagnosed, {speed:,.0f} a second")
+
+        done = diagnose_all(
+            source, out, engine=engine, workers=workers, address=address, signatures=signatures,
+            redact=redact, tell=tell,
+        )  # fmt: skip
+    if form == "json":
+        click.echo(json.dumps(done.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        _write_text(done)
+
+
+def _write_text(done: Diagnosed) -> None:
+    outcomes = (f"{count:,} {name.replace('_', ' ')}" for name, count in done.outcomes.items())
+    click.echo(wrapped("Logs", f"{done.logs:,}: {', '.join(outcomes)}"))
+    failures = sum(done.categories.values())
+    shares = [
+        f"{name} {100 * n / failures:.1f}\xa0%" for name, n in list(done.categories.items())[:5]
+    ]
+    if shares:
+        click.echo(wrapped("Categories", ", ".join(shares)))
+    before = f", {done.parts_before:,} of them by an earlier run" if done.parts_before else ""
+    click.echo(wrapped("Result", f"{done.out}: {counted(done.parts, 'part')}{before}"))

@@ -1,0 +1,257 @@
+"""``epochzero label``: people label failures or bugs, blind to one another; how far they agree."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from epochzero.cli.layout import counted, field, plain, shorten, wrapped
+from epochzero.cli.line import line
+from epochzero.cli.output import OutputFile
+from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from epochzero.reports.statistics import Estimate
+    from epochzero.study.labelling import Item, LabelFolder, Scheme, Session
+    from epochzero.study.labelling.compare import Disagreement, QuestionAgreement
+
+__all__ = ["command"]
+
+_MOST_CONFUSED = 5
+
+
+@click.command(name="label")
+@click.argument("file", type=click.Path(path_type=Path, exists=True))
+@click.option("--as", "annotator", metavar="NAME", help="Who labels.")
+@click.option("--scheme", metavar="NAME|FILE.toml",
+              help="What is asked: failures (default), bugs, or a file.")  # fmt: skip
+@click.option("--browser", is_flag=True, help="Label in the browser, on this machine only.")
+@click.option("--agreement", is_flag=True, help="Say how far the annotators agree.")
+@click.option("--disagreements", is_flag=True, help="List the records on which they do not.")
+@click.option("--adjudicate", is_flag=True, help="Decide these records, seeing what each said.")
+@click.option("--export", "output", metavar="OUT.jsonl", type=OutputFile(".jsonl"),
+              help="Write the records with what their labels come to.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Of the bootstrap of --agreement.")  # fmt: skip
+@click.option("-f", "--format", "form", type=click.Choice(("text", "json")), default="text",
+              show_default=True, help="How to print.")  # fmt: skip
+def command(
+    file: Path, annotator: str | None, scheme: str | None, browser: bool, agreement: bool,
+    disagreements: bool, adjudicate: bool, output: Path | None, seed: int, form: str,
+) -> None:  # fmt: skip
+    """Label the records of FILE by hand: a line each (.jsonl, .jsonl.gz), or a folder of logs.
+
+    \b
+    epochzero label failures.jsonl --as alice
+    epochzero label failures.jsonl --as bob --browser
+    epochzero label failures.jsonl --agreement
+    epochzero label failures.jsonl --adjudicate --as carol
+    epochzero label failures.jsonl --export labelled.jsonl
+
+    A record has a title or summary, and a description or log. Each decision is kept at once in
+    FILE.labels/NAME.jsonl; the same command goes on where it was ended. Nobody sees the labels of
+    others, nor those that the records carry, until --adjudicate.
+
+    Exit code 0; 2 when the input cannot be used.
+    """
+    from epochzero.study.labelling import LabelFolder, read_items
+
+    asked = [agreement, disagreements, output is not None]
+    if sum((*asked, adjudicate)) > 1 or ((annotator or browser) and any(asked)):
+        raise click.UsageError("one at a time: --as NAME, --agreement, --disagreements, --export")
+    if not any(asked) and not annotator:
+        raise click.UsageError("say who labels: --as NAME")
+    with line() as shown:
+        shown.tell(f"{file} is read")
+        found = read_items(file)
+    for why, count in found.left_out.items():
+        click.echo(f"epochzero: left out: {counted(count, 'record')}: {why}", err=True)
+    folder = LabelFolder(file)
+    chosen = folder.scheme(scheme)
+    if annotator:
+        _label(folder, chosen, found.items, annotator, adjudicate=adjudicate, browser=browser)
+    elif output is not None:
+        _export(folder, chosen, found.items, output)
+    elif agreement:
+        _agreement(folder, chosen, found.items, seed, form)
+    else:
+        _disagreements(folder, chosen, found.items, form)
+
+
+def _label(
+    folder: LabelFolder, scheme: Scheme, items: Sequence[Item], annotator: str, *,
+    adjudicate: bool, browser: bool,
+) -> None:  # fmt: skip
+    from epochzero.study.labelling import Session
+    from epochzero.study.labelling import disagreements as differing
+
+    given: Mapping[str, Mapping[str, str]] = {}
+    said: Mapping[str, Mapping[str, Mapping[str, str]]] = {}
+    if adjudicate:
+        found = differing(scheme, items, folder.annotators())
+        if not found:
+            click.echo("The annotators agree on all that two of them labelled.")
+            return
+        items = [one.item for one in found]
+        given = {one.item.id: one.unanimous for one in found}
+        said = {one.item.id: one.all_said for one in found}
+    with folder.journal(annotator, scheme, adjudicating=adjudicate) as journal:
+        if journal.labels.unreadable:
+            unread = counted(journal.labels.unreadable, "line")
+            click.echo(f"epochzero: {journal.path}: {unread} could not be read", err=True)
+        session = Session(items, scheme, journal, given, said)
+        _browse(session, annotator) if browser else _screen(session, annotator)
+        view = session.view()
+        skipped = f", {view.skipped:,} skipped" if view.skipped else ""
+        told = f"{view.labelled:,} of {counted(view.total, 'record')}{skipped} -> {journal.path}"
+        click.echo(field("Labelled", told))
+
+
+def _screen(session: Session, annotator: str) -> None:
+    from epochzero.cli.label_screen import run_screen
+
+    run_screen(session, annotator)
+
+
+def _browse(session: Session, annotator: str) -> None:
+    from epochzero.study.labelling.server import LabelServer
+
+    with LabelServer(session, annotator) as server:
+        click.echo(field("Open", server.address))
+        click.echo(field("", "It works on this machine only. Ctrl-C ends it; nothing is lost."))
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            click.echo()
+
+
+# How far annotators agree
+
+
+def _agreement(
+    folder: LabelFolder, scheme: Scheme, items: Sequence[Item], seed: int, form: str
+) -> None:
+    from epochzero.study.labelling import compare
+
+    annotators = folder.annotators()
+    found = compare(scheme, items, annotators, seed=seed)
+    labelled = {
+        name: sum(scheme.walk(one.answers.get(item.id, {}))[1] is None for item in items)
+        for name, one in annotators.items()
+    }
+    if form == "json":
+        document = {
+            "schema": "epochzero.label.agreement/1",
+            "records": len(items),
+            "annotators": labelled,
+            "questions": [_as_json(one) for one in found],
+        }
+        click.echo(json.dumps(document, indent=2))
+        return
+    told = ", ".join(f"{name} {count:,}" for name, count in labelled.items())
+    click.echo(wrapped("Annotators", f"{told}, of {counted(len(items), 'record')}"))
+    _warn_of_versions(folder, scheme)
+    if not found:
+        click.echo("No record was labelled by two of them.")
+    for one in found:
+        _write_question(one)
+
+
+def _warn_of_versions(folder: LabelFolder, scheme: Scheme) -> None:
+    for name, labels in folder.annotators().items():
+        if labels.versions - {scheme.version}:
+            click.echo(f"epochzero: {name} labelled by other definitions too", err=True)
+
+
+def _write_question(one: QuestionAgreement) -> None:
+    share = f"{one.agreed:,} of {one.records:,} alike ({100 * one.agreed / one.records:.1f}\xa0%)"
+    click.echo()
+    click.echo(wrapped(shorten(one.question, 11), share))
+    for pair in one.pairs:
+        agreed = pair.agreement
+        percent = 100 * (agreed.accuracy.value or 0.0)
+        click.echo(f"  {pair.first} and {pair.second}: {percent:.1f} % of {agreed.n:,}, {_kappa(agreed.kappa)}")  # fmt: skip
+    if one.fleiss_records:
+        value = "not defined" if one.fleiss is None else f"{one.fleiss:.2f}"
+        click.echo(f"  all: Fleiss' kappa {value}, of {one.fleiss_records:,}")
+    for label in one.labels:
+        click.echo(f"    {label.name:<24} {100 * label.share:5.1f} % alike, given {label.given:,} times")  # fmt: skip
+    for first, second, count in one.confused[:_MOST_CONFUSED]:
+        click.echo(f"    {first} or {second}: {counted(count, 'time')}")
+
+
+def _kappa(one: Estimate) -> str:
+    if one.value is None:
+        return "Cohen's kappa not defined: all is one label"
+    low, high = one.interval or (one.value, one.value)
+    return f"Cohen's kappa {one.value:.2f} (95 %: {low:.2f} to {high:.2f})"
+
+
+def _as_json(one: QuestionAgreement) -> dict[str, Any]:
+    return {
+        "question": one.question,
+        "records": one.records,
+        "agreed": one.agreed,
+        "pairs": [
+            {
+                "annotators": [pair.first, pair.second],
+                "records": pair.agreement.n,
+                "share": pair.agreement.accuracy.value,
+                "kappa": pair.agreement.kappa.value,
+                "kappa_interval": pair.agreement.kappa.interval,
+                "labels": list(pair.agreement.classes),
+                "confusion": pair.agreement.matrix.tolist(),
+            }
+            for pair in one.pairs
+        ],
+        "fleiss_kappa": one.fleiss,
+        "fleiss_records": one.fleiss_records,
+        "labels": {x.name: {"given": x.given, "share": x.share} for x in one.labels},
+    }
+
+
+def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], form: str) -> None:
+    from epochzero.study.labelling import disagreements
+
+    found = disagreements(scheme, items, folder.annotators())
+    if form == "json":
+        records = [{"id": one.item.id, "title": one.item.title, "said": one.said, "notes": one.notes}
+                   for one in found]  # fmt: skip
+        click.echo(json.dumps(records, indent=2, ensure_ascii=False))
+        return
+    click.echo(f"{counted(len(found), 'record')} on which they do not agree")
+    for one in found:
+        _write_disagreement(one)
+
+
+def _write_disagreement(one: Disagreement) -> None:
+    click.echo()
+    click.echo(click.style(plain(f"{one.item.id}  {shorten(one.item.title, 80)}"), bold=True))
+    for question, said in one.said.items():
+        told = ", ".join(f"{name} {word}" for name, word in said.items())
+        click.echo(wrapped(f"  {question}", told))
+    for name, text in one.notes.items():
+        click.echo(wrapped(f"  {name}", text))
+
+
+def _export(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], output: Path) -> None:
+    from epochzero.study.labelling import exported
+
+    records = list(exported(scheme, items, folder.annotators(), folder.adjudicated()))
+    try:
+        with output.open("w", encoding="utf-8", errors="replace") as file:
+            for record in records:
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
+    told = f"{len(records):,} of {counted(len(items), 'record')} with labels -> {output}"
+    click.echo(field("Exported", told))
+    for word, number in Counter(one["label_from"] for one in records).items():
+        click.echo(f"  {number:>8,}  {word}")
+    if unresolved := sum(bool(one["unresolved"]) for one in records):
+        click.echo(f"  {unresolved:>8,}  with a question that is not resolved: --adjudicate")

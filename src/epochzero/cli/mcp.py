@@ -1,0 +1,81 @@
+"""``epochzero mcp``: the same answers for coding agents."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from epochzero.cli.storing import opened, store_option
+from epochzero.errors import InputError
+
+__all__ = ["command"]
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@click.command(name="mcp")
+@click.option(
+    "--root",
+    "roots",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Only paths in these folders are read; repeatable.  [default: the working folder]",
+)
+@click.option(
+    "--http",
+    "address",
+    metavar="HOST:PORT",
+    help="Serve HTTP instead of standard input and output.",
+)
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="With --http: the token that requests must bear; needed on other addresses than this machine's.",
+)
+@store_option
+def command(
+    roots: tuple[Path, ...], address: str | None, token_file: Path | None, store: str | None
+) -> None:
+    """Serve coding agents by the Model Context Protocol: diagnose, check, locate, explain, jobs.
+
+    Everything only reads: nothing of a job is run, secrets are hidden, and paths outside of the
+    roots are refused.
+
+    \b
+    claude mcp add epochzero -- epochzero mcp
+    epochzero mcp --root ~/work --root /logs
+    epochzero mcp --http 127.0.0.1:8765
+    """
+    if find_spec("mcp") is None:
+        raise InputError("the agents' server needs more packages: pip install 'epochzero[mcp]'")
+    from epochzero.agents.server import build, http_app
+    from epochzero.agents.tools import Tools
+
+    server = build(Tools(roots or (Path.cwd(),), lambda: opened(store)))
+    if address is None:
+        if sys.stdin.isatty():
+            click.echo("epochzero: waiting for an agent on standard input; Ctrl-C ends", err=True)
+        server.run("stdio")
+        return
+    host, port = _address(address)
+    token = token_file.read_text("utf-8").strip() if token_file else ""
+    if host not in _LOOPBACK and not token:
+        raise InputError(f"{host} can be reached from other machines: give --token-file")
+    import uvicorn
+
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(f"epochzero: http://{shown}:{port}/mcp", err=True)
+    uvicorn.run(http_app(server, host, token), host=host, port=port, log_level="warning")
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise click.BadParameter("must be HOST:PORT, such as 127.0.0.1:8765", param_hint="--http")
+    return host, int(port)

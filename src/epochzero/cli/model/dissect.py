@@ -1,0 +1,118 @@
+"""``epochzero model dissect``: which predictions of a model are beyond it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.layout import wrapped
+from epochzero.cli.model.options import Named, classifiers, model_options, working
+from epochzero.cli.output import format_option
+
+if TYPE_CHECKING:
+    from epochzero.models import Dissection
+    from epochzero.models.dissect.validity import Growth
+    from epochzero.reports import Estimate
+
+__all__ = ["command"]
+
+
+@click.command(name="dissect")
+@model_options
+@click.option("--test", required=True, metavar="DATA",
+              help="Data that the model was not trained on: one half chooses the threshold, the other is reported on.")  # fmt: skip
+@click.option("--layers", metavar="NAME,...",
+              help="Modules to look into.  [default: some six at even steps of depth]")  # fmt: skip
+@click.option("--growth", type=click.Choice(("linear", "log", "exp")), default="exp", show_default=True,
+              help="How the weight of a layer grows with its number.")  # fmt: skip
+@click.option("--false-rejections", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
+              help="Share of right predictions that may be rejected.  [default: Youden's J decides]")  # fmt: skip
+@format_option("How to print the result.")
+def command(
+    model: str,
+    data: str,
+    weights: tuple[str, ...],
+    target: str | None,
+    most: int | None,
+    device: str,
+    seed: int,
+    out: Path | None,
+    test: str,
+    layers: str | None,
+    growth: Growth,
+    false_rejections: float | None,
+    form: str,
+) -> None:
+    """Tell inputs that MODEL can handle from those beyond it, by how its layers agree (DISSECTOR).
+
+    Linear sub-models are trained on the outputs of some layers, on DATA, the model's own training data. How
+    far they agree with the final prediction tells right predictions from wrong ones, beside the
+    largest probability, energy and Mahalanobis distance.
+
+    \b
+    epochzero model dissect net.py:build data.py:train --test data.py:test --weights net.pt -o dissected/
+
+    DIR gets the report (report.html, report.md, tables, figures) and the sub-models, which
+    epochzero.models.Guard uses at run time: Guard(model, "dissected/")(inputs).within.
+
+    Exit code 0 when it was measured; 2 when the model or the data cannot be used.
+    """
+    with working() as tell:
+        from epochzero.models import dissect
+        from epochzero.models.dissect.report import dissection_report
+        from epochzero.reports import require_matplotlib, write_report
+
+        if out is not None:
+            require_matplotlib()
+        named = Named(target, most, seed)
+        (classifier,) = classifiers([model], weights, device, seed)
+        found = dissect(
+            classifier,
+            named.load(data, tell),
+            named.load(test, tell),
+            layers=layers.split(",") if layers else None,
+            growth=growth,
+            false_rejections=false_rejections,
+            seed=seed,
+            tell=tell,
+        )
+        if out is not None:
+            tell("the report is written")
+            found.dissector.save(out)
+            write_report(dissection_report(found), out)
+    if form == "json":
+        click.echo(json.dumps(found.to_dict(), indent=2))
+        return
+    _write_text(found, out)
+
+
+def _write_text(found: Dissection, out: Path | None) -> None:
+    click.echo(wrapped("Model", f"{found.model}, right on {_share(found.accuracy.value)} of {found.reported_on:,} examples"))  # fmt: skip
+    click.echo(wrapped("Layers", ", ".join(found.dissector.layers)))
+    for one in found.scores:
+        chosen = " (used)" if one is found.chosen else ""
+        gain = f"; over max softmax {_told(one.gain, '+')}" if one.gain else ""
+        click.echo(wrapped("AUC", f"{one.name}{chosen}: {_told(one.auc)}{gain}"))
+    cut = found.chosen.cut
+    told = f"below validity {cut.threshold:.3f}: {_share(cut.caught)} of wrong predictions, {_share(cut.false_rejections)} of right ones; accuracy of the rest {_share(cut.accuracy)}"
+    click.echo(wrapped("Rejects", told))
+    cost = found.overhead
+    click.echo(wrapped("Overhead", f"{cost.guard_ms:.2f} ms beside the model's {cost.model_ms:.2f} ms, for one input"))  # fmt: skip
+    for note in found.notes:
+        click.echo(wrapped("Left out", note))
+    if out is not None:
+        click.echo(wrapped("Report", str(out / "report.html")))
+
+
+def _told(one: Estimate, sign: str = "") -> str:
+    if one.value is None:
+        return "not defined: all predictions are right, or all wrong"
+    value = f"{one.value:{sign}.3f}"
+    return f"{value} ({one.interval[0]:.3f} to {one.interval[1]:.3f})" if one.interval else value
+
+
+def _share(value: float | None) -> str:
+    return "none" if value is None else f"{100 * value:.1f}\xa0%"

@@ -1,0 +1,126 @@
+"""``epochzero model evaluate``: how good a model is, and what makes it worse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.layout import wrapped
+from epochzero.cli.model.options import Named, classifiers, model_options, working
+from epochzero.cli.output import format_option
+
+if TYPE_CHECKING:
+    from epochzero.models import Evaluation, ModelMeasured
+    from epochzero.reports import Estimate
+
+__all__ = ["command"]
+
+
+@click.command(name="evaluate")
+@model_options
+@click.option("--beside", multiple=True, metavar="MODEL",
+              help="Another model, to compare with MODEL on the same data; may be repeated. Its --weights follow those of MODEL, - for none.")  # fmt: skip
+@click.option("--group", metavar="COLUMN", help="Column or array of subgroups to be told apart.")
+@click.option("--attacks/--no-attacks", default=True, show_default=True,
+              help="Attack the model with FGSM, PGD and DeepFool.")  # fmt: skip
+@click.option("--attacked", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
+              help="Attack at most N examples that the model has right.")  # fmt: skip
+@click.option("--epsilon", type=click.FloatRange(0, 1, min_open=True), default=0.03, show_default=True,
+              help="Largest change of a number by FGSM and PGD, as a share of the inputs' range.")  # fmt: skip
+@format_option("How to print the result.")
+def command(
+    model: str,
+    data: str,
+    weights: tuple[str, ...],
+    target: str | None,
+    most: int | None,
+    device: str,
+    seed: int,
+    out: Path | None,
+    beside: tuple[str, ...],
+    group: str | None,
+    attacks: bool,
+    attacked: int,
+    epsilon: float,
+    form: str,
+) -> None:
+    """Measure MODEL on DATA that it was not trained on (EvalDNN).
+
+    Top-k accuracy, also by subgroup; calibration; accuracy on corrupted inputs; success of attacks; neuron
+    coverage. What a model cannot be asked is left out with the reason.
+
+    \b
+    epochzero model evaluate net.py:build test.npz --weights net.pt -o evaluated/
+    epochzero model evaluate net.py:small test.csv --target income --group sex --beside net.py:wide
+
+    DIR gets report.html, report.md, each table as CSV and Parquet, each figure as SVG and PNG.
+
+    Exit code 0 when it was measured; 2 when a model or the data cannot be used.
+    """
+    with working() as tell:
+        from epochzero.models import evaluate
+        from epochzero.models.evaluate.report import evaluation_report
+        from epochzero.reports import require_matplotlib, write_report
+
+        if out is not None:
+            require_matplotlib()
+        found = evaluate(
+            classifiers([model, *beside], weights, device, seed),
+            Named(target, most, seed).load(data, tell, group),
+            attacks=attacks,
+            attacked=attacked,
+            epsilon=epsilon,
+            seed=seed,
+            tell=tell,
+        )
+        if out is not None:
+            tell("the report is written")
+            write_report(evaluation_report(found), out)
+    if form == "json":
+        click.echo(json.dumps(found.to_dict(), indent=2))
+        return
+    for one in found.models:
+        _write_model(one, found)
+    for difference in found.differences:
+        told = f"{difference.model}: {difference.measure} {_told(difference.difference, '+')}"
+        click.echo(wrapped("Difference", told))
+    if out is not None:
+        click.echo(wrapped("Report", str(out / "report.html")))
+
+
+def _write_model(one: ModelMeasured, found: Evaluation) -> None:
+    top = ", ".join(f"top {k} {_share(estimate)}" for k, estimate in one.top.items())
+    click.echo(wrapped("Model", f"{one.model}, on {found.examples:,} examples"))
+    click.echo(wrapped("Accuracy", top))
+    if one.groups:
+        worst = sorted(one.groups, key=lambda group: group.accuracy.value or 0)
+        told = ", ".join(f"{each.group} {_share(each.accuracy)} (n = {each.examples:,})" for each in worst[:5])  # fmt: skip
+        click.echo(wrapped("Subgroups", f"worst first: {told}"))
+    click.echo(wrapped("Calibration", f"expected error {_told(one.calibration_error)}, Brier score {_told(one.brier)}"))  # fmt: skip
+    if one.corruptions:
+        last = {each.corruption: each for each in one.corruptions}
+        told = ", ".join(f"{name} {_share(each.accuracy)}" for name, each in last.items())
+        click.echo(wrapped("Corrupted", f"at severity 3: {told}"))
+    for each in one.attacks:
+        distance = "" if each.l2 is None else f", mean distance {each.l2:.3g} (L2)"
+        click.echo(wrapped("Attack", f"{each.attack}: fools {_share(each.success)} of {each.attacked:,}{distance}"))  # fmt: skip
+    if one.coverage:
+        told = ", ".join(
+            f"{100 * share:.0f}\xa0% above {threshold:g}" for threshold, share in one.coverage[::3]
+        )
+        click.echo(wrapped("Coverage", f"neurons: {told}"))
+    for what, why in one.left_out.items():
+        click.echo(wrapped("Left out", f"{what}: {why}"))
+
+
+def _told(one: Estimate, sign: str = "") -> str:
+    if one.value is None or one.interval is None:
+        return "not defined"
+    return f"{one.value:{sign}.3f} ({one.interval[0]:{sign}.3f} to {one.interval[1]:{sign}.3f})"
+
+
+def _share(one: Estimate) -> str:
+    return "none" if one.value is None else f"{100 * one.value:.1f}\xa0%"

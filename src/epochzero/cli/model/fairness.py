@@ -1,0 +1,166 @@
+"""``epochzero model fairness``: whom a model would judge otherwise, were only a protected attribute another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.layout import wrapped
+from epochzero.cli.model.options import classifiers, model_options, working
+from epochzero.cli.output import echo_json, format_option
+from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from epochzero.models import Classifier, Fairness
+    from epochzero.models.classifier import Tell
+    from epochzero.models.fairness import PeopleTable
+    from epochzero.reports import Estimate
+
+__all__ = ["command"]
+
+SECONDS = 10.0
+TRAIN = "train"
+
+
+@click.command(name="fairness")
+@model_options
+@click.option("--protected", metavar="COLUMN,...",
+              help="Attributes that must not decide.  [default: those of Census, Credit and Bank]")  # fmt: skip
+@click.option("--domains", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="TOML with the values that columns can have.  [default: those in DATA]")  # fmt: skip
+@click.option("--budget", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+              help=f"Time of each search.  [default: {SECONDS:g}, none with --inputs]")  # fmt: skip
+@click.option("--inputs", type=click.IntRange(min=1), metavar="N",
+              help="Each search ends when it has checked N inputs; the same seed then finds the same.")  # fmt: skip
+@click.option("--instances", type=click.IntRange(min=1), metavar="N",
+              help="Each search ends when it has found N instances.")  # fmt: skip
+@click.option("--retrain", is_flag=True,
+              help="Retrain a copy of MODEL with instances that were found; with -o its weights are kept.")  # fmt: skip
+@format_option("How to print the result.")
+def command(
+    model: str,
+    data: str,
+    weights: tuple[str, ...],
+    target: str | None,
+    most: int | None,
+    device: str,
+    seed: int,
+    out: Path | None,
+    protected: str | None,
+    domains: Path | None,
+    budget: float | None,
+    inputs: int | None,
+    instances: int | None,
+    retrain: bool,
+    form: str,
+) -> None:
+    """Search inputs that MODEL judges otherwise when only protected attributes differ (ADF).
+
+    DATA is a table. Texts are numbered in their order, which must be what MODEL was trained with. AEQUITAS and random
+    search run beside ADF, each with the same budget; without gradients they run alone. MODEL may be the
+    word train: the paper's network is trained on 70 % of DATA.
+
+    \b
+    epochzero model fairness net.py:build people.csv --protected sex,age --target income --weights net.pt
+    epochzero model fairness train adult.data --protected race --retrain -o fair/
+    epochzero model fairness train synthetic:region
+
+    adult.data, german.data, bank.csv and bank-full.csv of the UCI repository are known by their names. Of
+    synthetic: tables the discrimination is known (everywhere, region, intersection, several, rare, small).
+
+    DIR gets the report (report.html, report.md, tables, figures), instances.csv and retrained.pt.
+
+    Exit code 0 when it was measured; 2 when the model or the data cannot be used.
+    """
+    with working() as tell:
+        from epochzero.models import measure_fairness
+        from epochzero.models.fairness import Budget, load_people
+        from epochzero.models.fairness.report import fairness_report, write_instances, write_weights
+        from epochzero.reports import require_matplotlib, write_report
+
+        if out is not None:
+            require_matplotlib()
+        if budget is None and inputs is None:
+            budget = SECONDS
+        people = load_people(
+            data,
+            protected=protected.split(",") if protected else (),
+            target=target,
+            domains=domains,
+            most=most,
+            seed=seed,
+            tell=tell,
+        )
+        found = measure_fairness(
+            _classifier(model, weights, device, seed, people, tell),
+            people,
+            budget=Budget(budget, inputs, instances),
+            retrain=retrain,
+            seed=seed,
+            tell=tell,
+        )
+        if out is not None:
+            tell("the report is written")
+            write_report(fairness_report(found), out)
+            write_instances(found, people, out)
+            write_weights(found, out)
+    if form == "json":
+        echo_json(found.to_dict())
+        return
+    _write_text(found, out)
+
+
+def _classifier(
+    model: str, weights: tuple[str, ...], device: str, seed: int, people: PeopleTable, tell: Tell
+) -> Classifier:
+    if model != TRAIN:
+        return classifiers([model], weights, device, seed)[0]
+    from epochzero.models.classifier import as_classifier
+    from epochzero.models.fairness import train_network
+
+    if weights:
+        raise InputError("train: the network is trained here; --weights is for file.py:function")
+    return as_classifier(
+        train_network(people.examples.take(people.parts(seed)[0]), seed, tell).to(device),
+        "ADF's network",
+    )
+
+
+def _write_text(found: Fairness, out: Path | None) -> None:
+    from epochzero.models.fairness.report import described
+
+    click.echo(wrapped("Model", f"{found.model}, right on {_told(found.accuracy)} of {found.rows:,} rows"))  # fmt: skip
+    click.echo(wrapped("Protected", f"{', '.join(found.protected)}: {found.variants} variants of each input"))  # fmt: skip
+    click.echo(wrapped("Judged", f"differently by them: {_told(found.discriminated)} of inputs drawn from the domain, {_told(found.discriminated_rows)} of the rows"))  # fmt: skip
+    for one in found.searches:
+        told = f"{one.search}: {one.found:,} discriminatory instances in {one.seconds:.1f} s, {100 * one.share:.1f}\xa0% of {one.checked:,} inputs checked"
+        click.echo(wrapped("Search", told))
+    for kind, said in ((True, "by one alone"), (False, "depends on")):
+        told = ", ".join(f"{one.attribute} {_share(one.share)}" for one in found.drivers if one.protected is kind)  # fmt: skip
+        if told:
+            click.echo(wrapped("Driven", f"{said}: {told}"))
+    for example in found.examples[:3]:
+        click.echo(wrapped("Example", described(example)))
+    for region in found.recall:
+        told = f"{region.region}, shift {region.shift:g}: {region.found:,} instances; the model has learned {_share(region.share)} of it"
+        click.echo(wrapped("Built in", told))
+    if found.retrained is not None:
+        after = found.retrained
+        told = f"with {after.instances:,} instances: {_told(after.discriminated)} judged differently; right on {_share(after.accuracy)} of rows left out, before {_share(after.accuracy_before)}"
+        click.echo(wrapped("Retrained", told))
+    for what, why in found.left_out.items():
+        click.echo(wrapped("Left out", f"{what}: {why}"))
+    if out is not None:
+        click.echo(wrapped("Report", str(out / "report.html")))
+
+
+def _told(one: Estimate) -> str:
+    if one.value is None or one.interval is None:
+        return "not defined"
+    return f"{_share(one)} ({100 * one.interval[0]:.1f} to {100 * one.interval[1]:.1f}\xa0%)"
+
+
+def _share(one: Estimate) -> str:
+    return "none" if one.value is None else f"{100 * one.value:.1f}\xa0%"

@@ -1,0 +1,27 @@
+"""What ``epochzero run --inject`` says at the end: which faults came, and whether the job survived each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from epochzero.cli import layout
+from epochzero.run.inject.outcome import Outcome
+
+__all__ = ["lines"]
+
+_WORDS = {
+    "survived": "survived",
+    "no_effect": "no effect",
+    "starts_again": "ended, to be started again",
+    "lost": "not survived",
+    "not_reached": "did not come",
+    "not_possible": "could not be injected",
+}
+
+
+def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Each fault with its verdict, and below it what happened."""
+    for number, outcome in enumerate(outcomes):
+        head = f"{outcome.fault}: {_WORDS[outcome.verdict]}"
+        yield layout.wrapped("Injected" if number == 0 else "", head)
+        yield layout.wrapped("", outcome.text)

@@ -1,0 +1,127 @@
+"""What came of a replay, as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from epochzero.cli import layout
+from epochzero.run.replay.model import Failure, Replayed, Row
+from epochzero.run.replay.verdict import CLOSE
+
+__all__ = ["replayed_lines"]
+
+_WAYS = {"start": "from its start", "snapshot": "from the last snapshot"}
+_MOST_ROWS = 40
+_MOST_OUTPUT = 12
+
+
+def replayed_lines(replayed: Replayed, step: int | None) -> Iterator[str]:
+    """The verdict, what it is about, how exact, and what differs.
+
+    Args:
+        replayed: what came.
+        step: that was asked for; None for the failure.
+    """
+    yield _verdict(replayed, step)
+    if step is None:
+        yield from _failure("Failed", replayed.expected)
+        if replayed.came is not None and not replayed.reproduced:
+            yield from _failure("Now", replayed.came)
+    yield layout.field("Replayed", _how_far(replayed))
+    yield layout.wrapped("Exactness", _exactness(replayed))
+    for number, text in enumerate(replayed.differences):
+        yield layout.wrapped("" if number else "Differs", text)
+    if not replayed.reproduced:
+        yield from _output(replayed.output)
+    if replayed.table:
+        yield ""
+        yield from _table(replayed.table)
+
+
+def _verdict(replayed: Replayed, step: int | None) -> str:
+    if replayed.reproduced:
+        return click.style("REPRODUCED" if step is None else f"STEP {step}", bold=True, fg="green")
+    said = "NOT REPRODUCED" if step is None else f"STEP {step} NOT REACHED"
+    came = replayed.came
+    why = f": another failure came, {came.text}" if came else ": it did not fail"
+    return click.style(said, bold=True, fg="red") + layout.plain(why)
+
+
+def _failure(label: str, failure: Failure) -> Iterator[str]:
+    yield layout.wrapped(label, failure.text)
+    if failure.path:
+        within = f" in {failure.function}" if failure.function else ""
+        yield layout.wrapped("", f"{_short(failure.path)}:{failure.line}{within}")
+    if failure.operators:
+        yield layout.wrapped("", f"values that are not finite, or lead there, in {', '.join(failure.operators[:4])}")  # fmt: skip
+    for name, value in (failure.arguments or {}).items():
+        if isinstance(value, (bool, int, float, str)):
+            yield layout.wrapped("", f"{name} = {layout.shorten(repr(value), 100)}")
+
+
+def _how_far(replayed: Replayed) -> str:
+    at = replayed.position
+    return (
+        f"{_WAYS[replayed.way]}, to {layout.counted(at.steps, 'step')} and "
+        f"{layout.counted(at.batches, 'batch').replace('batchs', 'batches')}, in {replayed.seconds:.1f} s"
+    )
+
+
+def _exactness(replayed: Replayed) -> str:
+    count = layout.counted(replayed.compared, "loss").replace("losss", "losses")
+    if replayed.exactness == "none":
+        return "there is no loss of then and now to compare"
+    if replayed.exactness == "bits":
+        return f"{count} compared, all equal bit for bit"
+    return (
+        f"{count} compared; they differ from backward pass {replayed.first_difference:,} on, by up to "
+        f"{replayed.largest_difference:.2g} of their size (up to {CLOSE:g} counts as close)"
+    )
+
+
+def _output(output: str) -> Iterator[str]:
+    lines = output.rstrip().splitlines()[-_MOST_OUTPUT:]
+    for number, line in enumerate(lines):
+        yield layout.field("" if number else "Output", layout.shorten(line, 160))
+
+
+def _table(rows: tuple[Row, ...]) -> Iterator[str]:
+    heads = ("", "name", "shape", "type", "smallest", "largest", "mean", "not finite")
+    shown = [heads, *(_cells(row) for row in _chosen(rows))]
+    widths = [max(len(cells[n]) for cells in shown) for n in range(len(heads))]
+    for number, cells in enumerate(shown):
+        line = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
+        yield click.style(layout.plain(line.rstrip()), bold=not number)
+    if len(rows) >= len(shown):
+        yield f"{len(rows) - len(shown) + 1:,} more; --format json has them all"
+
+
+def _chosen(rows: tuple[Row, ...]) -> list[Row]:
+    """Of many rows those that are not finite, and of each kind the first."""
+    if len(rows) <= _MOST_ROWS:
+        return list(rows)
+    share = _MOST_ROWS // 5
+    seen: dict[str, int] = {}
+    found: list[Row] = []
+    for row in rows:
+        seen[row.what] = seen.get(row.what, 0) + 1
+        if seen[row.what] <= share or (row.nonfinite and len(found) < 2 * _MOST_ROWS):
+            found.append(row)
+    return found
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    if row.what == "random":
+        return row.what, row.name, "", "", row.digest, "", "", ""
+    numbers = ("" if value is None else f"{value:.4g}" for value in (row.min, row.max, row.mean))
+    shape = "x".join(map(str, row.shape)) or "()"
+    return row.what, row.name, shape, row.dtype, *numbers, f"{row.nonfinite:,}" if row.nonfinite else ""  # fmt: skip
+
+
+def _short(path: str) -> str:
+    """Relative to the current folder where it is below it."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path

@@ -1,0 +1,123 @@
+"""What a walk through the failing step found, as lines for a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from epochzero.cli import layout
+from epochzero.run.replay.program import Program
+from epochzero.run.replay.walked import Operator, Range, Walked
+
+__all__ = ["program_lines", "walked_lines"]
+
+_DATA = {
+    "inline": "its numbers, which are of your data, stand in it",
+    "made": "its numbers are made, with the range of yours; none of your data is in it",
+    "file": "its numbers, which are of your data, lie beside it in",
+}
+_LARGEST = {"float16": "65504", "bfloat16": "3.4e38", "float32": "3.4e38"}
+
+
+def walked_lines(walked: Walked | None) -> Iterator[str]:
+    """The operator that the failure comes from, its inputs, and the operators around it."""
+    yield ""
+    if walked is None:
+        yield layout.wrapped("Operator", "not walked through: the program ended before the step in which it failed then")  # fmt: skip
+        return
+    culprit = walked.culprit
+    if culprit is None:
+        yield layout.wrapped("Operator", f"none of {walked.operators:,} raised, gave what is not finite or differs from float64: the failure is in the program's own code")  # fmt: skip
+        return
+    way = f" of the gradient of {culprit.of}" if culprit.of else ""
+    yield layout.wrapped("Operator", f"{culprit.name}{way} {_what(walked, culprit)}", fg="red")
+    if culprit.module:
+        yield layout.wrapped("Module", culprit.module)
+    if culprit.path:
+        yield layout.wrapped("Line", f"{_short(culprit.path)}:{culprit.line}")
+        yield layout.wrapped("", culprit.text)
+    makers = {one.number: one for one in walked.sources}
+    for number, one in enumerate(culprit.inputs):
+        yield layout.wrapped("" if number else "Inputs", f"{_range(one)}, {_from(one, makers)}")
+    yield ""
+    yield from _table(walked)
+
+
+def _what(walked: Walked, culprit: Operator) -> str:
+    if walked.why == "raised":
+        return f"raised {walked.error}"
+    if walked.why == "differs":
+        return f"differs from float64 by {culprit.error or 0:.2g} of its largest number"
+    outputs = culprit.outputs
+    nan, inf = sum(one.nan for one in outputs), sum(one.inf for one in outputs)
+    bad = " and ".join(text for count, text in ((nan, f"{nan:,} NaN"), (inf, f"{inf:,} infinite")) if count)  # fmt: skip
+    given = any(one.nan or one.inf for one in culprit.inputs)
+    said = f"gives {bad} of {sum(math.prod(one.shape) for one in outputs):,} numbers{', of inputs that are not finite themselves' if given else ', of finite inputs'}"
+    if culprit.finite_in_float64:
+        kind = outputs[0].dtype
+        most = f", which ends at {_LARGEST[kind]}" if kind in _LARGEST else ""
+        said += f"; in float64 it is finite: too large for {kind}{most}"
+    return said
+
+
+def _range(one: Range) -> str:
+    shape = "x".join(map(str, one.shape)) or "()"
+    said = f"{one.dtype} {shape}"
+    if one.min is not None and one.max is not None:
+        said += f" of {one.min:.5g}" + (f" to {one.max:.5g}" if one.max != one.min else "")
+    for count, name in ((one.nan, "NaN"), (one.inf, "infinite")):
+        said += f", {count:,} {name}" if count else ""
+    return said
+
+
+def _from(one: Range, makers: dict[int, Operator]) -> str:
+    if one.made_by is None:
+        return f"parameter or buffer {one.name}" if one.name else "from before this step, or data"
+    maker = makers.get(one.made_by)
+    line = f" in {_short(maker.path)}:{maker.line}" if maker and maker.path else ""
+    return f"from {maker.name if maker else 'operator'} (number {one.made_by}){line}"
+
+
+def _table(walked: Walked) -> Iterator[str]:
+    """The operators before the culprit, it, and those on the way to where the failure was seen."""
+    assert walked.culprit is not None
+    after = walked.chain[1:]
+    heads = ("", "number", "operator", "module", "gives", "line")
+    rows: list[tuple[str, ...]] = [heads]
+    for mark, operators in (("", walked.before), (">", (walked.culprit,)), ("", after)):
+        rows += [(mark, *_cells(one)) for one in operators]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(heads))]
+    for number, row in enumerate(rows):
+        line = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        line = layout.plain(line.rstrip())
+        yield (
+            click.style(line, bold=True)
+            if not number
+            else line
+            if not row[0]
+            else click.style(line, fg="red")
+        )
+
+
+def _cells(one: Operator) -> tuple[str, ...]:
+    name = f"{one.name}{' (gradient)' if one.backward else ''}"
+    gives = _range(one.outputs[0]) if one.outputs else "raises"
+    place = f"{Path(one.path).name}:{one.line}" if one.path else ""
+    return f"{one.number:,}", name, layout.shorten(one.module, 30), gives, place
+
+
+def program_lines(program: Program) -> Iterator[str]:
+    """Where the program is, what is in it, and that it was run."""
+    told = _DATA[program.data] + (f" {program.file}" if program.file else "")
+    yield layout.wrapped(
+        "Program", f"{program.path}: {told}. It was run, and ended with {program.said}"
+    )
+
+
+def _short(path: str) -> str:
+    """Relative to the current folder where it is below it."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path

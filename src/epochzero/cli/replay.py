@@ -1,0 +1,160 @@
+"""``epochzero replay``: the failing step of a captured job, once more."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.output import OutputFile, format_option
+from epochzero.cli.storing import opened, store_option
+from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from epochzero.run.replay.model import Replayed
+
+__all__ = ["command"]
+
+
+@click.command(name="replay", no_args_is_help=True)
+@click.argument("job", metavar="JOB|FOLDER")
+@click.option(
+    "--step",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="End after the N-th step of an optimizer.  [default: where the job failed]",
+)
+@click.option(
+    "--inspect",
+    is_flag=True,
+    help="Show batch, weights, gradients and random states at the end.",
+)
+@click.option(
+    "--bisect",
+    is_flag=True,
+    help="Walk through the operators of the step, to the one that the failure comes from.",
+)
+@click.option(
+    "--program",
+    type=OutputFile(".py"),
+    help="Write a small program there that shows the failure, for a bug report; implies --bisect.",
+)
+@click.option(
+    "--from",
+    "way",
+    type=click.Choice(("auto", "start", "snapshot")),
+    default="auto",
+    show_default=True,
+    help="Run the whole program, or go on from the last snapshot with the batches since.",
+)
+@click.option(
+    "--python",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Run it with this Python.  [default: the job's]",
+)
+@click.option("--write", is_flag=True, help="Let it write its files, and use the network.")
+@click.option(
+    "--seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Most that it may take.  [default: ten times what the job took, at least 120]",
+)
+@format_option("How to print what came.")
+@store_option
+@click.pass_context
+def command(
+    context: click.Context,
+    job: str,
+    step: int | None,
+    inspect: bool,
+    bisect: bool,
+    program: Path | None,
+    way: str,
+    python: Path | None,
+    write: bool,
+    seconds: float | None,
+    form: str,
+    store: str | None,
+) -> None:
+    """Run the failing step of JOB again, which was run with `epochzero run --capture`.
+
+    A job is given by its identity, the beginning of it, its name, `last`, or the folder of an attempt.
+    Its own program runs, with the random states, seeds and batches of then; what it writes goes
+    nowhere, and it has no network. What ran on a GPU runs on the CPU.
+
+    \b
+    epochzero replay last
+    epochzero replay last --step 40 --inspect
+    epochzero replay last --bisect --program failure.py
+    epochzero replay resnet --from snapshot --format json
+
+    Exit code 0 when the same failure came, or the step was reached; 1 when not; 2 when there is no
+    capture, or it is damaged.
+    """
+    replayed = _replay(
+        _folder(job, store),
+        environment=dict(os.environ),
+        step=step,
+        way=way,
+        inspect=inspect,
+        python=python,
+        write=write,
+        seconds=seconds,
+        bisect=bisect or program is not None,
+    )
+    if form == "json":
+        click.echo(json.dumps(replayed.to_dict(), indent=2, ensure_ascii=False, default=str))
+    else:
+        from epochzero.cli.render_replay import replayed_lines
+
+        for line in replayed_lines(replayed, step):
+            click.echo(line)
+        if bisect or program:
+            from epochzero.cli.render_walk import walked_lines
+
+            for line in walked_lines(replayed.walked):
+                click.echo(line)
+    if program is not None:
+        _write(replayed, program, python, quiet=form == "json")
+    context.exit(0 if replayed.reproduced else 1)
+
+
+def _replay(folder: Path, **how: object) -> Replayed:
+    from epochzero.cli.progress import Progress
+    from epochzero.run.replay import replay
+
+    with Progress("the job runs again"):
+        return replay(folder, **how)  # type: ignore[arg-type]
+
+
+def _write(replayed: Replayed, path: Path, python: Path | None, *, quiet: bool) -> None:
+    from epochzero.cli.render_walk import program_lines
+    from epochzero.run.replay.program import write_program
+
+    if replayed.walked is None:
+        raise InputError("the failing step was not reached: there is nothing to write a program of")
+    written = write_program(replayed.walked, path, python)
+    for line in program_lines(written) if not quiet else ():
+        click.echo(line)
+
+
+def _folder(job: str, store: str | None) -> Path:
+    """The folder of a job's last attempt: of several ranks the one that has captured."""
+    if Path(job).is_dir():
+        return Path(job)
+    from epochzero.run.replay.capture import has_capture
+    from epochzero.store.queries import find_job, folders
+
+    with opened(store) as database:
+        found = folders(database, find_job(database, job))
+    there = [folder for folder in found if has_capture(folder)]
+    if not there:
+        raise InputError(
+            f"{job}: no capture is kept of it; run it with `epochzero run --capture`, which leaves one "
+            "when the job fails"
+        )
+    return there[0]

@@ -1,0 +1,197 @@
+"""``epochzero serve``: the failures of a team in one place."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from epochzero.cli.group import Group
+from epochzero.cli.home import homes
+from epochzero.cli.layout import counted
+from epochzero.cli.storing import store_address, store_option
+from epochzero.errors import InputError
+
+__all__ = ["command"]
+
+_NEEDED = ("fastapi", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
+_file = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group(cls=Group, name="serve", invoke_without_command=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=8642, show_default=True, type=click.IntRange(1, 65535), help="Port."
+)
+@store_option
+@click.option(
+    "--folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keeps what was received until the store has it.  [default: serve in EPOCHZERO_HOME]",
+)
+@click.option(
+    "--watch-folder",
+    "watched",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Diagnose and keep each log that is put there.",
+)
+@click.option(
+    "--authentication",
+    is_flag=True,
+    help="Ask for tokens on this machine's own address too, as behind a proxy.",
+)
+@click.option("--certificate", metavar="FILE", type=_file, help="For HTTPS: its chain.")
+@click.option("--key", metavar="FILE", type=_file, help="For HTTPS: the certificate's key.")
+@click.option("--behind-https", is_flag=True, help="A proxy before it speaks HTTPS.")
+@click.option("--private-webhooks", is_flag=True, help="Let webhooks lead into private networks.")
+@click.pass_context
+def command(
+    context: click.Context,
+    host: str,
+    port: int,
+    store: str | None,
+    folder: Path | None,
+    watched: Path | None,
+    authentication: bool,
+    certificate: Path | None,
+    key: Path | None,
+    behind_https: bool,
+    private_webhooks: bool,
+) -> None:
+    """Keep the failures of a team in one place: jobs send what they know, people read it.
+
+    Without a team it answers this machine only, and asks for no token. With one, each request bears a
+    token of its team.
+
+    \b
+    epochzero serve
+    epochzero serve team vision
+    epochzero serve token vision ann --role admin
+    epochzero serve --host 0.0.0.0 --certificate chain.pem --key key.pem
+    """
+    context.obj = address = store_address(store, _home())
+    if context.invoked_subcommand is not None:
+        return
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        told = "pip install 'epochzero[serve]'"
+        raise InputError(f"the service needs more packages ({', '.join(missing)}): {told}")
+    from epochzero.store.database import open_database
+    from epochzero.store.teams import teams
+    from epochzero.web.running import run
+    from epochzero.web.settings import LOOPBACK, Settings
+
+    database = open_database(address)
+    known = teams(database)
+    database.close()
+    settings = Settings(
+        address,
+        folder or _home() / "serve",
+        authentication=authentication or host not in LOOPBACK or bool(known),
+        secure=behind_https or certificate is not None,
+        private_webhooks=private_webhooks,
+        watched=watched,
+    )
+    if settings.authentication and not known:
+        click.echo("epochzero: no team has a token yet: epochzero serve team NAME", err=True)
+    if host not in LOOPBACK and not settings.secure:
+        click.echo("epochzero: without HTTPS whoever listens on the network reads tokens", err=True)
+    logging.basicConfig(stream=sys.stderr, format="%(message)s")
+    logging.getLogger("epochzero.web").setLevel(logging.INFO)
+    scheme = "https" if certificate else "http"
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(f"epochzero: {scheme}://{shown}:{port}/", err=True)
+    run(settings, host, port, certificate=certificate, key=key)
+
+
+@command.command(name="team")
+@click.argument("name")
+@click.pass_obj
+def team(address: str, name: str) -> None:
+    """Make a team; teams never see each other's jobs."""
+    from epochzero.store.database import open_database
+    from epochzero.store.teams import add_team
+
+    add_team(open_database(address), name)
+    click.echo(f"next: epochzero serve token {name} WHO --role admin", err=True)
+
+
+@command.command(name="token")
+@click.argument("team", required=False)
+@click.argument("name", required=False)
+@click.option(
+    "--role",
+    type=click.Choice(["reader", "writer", "admin"]),
+    default="writer",
+    show_default=True,
+    help="A reader reads, a writer sends jobs too, an admin makes tokens too.",
+)
+@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Valid for so long.")
+@click.option("--revoke", metavar="NUMBER", type=int, help="End the token of this number.")
+@click.pass_obj
+def token(
+    address: str,
+    team: str | None,
+    name: str | None,
+    role: str,
+    days: float | None,
+    revoke: int | None,
+) -> None:
+    """Make a token of TEAM for NAME and print it, this once; without NAME list those that are.
+
+    \b
+    epochzero serve token vision cluster7 > token
+    epochzero serve token vision
+    epochzero serve token --revoke 3
+    """
+    from epochzero.store.audit import note
+    from epochzero.store.database import open_database
+    from epochzero.store.teams import ROLES, add_token, revoke_token, tokens
+
+    database = open_database(address)
+    if revoke is not None:
+        revoke_token(database, revoke)
+        note(database, team or "", "command line", "token revoked", str(revoke))
+    elif team and name:
+        made = add_token(database, team, name, ROLES[ROLES.index(role)], days=days)
+        note(database, team, "command line", "token made", f"{name} ({role})")
+        click.echo(made)
+    else:
+        for one in tokens(database, team):
+            state = "revoked" if one.revoked else "valid"
+            click.echo(f"{one.id:>6}  {one.team:<20}  {one.role:<6}  {state:<7}  {one.name}")
+
+
+@command.command(name="backup")
+@click.argument("file", type=_file)
+@click.pass_obj
+def backup(address: str, file: Path) -> None:
+    """Write the whole store to FILE, while the service runs; for either database."""
+    from epochzero.store.backup import back_up
+    from epochzero.store.database import open_database
+
+    rows = back_up(open_database(address), file)
+    click.echo(f"{file}: {counted(rows, 'row')}", err=True)
+
+
+@command.command(name="restore")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.pass_obj
+def restore(address: str, file: Path) -> None:
+    """Fill an empty store from FILE."""
+    from epochzero.store.backup import restore as fill
+    from epochzero.store.database import open_database
+
+    rows = fill(open_database(address), file)
+    click.echo(f"{counted(rows, 'row')} restored", err=True)
+
+
+def _home() -> Path:
+    home = homes(os.environ)[0]
+    home.mkdir(parents=True, exist_ok=True)
+    return home

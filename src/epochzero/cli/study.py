@@ -1,0 +1,152 @@
+"""``epochzero study``: many failures or bugs, as the tables and figures of a report."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.group import Group
+from epochzero.cli.layout import counted, wrapped
+from epochzero.cli.line import line
+from epochzero.cli.output import OutputFolder
+from epochzero.cli.storing import Moment, opened, store_option
+from epochzero.cli.study_import import command as import_command
+from epochzero.cli.study_localization import command as localization_command
+from epochzero.cli.study_simulate import command as simulate_command
+from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from epochzero.study import Corpus, FailuresStudied
+
+__all__ = ["command"]
+
+_LAST = re.compile(r"last (\d+) (minute|hour|day|week)s?")
+_SQLITE = b"SQLite format 3\0"
+
+
+@click.group(cls=Group, name="study")
+def command() -> None:
+    """Make a report of many failures or bugs: tables, figures and statistics.
+
+    \b
+    epochzero study failures "last 30 days" --out report/
+    epochzero study failures logs/ --out report/
+    epochzero study localization --reports reports.jsonl --repos clones/ --out report/
+    epochzero study import --issues issues.json --repo CLONE --out reports.jsonl
+    epochzero study simulate --out report/
+    """
+
+
+command.add_command(import_command)
+command.add_command(simulate_command)
+command.add_command(localization_command)
+
+
+@command.command(name="failures")
+@click.argument("source")
+@click.option("-o", "--out", metavar="DIR", type=OutputFolder(), required=True,
+              help="Write the report there; files of the same names are replaced.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Of the bootstrap.")  # fmt: skip
+@click.option("-f", "--format", "form", type=click.Choice(("text", "json")), default="text",
+              show_default=True, help="How to print the summary.")  # fmt: skip
+@store_option
+def failures(source: str, out: Path, seed: int, form: str, store: str | None) -> None:
+    """Study the failures in SOURCE: what fails, why, in which phase, at what cost, and what comes again.
+
+    SOURCE is "last 30 days" (of the store), a store (an SQLite file or postgresql://...), a folder of
+        logs (each folder in it is a job, and each log that lies in it directly), what `epochzero diagnose
+    --out` wrote (a folder or s3://...), or a file of records that have a log or a diagnosis: a JSON
+    object in each line (.jsonl, .jsonl.gz), or Parquet.
+
+    \b
+    epochzero study failures "last 30 days" --out report/
+    epochzero study failures jobs.db --out report/
+    epochzero study failures failures.jsonl.gz --out report/ --format json
+
+    DIR gets report.html, report.md, each table as CSV and Parquet, each figure as SVG and PNG.
+
+    Exit code 0 when the report was written, also of no failure; 2 when the input cannot be used.
+    """
+    from epochzero.reports.figures import require_matplotlib
+    from epochzero.study import study_failures, write_report
+
+    require_matplotlib()
+    corpus = _read(source, store)
+    studied = study_failures(corpus, seed=seed)
+    files = write_report(studied.report, out)
+    if form == "json":
+        paths = [path.relative_to(out).as_posix() for path in files]
+        click.echo(json.dumps({**studied.summary, "folder": str(out), "files": paths}, indent=2))
+        return
+    _write_text(studied, out / "report.html")
+
+
+def _read(source: str, store: str | None) -> Corpus:
+    from epochzero.scale import is_result
+    from epochzero.study import read_diagnoses, read_file, read_folder
+
+    path = Path(source)
+    if (last := _LAST.fullmatch(source)) and not path.exists():
+        since = Moment().convert(f"{last[1]}{last[2][0]}", None, None)
+        return _read_store(store, since)
+    if source.startswith("s3://") or is_result(path):
+        with line() as shown:
+            return read_diagnoses(source, lambda n: shown.tell(f"{counted(n, 'row')} read"))
+    if "://" in source or _is_sqlite(path):
+        return _read_store(source, None)
+    with line() as shown:
+        if path.is_dir():
+            return read_folder(path, lambda n: shown.tell(f"{counted(n, 'job')} read"))
+        if path.is_file():
+            return read_file(path, lambda n: shown.tell(f"{counted(n, 'record')} read"))
+    raise InputError(
+        f'{source}: no such file or folder; a SOURCE is "last 30 days", a store, a folder of logs, or '
+        "a file of failures"
+    )
+
+
+def _read_store(address: str | None, since: float | None) -> Corpus:
+    from epochzero.store.queries import JobFilter
+    from epochzero.study import read_database
+
+    with opened(address) as database, line() as shown:
+        wanted = JobFilter(since=since)
+        return read_database(
+            database, wanted, lambda n: shown.tell(f"{counted(n, 'failed attempt')} read")
+        )
+
+
+def _is_sqlite(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+def _write_text(studied: FailuresStudied, page: Path) -> None:
+    summary = studied.summary
+    left = sum(summary["left_out"].values())
+    told = f"{summary['failures']:,}, of {counted(summary['read'], 'record')}"
+    click.echo(wrapped("Failures", told + (f"; {left:,} could not be used" if left else "")))
+    for label, key in (("Dimensions", "dimensions"), ("Categories", "categories")):
+        words = sorted(summary[key].items(), key=lambda pair: -pair[1]["count"])[:5]
+        if words:
+            shares = (f"{word} {100 * one['share']:.1f}\xa0%" for word, one in words)
+            click.echo(wrapped(label, ", ".join(shares)))
+    for word, one in summary["agreement"].items():
+        kappa = one["kappa"]["value"]
+        agreed = f"{word}: {100 * one['accuracy']['value']:.1f}\xa0% of {one['labelled']:,} agree"
+        click.echo(wrapped("Labels", agreed + ("" if kappa is None else f", kappa {kappa:.2f}")))
+    for why, count in sorted(summary["left_out"].items(), key=lambda pair: -pair[1]):
+        click.echo(wrapped("Not used", f"{count:,}: {why}"))
+    for what, count in sorted(summary["unusable"].items(), key=lambda pair: -pair[1]):
+        click.echo(wrapped("Not known", f"{count:,}: {what}"))
+    for title, why in summary["missing"].items():
+        click.echo(wrapped("Left out", f"{title}: {why}"))
+    click.echo(wrapped("Report", str(page)))

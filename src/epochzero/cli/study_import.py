@@ -1,0 +1,100 @@
+"""``epochzero study import``: issues and a clone become bug reports with their fixes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.layout import counted, field
+from epochzero.cli.output import OutputFile, format_option
+
+if TYPE_CHECKING:
+    from epochzero.study.importing import Imported
+
+__all__ = ["command"]
+
+
+@click.command(name="import")
+@click.option(
+    "--issues",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Issues, and best also pull requests: a JSON array or a line each, as GitHub gives them.",
+)
+@click.option(
+    "--repo",
+    metavar="DIR",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A clone with its history.",
+)
+@click.option(
+    "-o", "--out", "output", metavar="FILE", required=True, type=OutputFile(), help="Write there."
+)
+@click.option("--project", metavar="OWNER/NAME", default="", help="Whose issues they are.")
+@click.option("--loose", is_flag=True, help="Also link by words and time, with low certainty.")
+@format_option("How to print the summary.")
+def command(issues: Path, repo: Path, output: Path, project: str, loose: bool, form: str) -> None:
+    """Link issues to the commits that fixed them, and write both as bug reports.
+
+    \b
+    gh issue list --state all --limit 10000 \\
+      --json number,title,body,labels,createdAt,closedAt,stateReason > issues.json
+    epochzero study import --issues issues.json --repo CLONE --out reports.jsonl
+
+    With pull requests in the same file (gh pr list --state merged --json
+    number,title,body,mergedAt,mergeCommit,createdAt,closedAt) most fixes are found
+    where a project merges by pull request. Each record says which rule linked it,
+    and how certain that is.
+    """
+    from epochzero.study.importing import import_reports
+
+    imported = import_reports(issues, repo, project=project, loose=loose, hear=_progress)
+    _progress(0, 0)
+    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in imported.records)
+    output.write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
+    if form == "json":
+        click.echo(json.dumps(_summary(imported), indent=2))
+    else:
+        _print(imported, output)
+
+
+def _progress(done: int, of: int) -> None:
+    """One line on a terminal; nothing of nothing takes it away."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\033[K{done:,} of {of:,} issues" if of else "\r\033[K", nl=False, err=True)
+
+
+def _summary(imported: Imported) -> dict[str, object]:
+    return {
+        "reports": len(imported.records),
+        "by_rule": imported.by_rule,
+        "left_out": imported.left_out,
+        "shallow": imported.shallow,
+    }
+
+
+def _print(imported: Imported, output: Path) -> None:
+    from epochzero.study.importing.linking import CERTAINTIES
+
+    click.echo(
+        field("Reports", f"{counted(len(imported.records), 'bug report')} with a fix -> {output}")
+    )
+    for rule, count in imported.by_rule.items():
+        click.echo(f"  {count:>8,}  {rule} ({CERTAINTIES[rule]})")
+    if imported.left_out:
+        total = sum(imported.left_out.values())
+        click.echo(field("Left out", f"{total:,}"))
+    for reason, count in sorted(imported.left_out.items(), key=lambda item: -item[1]):
+        click.echo(f"  {count:>8,}  {reason}")
+    if imported.shallow:
+        click.echo(
+            "epochzero: the clone is shallow, so that older fixes are not found;"
+            " `git fetch --unshallow` brings them",
+            err=True,
+        )

@@ -1,0 +1,190 @@
+"""``epochzero study localization``: techniques of bug localization on many bugs."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.cache import cache_folder
+from epochzero.cli.layout import counted, wrapped
+from epochzero.cli.line import line
+from epochzero.cli.output import OutputFolder
+from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from epochzero.cli.line import Line
+    from epochzero.study.localization import LocalizationStudied, Progress
+
+__all__ = ["command"]
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command(name="localization")
+@click.option("--reports", metavar="FILE", type=_PATH, required=True,
+              help="Bug reports with their fixes; also a folder of Denchmark or BugsInPy.")  # fmt: skip
+@click.option("--repos", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), required=True,
+              help="Folder of clones, each called owner+name.")  # fmt: skip
+@click.option("-o", "--out", metavar="DIR", type=OutputFolder(), required=True,
+              help="Write the report there; files of the same names are replaced.")  # fmt: skip
+@click.option("--baseline-reports", "baseline", metavar="FILE", type=_PATH,
+              help="Bug reports of traditional systems, to compare with.")  # fmt: skip
+@click.option("--techniques", metavar="NAMES",
+              help="all, or some with commas between them. [default: all but bjxnet]")  # fmt: skip
+@click.option("--rankings", metavar="FILE", type=_PATH,
+              help="Rankings made elsewhere: a line of JSON each with id, technique and files.")  # fmt: skip
+@click.option("--tree", type=click.Choice(("parent", "release")), default="parent", show_default=True,
+              help="Search the files as before the fix, or the last release before the report.")  # fmt: skip
+@click.option("--titles-only", is_flag=True, help="Search by titles alone, as where one file has no more.")  # fmt: skip
+@click.option("--sample", metavar="N", type=click.IntRange(min=1), help="Measure N bugs of each file.")  # fmt: skip
+@click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes. [default: processors]")  # fmt: skip
+@click.option("--work", metavar="DIR", type=OutputFolder(), help="Keep what is measured there. [default: the cache folder]")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Of the bootstrap, and of what is drawn.")  # fmt: skip
+@click.option("-f", "--format", "form", type=click.Choice(("text", "json")), default="text",
+              show_default=True, help="How to print the summary.")  # fmt: skip
+def command(
+    reports: Path,
+    repos: Path,
+    out: Path,
+    baseline: Path | None,
+    techniques: str | None,
+    rankings: Path | None,
+    tree: str,
+    titles_only: bool,
+    sample: int | None,
+    jobs: int | None,
+    work: Path | None,
+    seed: int,
+    form: str,
+) -> None:
+    """Compare techniques that find bugs, over kinds of systems, projects and bugs.
+
+    Every technique ranks the files of every bug's repository as it was before the fix. The report has
+    the analyses of Jahan et al. (EMSE 2025) with intervals, their numbers beside each, and which of
+    their findings hold here.
+
+    \b
+    epochzero study localization --reports reports.jsonl.gz --repos clones/ --out report/
+    epochzero study localization --reports dl.jsonl --baseline-reports bugl.jsonl --titles-only \\
+        --repos clones/ --out report/
+    epochzero study localization --reports reports.jsonl --repos clones/ --out report/ --sample 100
+
+    What is measured is kept, one file a project and technique: an interrupted run goes on where it
+    stopped, and a second one takes seconds. `epochzero study import` makes reports of issues and a clone.
+
+    Exit code 0 when the report was written, also of no bug; 2 when the input cannot be used.
+    """
+    from epochzero.reports.figures import require_matplotlib
+    from epochzero.study import write_report
+    from epochzero.study.comparison import require_scipy
+    from epochzero.study.localization import (
+        clones,
+        measure,
+        read_rankings,
+        read_reports,
+        select,
+        study_localization,
+        subjects_of,
+        with_rankings,
+    )
+
+    require_matplotlib()
+    require_scipy()
+    names = _techniques(techniques)
+    selected = select(
+        read_reports(reports),
+        read_reports(baseline) if baseline else None,
+        sample=sample,
+        titles_only=titles_only,
+        seed=seed,
+    )
+    ranked, unread = read_rankings(rankings) if rankings else ({}, {})
+    with line() as shown:
+        measured, lost = measure(
+            selected.bugs,
+            selected.asked,
+            clones(repos),
+            names,
+            work or _work(),
+            tree="release" if tree == "release" else "parent",
+            jobs=jobs or len(os.sched_getaffinity(0)),
+            hear=_teller(shown),
+        )
+    external = sorted({name for of in ranked.values() for name in of} - {*names})
+    studied = study_localization(
+        subjects_of(with_rankings(measured, ranked), selected.baseline),
+        names,
+        {**selected.left_out, **unread, **lost},
+        external=external,
+        source=" and ".join(path.name for path in (reports, baseline) if path),
+        seed=seed,
+    )
+    files = write_report(studied.report, out)
+    if form == "json":
+        paths = [path.relative_to(out).as_posix() for path in files]
+        click.echo(json.dumps({**studied.summary, "folder": str(out), "files": paths}, indent=2))
+        return
+    _write_text(studied, out / "report.html")
+
+
+def _techniques(told: str | None) -> tuple[str, ...]:
+    from epochzero.locate import METHODS
+    from epochzero.study.localization import DEFAULT_TECHNIQUES
+
+    if told is None:
+        return DEFAULT_TECHNIQUES
+    return tuple(METHODS) if told == "all" else tuple(dict.fromkeys(told.split(",")))
+
+
+def _work() -> Path:
+    folder = cache_folder()
+    if folder is None:
+        raise InputError("there is no home folder to keep what is measured in: give --work DIR")
+    return folder / "study"
+
+
+def _teller(shown: Line) -> Callable[[Progress], None]:
+    """Tells how far it is, and how long the rest takes if it goes on like this."""
+    began = time.monotonic()
+    kept = 0
+
+    def hear(now: Progress) -> None:
+        nonlocal kept
+        passed = time.monotonic() - began
+        if passed < 1:  # what was kept from an earlier run comes at once
+            kept = now.bugs
+        told = f"{now.projects:,} of {counted(now.of_projects, 'project')}, {now.bugs:,} of {counted(now.of_bugs, 'bug')}"
+        if now.bugs > kept:
+            left = passed * (now.of_bugs - now.bugs) / (now.bugs - kept)
+            told += f", about {max(1, round(left / 60))} min left"
+        shown.tell(told)
+
+    return hear
+
+
+def _write_text(studied: LocalizationStudied, page: Path) -> None:
+    summary = studied.summary
+    left = sum(summary["left_out"].values())
+    told = f"{summary['bugs']:,} of {counted(summary['projects'], 'project')}"
+    click.echo(wrapped("Bugs", told + (f"; {left:,} left out" if left else "")))
+    for name, of in summary["techniques"].items():
+        values = (
+            f"{system.replace('_', ' ')} {one['map']['value']:.3f} (n = {one['bugs']:,})"
+            for system, one in of.items()
+            if one["bugs"]
+        )
+        if shown := ", ".join(values):
+            click.echo(wrapped("MAP", f"{name}: {shown}"))
+    for one in summary["findings"]:
+        click.echo(wrapped("Finding", f"{one['text']}: {one['verdict']}"))
+    for why, n in sorted(summary["left_out"].items(), key=lambda pair: -pair[1]):
+        click.echo(wrapped("Left out", f"{n:,}: {why}"))
+    click.echo(wrapped("Report", str(page)))

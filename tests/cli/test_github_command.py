@@ -1,0 +1,199 @@
+"""``epochzero github``, as a workflow calls it, against a server that answers as GitHub does."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+import yaml
+from tests.forge import REPOSITORY, TOKEN, Forge, issue_event, pull_request_event
+
+from epochzero.cli.github import command
+
+if TYPE_CHECKING:
+    from conftest import Command, Made
+
+ROOT = Path(__file__).parents[2]
+WORKFLOW = ROOT / ".github/workflows/epochzero.yml"
+GUIDE = (ROOT / "docs/github.md").read_text(encoding="utf-8")
+WRONG = 'print("%d of %d" % (1,))\n'
+RIGHT = "print(1)\n"
+
+
+@pytest.fixture
+def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forge]:
+    """The server, and the variables of a workflow's step."""
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps(pull_request_event()))
+    with Forge({7: [{"filename": "train.sh", "status": "modified"}]}) as running:
+        for name, value in {
+            "GITHUB_API_URL": running.url,
+            "GITHUB_EVENT_PATH": str(event),
+            "GITHUB_REPOSITORY": REPOSITORY,
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+            "GITHUB_TOKEN": TOKEN,
+        }.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.delenv("GITHUB_SERVER_URL", raising=False)
+        yield running
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    (folder / "train.sh").write_text("#!/bin/bash\nset -e\npython train.py\n")
+    (folder / "train.py").write_text(WRONG)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def summary(tmp_path: Path) -> str:
+    file = tmp_path / "summary.md"
+    return file.read_text() if file.exists() else ""
+
+
+def test_a_pull_request_from_its_first_error_to_all_clear(
+    run: Command, forge: Forge, checkout: Path, tmp_path: Path
+) -> None:
+    ran = run("github", "pull-request")
+    assert ran.code == 1
+    annotation, *more = ran.out.splitlines()
+    assert annotation.startswith("::error title=format-arguments")
+    assert "file=train.py,line=1" in annotation
+    assert not more
+    assert "comment posted: https://github.com/" in ran.err
+    (body,) = forge.bodies(7)
+    assert "1 error, 0 warnings before the run" in body
+    assert body.endswith(summary(tmp_path).rstrip("\n"))
+
+    (checkout / "train.py").write_text(RIGHT)
+    ran = run("github", "pull-request")
+    assert (ran.code, ran.out) == (0, "")
+    (body,) = forge.bodies(7)
+    assert "all clear" in body
+    assert "all clear" in summary(tmp_path)
+    assert "comment unchanged" in run("github", "pull-request").err
+
+
+def test_a_pull_request_in_which_nothing_is_found_gets_no_comment(
+    run: Command, forge: Forge, checkout: Path
+) -> None:
+    (checkout / "train.py").write_text(RIGHT)
+    ran = run("github", "pull-request")
+    assert (ran.code, ran.err) == (0, "epochzero: comment not needed\n")
+    assert forge.bodies(7) == []
+
+
+def test_jobs_may_be_given_one_a_line(run: Command, forge: Forge, checkout: Path) -> None:
+    (checkout / "other.py").write_text(WRONG)
+    assert run("github", "pull-request", "--job", "\npython other.py\npython train.py\n").code == 1
+    (body,) = forge.bodies(7)
+    assert "`python other.py`, `python train.py`" in body
+    # What a workflow gives that says nothing.
+    assert run("github", "pull-request", "--job", "", "--target", "").code == 1
+
+
+def test_where_the_token_may_not_write_the_findings_are_annotations(
+    run: Command, forge: Forge, checkout: Path, tmp_path: Path
+) -> None:
+    forge.read_only = True
+    ran = run("github", "pull-request")
+    assert ran.code == 1
+    assert ran.out.startswith("::error ")
+    assert "no comment" in ran.err
+    assert "1 error" in summary(tmp_path)
+
+
+def test_a_dry_run_writes_nothing_and_needs_no_token(
+    run: Command, forge: Forge, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITHUB_TOKEN")
+    ran = run("github", "pull-request", "--dry-run")
+    assert ran.code == 1
+    assert ran.out.startswith("### EpochZero: 1 error")
+    assert {method for method, _ in forge.asked} == {"GET"}
+    assert summary(tmp_path) == ""
+    ran = run("github", "pull-request")
+    assert (ran.code, "GITHUB_TOKEN is not set" in ran.err) == (2, True)
+
+
+def test_an_event_that_cannot_be_used(
+    run: Command, forge: Forge, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("github", "pull-request", "--event", tmp_path / "absent.json").code == 2
+    ran = run("github", "issue")
+    assert (ran.code, "has no issue" in ran.err) == (2, True)
+    monkeypatch.delenv("GITHUB_EVENT_PATH")
+    assert "--event" in run("github", "pull-request").err
+    assert forge.asked == []
+
+
+def test_an_issue_is_told_where_its_bug_may_be(
+    run: Command, forge: Forge, made: Made, tmp_path: Path
+) -> None:
+    made.write("src/loader.py", "def read_shard(name):\n    raise ValueError('cut off')\n")
+    made.write("src/model.py", "def forward(batch):\n    return batch\n")
+    commit = made.commit()
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps(issue_event("read_shard fails @team", "<b>read_shard</b>")))
+    ran = run("github", "issue", "--repo", made.folder)
+    assert (ran.code, ran.out) == (0, "")
+    (body,) = forge.bodies(9)
+    assert f"1. [`src/loader.py`](https://github.com/{REPOSITORY}/blob/{commit}/src/" in body
+    assert "@team" not in body
+
+    event.write_text(json.dumps(issue_event("Zzyzx qwertz", "xyzzy")))
+    assert run("github", "issue", "--repo", made.folder).code == 0
+    (body,) = forge.bodies(9)
+    assert "no place in this code" in body
+
+
+# -- The workflow and the documentation --------------------------------------------------------
+
+
+def steps() -> list[dict[str, Any]]:
+    """The steps of all jobs of the reusable workflow."""
+    jobs = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
+    return [step for job in jobs.values() for step in job["steps"]]
+
+
+def test_the_workflow_calls_commands_that_there_are() -> None:
+    called = [step["run"] for step in steps() if step.get("run", "").startswith("epochzero")]
+    assert len(called) == 2
+    for line in called:
+        name, *words = shlex.split(line)[2:]
+        assert isinstance(command, click.Group)
+        options = {option for one in command.commands[name].params for option in one.opts}
+        assert {word for word in words if word.startswith("--")} <= options
+
+
+def test_no_text_of_an_event_becomes_a_command() -> None:
+    for step in steps():
+        assert "${{" not in step.get("run", "")
+    text = WORKFLOW.read_text(encoding="utf-8")
+    assert "pull_request_target" not in text
+    assert text.count("persist-credentials: false") == text.count("actions/checkout")
+
+
+def test_the_guide_calls_the_workflow_as_it_is() -> None:
+    # YAML 1.1 reads the key `on` as a truth value.
+    given = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))[True]["workflow_call"]["inputs"]
+    blocks = re.findall(r"(?ms)^```yaml\n(.*?)^```$", GUIDE)
+    calls = [
+        job
+        for block in blocks
+        for job in yaml.safe_load(block)["jobs"].values()
+        if "epochzero.yml" in job.get("uses", "")
+    ]
+    assert calls
+    for call in calls:
+        assert call.get("with", {}).keys() <= given.keys()
+    for name in given:
+        assert f"`{name}`" in GUIDE
