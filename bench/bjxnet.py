@@ -32,8 +32,8 @@ import numpy.typing as npt
 from common import SEED, save
 from learning_to_rank import folds
 from localization import REPORTED, Options, examples_of, options_of
-from localization_data import PYTHON, Bug, Measured, bugs_of, clones
-from localization_tables import ranked, table
+from localization_data import Measured
+from localization_tables import table
 from split import held
 
 from epochzero.code import File, Repository, Snapshot
@@ -42,6 +42,8 @@ from epochzero.locate.corpus import searched
 from epochzero.locate.query import query_of
 from epochzero.locate.techniques.bjxnet import CARD, FileGraph, numbered, report_words
 from epochzero.locate.techniques.bjxnet_network import Example, Network, fit
+from epochzero.study.localization.bugs import PYTHON, Bug, bugs_of, clones
+from epochzero.study.localization.ranks import ranked
 
 TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/locate/techniques/bjxnet.npz"
 FORMAT = 1

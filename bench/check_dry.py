@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,9 +75,10 @@ def main() -> None:
     if options.development:
         jobs = [job for job in jobs if not held(job.name)]
     runs = []
-    for job in jobs:
-        runs.append(_checked(job, options.python))
-        print(f"{runs[-1].seconds:6.1f} s  {job.name}", file=sys.stderr, flush=True)
+    with ThreadPoolExecutor(options.at_once) as pool:
+        for run in pool.map(lambda job: _checked(job, options.python), jobs):
+            runs.append(run)
+            print(f"{run.seconds:6.1f} s  {run.outcome.job.name}", file=sys.stderr, flush=True)
     numbers: dict[str, Any] = {"epochzero": _numbers(runs)}
     version = installed(options.rivals, PREFLIGHT)
     if version:
@@ -92,7 +94,10 @@ def main() -> None:
     _print(numbers)
     whole = [kind for kind in KINDS if f"{kind}/" in options.only]
     if len(whole) == len(options.only) and not options.development:
-        data = [{"name": ", ".join(f"lab/{kind}" for kind in whole), **_counts(jobs)}]
+        data = [
+            {"name": ", ".join(f"lab/{kind}" for kind in whole), **_counts(jobs)},
+            {"at_once": options.at_once},
+        ]
         rivals = {"torch_preflight": version or "not run", **_libraries(options.python)}
         save("check_dry", numbers, data=data, rivals=rivals)
 
@@ -109,6 +114,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--rivals", type=Path, metavar="VENV", help="virtual environment with the rivals"
     )
+    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="jobs at the same time")
     parser.add_argument("--misses", action="store_true", help="print what was not found")
     parser.add_argument("--development", action="store_true", help="nothing that is held out")
     parser.add_argument(

@@ -12,6 +12,8 @@ import importlib.metadata
 import json
 import os
 import platform
+import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -39,6 +41,7 @@ __all__ = [
     "lab_jobs",
     "line_hash",
     "literals",
+    "mean",
     "percentile",
     "rate",
     "save",
@@ -162,6 +165,17 @@ def scratch() -> Path:
 def rate(part: float, whole: float) -> float | None:
     """``part / whole`` to four places; None when there is nothing to divide by."""
     return round(part / whole, 4) if whole else None
+
+
+def mean(values: Sequence[float]) -> dict[str, object]:
+    """Mean over seeds with its interval of 95 % (percentile bootstrap)."""
+    draws = random.Random(SEED)
+    means = [statistics.fmean(draws.choices(values, k=len(values))) for _ in range(2000)]
+    low, high = percentile(means, 0.025), percentile(means, 0.975)
+    return {
+        "mean": round(statistics.fmean(values), 4),
+        "interval": [round(low, 4), round(high, 4)],
+    }
 
 
 def save(

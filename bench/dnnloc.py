@@ -23,9 +23,8 @@ import torch
 from common import SEED, save
 from learning_to_rank import folds
 from localization import REPORTED, Options, options_of
-from localization_data import Bug, Case, bugs_of, by_project, cases_of, clones
 from localization_measure import MENTIONS
-from localization_tables import ranked, show, table
+from localization_tables import show, table
 from split import held
 
 from epochzero.code import Cache, Repository
@@ -43,6 +42,8 @@ from epochzero.locate.techniques.dnnloc import (
     report_counts,
 )
 from epochzero.locate.techniques.vectors import log_frequency
+from epochzero.study.localization.bugs import Bug, Case, bugs_of, by_project, cases_of, clones
+from epochzero.study.localization.ranks import ranked
 
 __all__ = ["SETTINGS", "Example", "examples_of", "fit", "jobs_of", "vocabularies", "words_of"]
 

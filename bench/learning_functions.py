@@ -20,7 +20,6 @@ from common import SEED
 from learning_to_rank import SETTINGS, folds, trees_of
 from learning_to_rank import fit as fit_files
 from localization import Options, examples_of
-from localization_data import Bug, Case, bugs_of, by_project, cases_of, clones
 
 from epochzero.code import Cache, Repository
 from epochzero.locate.features.context import ALL, Context
@@ -33,6 +32,7 @@ from epochzero.locate.query import query_of
 from epochzero.locate.ranker import Trees, ranked
 from epochzero.locate.search import shares_of
 from epochzero.locate.techniques.combined import Combined
+from epochzero.study.localization.bugs import Bug, Case, bugs_of, by_project, cases_of, clones
 
 __all__ = [
     "FUNCTION_SETTINGS",

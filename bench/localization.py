@@ -27,13 +27,15 @@ import numpy as np
 import numpy.typing as npt
 from common import DataFile, data_file, save, scratch
 from learning_to_rank import cross_validated
-from localization_data import TREES, Measured, Tree, bugs_of, by_project, clones
+from localization_data import Measured
 from localization_measure import Job, Project, measured_project
-from localization_tables import Ranked, against, parts, ranked, show, table
+from localization_tables import against, parts, show, table
 
 from epochzero.locate.ranker import LEARNED
 from epochzero.locate.techniques import TECHNIQUES, TRAINED
 from epochzero.locate.techniques.combined import COMBINED
+from epochzero.study.localization.bugs import TREES, Tree, bugs_of, by_project, clones
+from epochzero.study.localization.ranks import Ranked, ranked
 
 Floats = npt.NDArray[np.float32]
 

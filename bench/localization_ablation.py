@@ -19,8 +19,8 @@ import numpy as np
 from common import rate, save
 from learning_to_rank import cross_validated
 from localization import REPORTED, examples_of, options_of
-from localization_data import Measured, bugs_of
-from localization_tables import Ranked, against, ranked, show, table
+from localization_data import Measured
+from localization_tables import against, show, table
 
 from epochzero.code import Bag
 from epochzero.code.parse import parse
@@ -30,6 +30,8 @@ from epochzero.locate.features import GROUPS, features_of
 from epochzero.locate.features.context import Context
 from epochzero.locate.query import query_of
 from epochzero.locate.report import Report
+from epochzero.study.localization.bugs import bugs_of
+from epochzero.study.localization.ranks import Ranked, ranked
 
 LOST_BELOW = 5
 """A bug is lost when no file of its fix is among so many."""

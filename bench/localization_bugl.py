@@ -20,7 +20,9 @@ import numpy as np
 from common import data_file, data_path, save
 from localization import REPORTED, measured_of, options_of, ranks_of
 from localization_data import Measured
-from localization_tables import Ranked, cliffs_delta, drawn_means, show, table
+from localization_tables import cliffs_delta, drawn_means, show, table
+
+from epochzero.study.localization.ranks import Ranked
 
 Ranks = Mapping[str, Sequence[Ranked]]
 

@@ -23,7 +23,25 @@ import numpy as np
 import numpy.typing as npt
 from common import data_path, rate, save
 from localization import Options, options_of
-from localization_data import (
+from localization_measure import keep
+from localization_study import (
+    StudyFile,
+    Vocabulary,
+    bluir,
+    buglocator,
+    cleaned,
+    numbers,
+    study_file,
+)
+from localization_tables import show, table
+
+from epochzero.code import Cache, File, Repository, Snapshot, is_test, language_of, parse_snapshot
+from epochzero.errors import InputError
+from epochzero.locate.corpus import Corpus
+from epochzero.locate.query import query_of
+from epochzero.locate.report import PastReport, Report
+from epochzero.locate.techniques import TECHNIQUES
+from epochzero.study.localization.bugs import (
     PYTHON,
     Bug,
     Release,
@@ -35,24 +53,7 @@ from localization_data import (
     release_before,
     releases_of,
 )
-from localization_measure import keep
-from localization_study import (
-    StudyFile,
-    Vocabulary,
-    bluir,
-    buglocator,
-    cleaned,
-    numbers,
-    study_file,
-)
-from localization_tables import Ranked, ranked, show, table
-
-from epochzero.code import Cache, File, Repository, Snapshot, is_test, language_of, parse_snapshot
-from epochzero.errors import InputError
-from epochzero.locate.corpus import Corpus
-from epochzero.locate.query import query_of
-from epochzero.locate.report import PastReport, Report
-from epochzero.locate.techniques import TECHNIQUES
+from epochzero.study.localization.ranks import Ranked, ranked
 
 Floats = npt.NDArray[np.float32]
 Ranks = Mapping[str, Mapping[str, Ranked]]

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from learning_to_rank import Example
-from localization_data import PYTHON, Bug, Case, Measured, Tree, cases_of, knows_fix
+from localization_data import Measured, knows_fix
 
 from epochzero.code import Cache, History, Repository, parse_snapshot
 from epochzero.locate import METHODS
@@ -26,6 +26,7 @@ from epochzero.locate.query import Query, query_of
 from epochzero.locate.ranker import LEARNED
 from epochzero.locate.techniques import TECHNIQUES
 from epochzero.locate.techniques.combined import COMBINED
+from epochzero.study.localization.bugs import PYTHON, Bug, Case, Tree, cases_of
 
 __all__ = ["Job", "Project", "keep", "measured_project"]
 

@@ -6,7 +6,6 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +13,13 @@ from common import SEED
 from localization_data import Measured
 from split import held
 
+from epochzero.study.localization.ranks import TOPS, Ranked
+
 __all__ = [
-    "Ranked",
     "against",
     "cliffs_delta",
     "drawn_means",
     "parts",
-    "ranked",
     "show",
     "table",
     "wilcoxon",
@@ -28,35 +27,10 @@ __all__ = [
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
-Ranks = Mapping[str, Sequence["Ranked"]]
+Ranks = Mapping[str, Sequence[Ranked]]
 
-TOPS = (1, 5, 10)
 DRAWS = 2000
 FEW_FILES = range(2, 6)
-
-
-class Ranked(NamedTuple):
-    """Where a ranking has the files that a fix changed.
-
-    Attributes:
-        first: the rank of the first of them, from 1.
-        last: the rank of the last.
-        precision: the average precision.
-    """
-
-    first: int
-    last: int
-    precision: float
-
-
-def ranked(scores: Floats, wanted: Sequence[int]) -> Ranked:
-    """What became of the files wanted; among equal scores the first path comes first."""
-    order = np.argsort(-scores, kind="stable")
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(1, len(order) + 1)
-    ranks = np.sort(place[list(wanted)])
-    precision = float(np.mean(np.arange(1, len(ranks) + 1) / ranks))
-    return Ranked(int(ranks[0]), int(ranks[-1]), precision)
 
 
 def table(ranks: Sequence[Ranked]) -> Mapping[str, float]:

@@ -9,25 +9,29 @@ rules), the same after every attempt. A failed retry costs the same time as the 
 Time is weighted in two ways: every attempt the same; and by the phase of the failure, as GPU time is
 spread over failures in Zhang et al., ICSE 2020, Figure 10. Wasted is the time of retries that
 failed. Given up is a recoverable job that always retrying three times would have saved. The policies
-were written with the half of the projects in view that is not held out.
+were written with the half of the projects in view that is not held out. The programs of the lab's jobs are read for
+numbers that nothing seeds, as `epochzero run` does after a failure; those of the labelled reports are not there.
 """
 
 from __future__ import annotations
 
 import argparse
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common import data_file, lab_jobs, rate, save
+from common import LAB, data_file, lab_jobs, rate, save
 from rivals.openpai import OpenPai
 from split import held
 
 from epochzero.diagnose import Diagnoser, Diagnosis, find_facts
+from epochzero.errors import InputError
 from epochzero.logs.source import Log, find_logs
+from epochzero.run.model import Started
 from epochzero.run.progress import told
-from epochzero.run.retry import Attempt, decide, load_policy
+from epochzero.run.retry import Attempt, decide, load_policy, unseeded
 
 POLICIES = ("always-3", "nvrx", "never", "auto")
 # Share of GPU time over share of failures, Figure 10.
@@ -115,7 +119,8 @@ def _lab(openpai: OpenPai | None) -> Iterable[Case]:
         if job.good or retry == "unknown":
             continue
         logs, facts = find_logs([job.folder]), find_facts([job.folder])
-        attempt = _attempt(diagnoser.diagnose(logs, facts), logs)
+        diagnosis = diagnoser.diagnose(logs, facts)
+        attempt = replace(_attempt(diagnosis, logs), unseeded=_draws(diagnosis, job.name))
         reaction = openpai.reaction(logs, facts.exit_status) if openpai else ""
         phase = job.expect.get("phase", "unknown")
         yield Case(job.name, retry == "may_succeed", phase, attempt, reaction)
@@ -126,6 +131,21 @@ def _attempt(diagnosis: Diagnosis, logs: Iterable[Log]) -> Attempt:
     lines = (line for log in logs for block in log.blocks() for line in block.data.splitlines())
     told_of = (told(line.decode("utf-8", "replace")) for line in lines)
     return Attempt.of(diagnosis, checkpoint=any("checkpoint" in found for found in told_of))
+
+
+def _draws(diagnosis: Diagnosis, name: str) -> bool:
+    """Whether the job's program draws numbers that nothing seeds where it failed."""
+    folder = LAB / "jobs" / name
+    command = tomllib.loads((folder / "job.toml").read_text(encoding="utf-8"))["command"]
+    frame = diagnosis.user_frame
+    if frame is not None:
+        # Its folder's name in the recorded logs.
+        frame = replace(frame, file=frame.file.removeprefix("/job/"))
+    started = Started(name, 1, name, tuple(command), str(folder), "", "", 1, 0.0)
+    try:
+        return bool(unseeded(replace(diagnosis, user_frame=frame), started))
+    except InputError:
+        return False
 
 
 def _retries(policy_name: str) -> Retries:

@@ -9,8 +9,9 @@ root is right, of records cut there. Beside them `torch.autograd.set_detect_anom
 training where a backward pass makes NaN, and names an operator: how many faulty and healthy ones it ends.
 It is run where a loss was no number; elsewhere there is nothing that it could end.
 
-Held out by model and data set: the mutants of the bases that ``lab/watch/base/split.toml`` names, every
-second healthy training, and the 21 bugs, which nobody looked at while the faults were written.
+Held out: the mutants of the bases that ``lab/watch/base/split.toml`` names, by model and data set, the
+healthy trainings that ``lab/watch/healthy/split.toml`` names, every second fresh one with the faults in
+it, and the bugs, which nobody looked at while the faults were written.
 """
 
 from __future__ import annotations
@@ -33,15 +34,25 @@ from typing import Any
 
 from common import REPOSITORY, rate, save
 
+from epochzero.injected.companions import with_companions
+from epochzero.run.watch.child.begin import FILE_VARIABLE
 from epochzero.run.watch.history import Record, read_records
+from epochzero.run.watch.live import WATCH_COMPANIONS
 from epochzero.run.watch.methods import NAMES, by_name
 from epochzero.run.watch.model import Watched
 
 sys.path.insert(0, str(REPOSITORY))
-from lab.watch.cases import WATCH, all_cases, held_out_bases
+from lab.watch.cases import (
+    FRESH,
+    WATCH,
+    all_cases,
+    fresh_cases,
+    fresh_programs,
+    held_out_bases,
+    held_out_healthy,
+)
 
-START = REPOSITORY / "src" / "epochzero" / "run" / "watch" / "child" / "start"
-SOURCE = START.parents[4]
+SOURCE = REPOSITORY / "src"
 LIMIT_S = 300
 CUTS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 WANTED = {
@@ -56,7 +67,7 @@ class Case:
 
     Attributes:
         name: identity.
-        part: bugs, keras, mutants, or healthy (healthy ones, bases and fixed twins).
+        part: bugs, keras, mutants, healthy (healthy ones, bases and fixed twins), fresh or fresh_healthy.
         program: its text.
         truth: what is wrong with it; empty where nothing is.
         held_out: whether nobody looked at it.
@@ -127,8 +138,20 @@ def _cases() -> Iterator[Case]:
             yield Case(f"{made.id}/fixed", "healthy", made.healthy, held_out=True)
     for path in sorted((WATCH / "base").glob("*.py")):
         yield Case(f"base/{path.stem}", "healthy", path.read_text(), held_out=path.stem in held)
-    for number, path in enumerate(sorted((WATCH / "healthy").glob("*.py"))):
-        yield Case(f"healthy/{path.stem}", "healthy", path.read_text(), held_out=number % 2 == 1)
+    later = held_out_healthy()
+    for path in sorted((WATCH / "healthy").glob("*.py")):
+        yield Case(f"healthy/{path.stem}", "healthy", path.read_text(), held_out=path.stem in later)
+    yield from _fresh_cases()
+
+
+def _fresh_cases() -> Iterator[Case]:
+    """Of the fresh trainings every second one, with the faults in it, is only looked at in the end."""
+    later = sorted(fresh_programs())[1::2]
+    for name in fresh_programs():
+        program = (FRESH / "healthy" / f"{name}.py").read_text(encoding="utf-8")
+        yield Case(f"fresh/{name}", "fresh_healthy", program, held_out=name in later)
+    for made in fresh_cases():
+        yield Case(made.id, "fresh", made.faulty, made.about, made.about["base"] in later)
 
 
 def _run_all(
@@ -158,11 +181,12 @@ def _records(case: Case, folder: Path, python: str) -> list[Record] | None:
         program.write_text(case.program)
         begun = kept.with_suffix(".begun")
         begun.unlink(missing_ok=True)
-        environment = os.environ | {
-            "PYTHONPATH": f"{START}:{SOURCE}",
-            "EPOCHZERO_WATCH_FILE": str(begun),
-        }
         with tempfile.TemporaryDirectory() as work:
+            environment = with_companions(
+                os.environ | {"PYTHONPATH": str(SOURCE), FILE_VARIABLE: str(begun)},
+                WATCH_COMPANIONS,
+                Path(work),
+            )
             try:
                 done = subprocess.run(
                     [python, str(program)], cwd=work, env=environment, timeout=LIMIT_S,
@@ -230,23 +254,22 @@ def _scored(seen: Sequence[Seen]) -> dict[str, Any]:
         if watched.failed
     ]
     assert not failed, failed[0]
-    for part in ("bugs", "keras", "mutants"):
+    for part, score in PARTS.items():
         of_part = [one for one in seen if one.case.part == part]
-        numbers[part] = _faulty(of_part)
-        if part == "mutants":
-            numbers["mutants/held_out"] = _faulty([one for one in of_part if one.case.held_out])
-    healthy = [one for one in seen if one.case.part == "healthy"]
-    for name, of_part in (
-        ("healthy", healthy),
-        ("healthy/held_out", [one for one in healthy if one.case.held_out]),
-    ):
-        found = sum(one.last.root is not None for one in of_part)
-        ever = sum(any(w.root is not None for w in one.verdicts.values()) for one in of_part)
-        numbers[name] = {
-            "cases": len(of_part), "found": found, "share": rate(found, len(of_part)),
-            "found_on_the_way": ever,
-        }  # fmt: skip
+        numbers[part] = score(of_part)
+        held_out = [one for one in of_part if one.case.held_out]
+        if 0 < len(held_out) < len(of_part):
+            numbers[f"{part}/held_out"] = score(held_out)
     return numbers
+
+
+def _healthy(seen: Sequence[Seen]) -> dict[str, Any]:
+    found = sum(one.last.root is not None for one in seen)
+    ever = sum(any(w.root is not None for w in one.verdicts.values()) for one in seen)
+    return {
+        "cases": len(seen), "found": found, "share": rate(found, len(seen)),
+        "found_on_the_way": ever,
+    }  # fmt: skip
 
 
 def _faulty(seen: Sequence[Seen]) -> dict[str, Any]:
@@ -306,6 +329,12 @@ def _print_misses(seen: Sequence[Seen]) -> None:
             print(f"{case.name}: layer is {case.truth['layer']}; said {said}")
         elif not case.truth and root:
             print(f"{case.name}: is healthy; said {said}")
+
+
+PARTS = {
+    "bugs": _faulty, "keras": _faulty, "mutants": _faulty, "fresh": _faulty,
+    "healthy": _healthy, "fresh_healthy": _healthy,
+}  # fmt: skip
 
 
 if __name__ == "__main__":

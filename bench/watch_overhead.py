@@ -3,8 +3,11 @@
 A language model of GPT-2's size, a residual network like ResNet-18 and a small perceptron, on the CPU. Each
 is trained bare, watched as `epochzero run --watch` does, and under `torch.autograd.set_detect_anomaly`.
 Steps of the three are interleaved in one process, so that all of them meet the same machine; the hooks are
-taken out for those that are not watched. Medians of the steps are compared. Peak memory is of processes
-of their own. Beside it "again": bare against bare, which tells how far numbers can be trusted.
+taken out for those that are not watched, and the time of the others does not count as the job's. Compared are
+sums over all steps, which hold what is looked at closely, of processor time, which a busy machine leaves
+alone, and of wall time; and medians of the latter. "late" is of the second half of the steps, without the
+free second of the beginning. Peak memory is of processes of their own. Beside it
+"again": bare against bare, which tells how far numbers can be trusted.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -34,6 +37,8 @@ WANTED = {"overhead": 0.05, "memory_mb": 200}
 """What is wanted at most: the share of a step's time, and megabytes more."""
 WAYS = ("bare", "watched", "again", "anomaly")
 WARM = 2
+STEPS = {"gpt2": 1, "resnet18": 3, "perceptron": 300}
+"""Of each model for one of the largest."""
 
 
 class Block(nn.Module):
@@ -127,11 +132,13 @@ def step_of(name: str) -> Callable[[], None]:
 
 
 def times_of(name: str, steps: int, path: str) -> dict[str, float]:
-    """Median seconds of a step in each way, with the shares by which the others take longer than bare."""
-    observer = Observer(Records(path), Schedule())
+    """Median seconds of a step when bare, and the shares by which the other ways take longer."""
+    taken: dict[str, list[float]] = {way: [] for way in WAYS}
+    processor: dict[str, list[float]] = {way: [] for way in WAYS}
+    watched = [0.0]  # Seconds of the job that is watched.
+    observer = Observer(Records(path), Schedule(clock=lambda: watched[0]))
     hooks = Hooks(observer)
     step = step_of(name)
-    taken: dict[str, list[float]] = {way: [] for way in WAYS}
     for number in range(steps + WARM):
         # Who comes first in a round finds other caches: each does so as often.
         first = number % len(WAYS)
@@ -142,20 +149,30 @@ def times_of(name: str, steps: int, path: str) -> dict[str, float]:
             elif way == "anomaly":
                 about = torch.autograd.set_detect_anomaly(True)
             with about:
-                began = time.perf_counter()
+                began, before = time.perf_counter(), time.process_time()
                 step()
-                seconds = time.perf_counter() - began
+                seconds, busy = time.perf_counter() - began, time.process_time() - before
             if way == "watched":
                 hooks.remove()
+                watched[0] += seconds
             if number >= WARM:
                 taken[way].append(seconds)
+                processor[way].append(busy)
     medians = {way: statistics.median(times) for way, times in taken.items()}
     found = {way: round(medians[way] / medians["bare"] - 1, 4) for way in WAYS[1:]}
-    # What happens to be looked at closely does not show in a median of fast steps; this does.
-    mean = sum(taken["watched"]) / sum(taken["bare"]) - 1
-    spent = observer.spent / sum(taken["watched"])
-    return {"bare_s": round(medians["bare"], 5), **found, "watched_mean": round(mean, 4),
-            "spent": round(spent, 4)}  # fmt: skip
+    sums = {}
+    for way in WAYS[1:]:
+        sums[f"{way}_mean"] = more_of(taken[way], taken["bare"])
+        sums[f"{way}_processor"] = more_of(processor[way], processor["bare"])
+        late, bare = processor[way][steps // 2 :], processor["bare"][steps // 2 :]
+        sums[f"{way}_processor_late"] = more_of(late, bare)
+    spent = {"spent": round(observer.spent / watched[0], 4)}
+    return {"bare_s": round(medians["bare"], 5), "steps": steps, **found, **sums, **spent}
+
+
+def more_of(taken: Sequence[float], bare: Sequence[float]) -> float:
+    """The share by which the sum is larger."""
+    return round(sum(taken) / sum(bare) - 1, 4)
 
 
 def memory_of(name: str, way: str, path: str) -> float:
@@ -179,7 +196,7 @@ def peak(name: str, way: str, path: str) -> None:
 def main() -> None:
     """Measures, prints, and keeps the result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=20, metavar="N", help="of the large models")
+    parser.add_argument("--steps", type=int, default=40, metavar="N", help="of the largest model")
     parser.add_argument("--models", nargs="+", default=["gpt2", "resnet18", "perceptron"])
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--peak", nargs=3, metavar=("MODEL", "WAY", "FILE"))
@@ -191,7 +208,7 @@ def main() -> None:
     numbers: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="watch-overhead-") as folder:
         for name in options.models:
-            steps = options.steps * (100 if name == "perceptron" else 1)
+            steps = options.steps * STEPS[name]
             found = times_of(name, steps, str(Path(folder, f"{name}.jsonl")))
             if not options.no_memory:
                 bare = memory_of(name, "bare", "-")

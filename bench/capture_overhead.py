@@ -1,0 +1,171 @@
+"""What capturing costs a training: time of a step, memory, bytes on the disk.
+
+The models of `watch_overhead`, trained from a loader of torch, on the CPU. Each is trained bare and as
+`epochzero run --capture` does. Blocks of steps of the two are interleaved in one process, so that both meet the
+same machine; what stands before torch is taken away for those that are bare. A block is long enough that its
+steps meet warm caches, as those of a job do. Medians of the steps' wall time are compared, and sums of their
+processor time, since a snapshot does not show in a median, and others' work on the machine not in these.
+"again" is bare against bare, which tells how far numbers can be trusted. The capture is written at the end, and
+compared with `torch.save` of the same state.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from common import SEED, save
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, Dataset, dataloader
+from torch.utils.data._utils import fetch
+from watch_overhead import Language, perceptron, residual_network
+
+from epochzero.run.replay.child.course import Course
+from epochzero.run.replay.child.hooks import install
+from epochzero.run.replay.child.keeper import Keeper
+from epochzero.run.replay.child.tensors import write_tensors
+
+WANTED = {"overhead": 0.03, "times_checkpoint": 2.0}
+"""What is wanted at most: the share of a step's time, and the size beside a checkpoint's."""
+WAYS = ("bare", "captured", "again")
+BLOCK_S = 0.25
+"""Seconds that a block takes, about."""
+WARM = 5
+_PLACES: tuple[tuple[Any, str], ...] = (
+    (nn.Module, "__call__"),
+    (torch.optim.Optimizer, "__init__"),
+    (torch.autograd, "backward"),
+    (DataLoader, "__iter__"),
+    (dataloader._BaseDataLoaderIter, "__next__"),
+    (dataloader._BaseDataLoaderIter, "_next_index"),
+    (fetch._MapDatasetFetcher, "fetch"),
+)
+
+
+class Batches(Dataset[Any]):
+    """The same kind of sample without end."""
+
+    def __init__(self, make: Callable[[], tuple[torch.Tensor, torch.Tensor]]) -> None:
+        self._make = make
+
+    def __len__(self) -> int:
+        return 1 << 20
+
+    def __getitem__(self, _: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return self._make()
+
+
+def training_of(name: str) -> tuple[nn.Module, DataLoader[Any]]:
+    """One of the models, and a loader of its batches."""
+    torch.manual_seed(SEED)
+    if name == "gpt2":
+        words = Batches(lambda: (torch.randint(50257, (128,)), torch.randint(50257, (128,))))
+        return Language(), DataLoader(words, 1)
+    if name == "resnet18":
+        images = Batches(lambda: (torch.randn(3, 64, 64), torch.randint(10, ())))
+        return residual_network(), DataLoader(images, 16)
+    rows = Batches(lambda: (torch.randn(64), torch.randint(10, ())))
+    return perceptron(), DataLoader(rows, 128)
+
+
+def steps_of(model: nn.Module, optimizer: torch.optim.Optimizer, batches: Any) -> Iterator[None]:
+    """Trains by a step each time it is asked."""
+    while True:
+        x, y = next(batches)
+        optimizer.zero_grad()
+        functional.cross_entropy(model(x), y.flatten()).backward()
+        optimizer.step()
+        yield
+
+
+class Captured:
+    """What stands before torch, put there and taken away."""
+
+    def __init__(self) -> None:
+        self.course = Course()
+        self.keeper = self.course.follower = Keeper(self.course, lambda: None)
+        before = [getattr(owner, name) for owner, name in _PLACES]
+        install(self.course)
+        self._ways = {False: before, True: [getattr(owner, name) for owner, name in _PLACES]}
+
+    def be(self, active: bool) -> None:
+        """Active or not."""
+        self.course.ended = not active
+        for (owner, name), value in zip(_PLACES, self._ways[active], strict=True):
+            setattr(owner, name, value)
+
+
+def measured(name: str, steps: int, folder: Path) -> dict[str, float]:
+    """Seconds of a step, the shares by which the others take longer, and the size of the capture."""
+    captured = Captured()
+    model, loader = training_of(name)
+    optimizer = torch.optim.AdamW(model.parameters())
+    training = steps_of(model, optimizer, iter(loader))
+    captured.course.optimizers.add(optimizer)
+    taken: dict[str, list[float]] = {way: [] for way in WAYS}
+    used = dict.fromkeys(WAYS, 0.0)
+    # Time that goes by in steps that are not captured is none in which it may spend.
+    elapsed = 0.0
+    length = _length_of_block(training)
+    for number in range(max(len(WAYS), steps // length)):
+        first = number % len(WAYS)
+        for way in (*WAYS[first:], *WAYS[:first]):
+            captured.be(way == "captured")
+            captured.course.began = time.monotonic() - elapsed
+            began = time.process_time()
+            times = [_seconds(training) for _ in range(length)]
+            used[way] += time.process_time() - began
+            taken[way] += times
+            if way == "captured":
+                elapsed += sum(times)
+    captured.be(False)
+    written = write_tensors(folder / name, captured.keeper.tensors())["bytes"]
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, folder / "saved")
+    medians = {way: statistics.median(times) for way, times in taken.items()}
+    return {
+        "bare_s": round(medians["bare"], 5),
+        **{way: round(medians[way] / medians["bare"] - 1, 4) for way in WAYS[1:]},
+        **{f"{way}_processor": round(used[way] / used["bare"] - 1, 4) for way in WAYS[1:]},
+        "spent": round(captured.course.spent_s / elapsed, 4),
+        "snapshot_s": round(captured.keeper.cost_s, 4),
+        "capture_mb": round(written / 1e6, 2),
+        "times_checkpoint": round(written / (folder / "saved").stat().st_size, 2),
+    }
+
+
+def _seconds(training: Iterator[None]) -> float:
+    began = time.perf_counter()
+    next(training)
+    return time.perf_counter() - began
+
+
+def _length_of_block(training: Iterator[None]) -> int:
+    """Steps that a block has, after some to warm up."""
+    return max(1, round(BLOCK_S / min(_seconds(training) for _ in range(WARM))))
+
+
+def main() -> None:
+    """Measures, prints, and keeps the result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=20, metavar="N", help="of the large models")
+    parser.add_argument("--models", nargs="+", default=["gpt2", "resnet18", "perceptron"])
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    numbers: dict[str, object] = {}
+    with tempfile.TemporaryDirectory(prefix="capture-overhead-") as folder:
+        for name in options.models:
+            steps = options.steps * (100 if name == "perceptron" else 1)
+            numbers[name] = measured(name, steps, Path(folder))
+            print(name, numbers[name], flush=True)
+    save("capture_overhead", {**numbers, "wanted": WANTED})
+
+
+if __name__ == "__main__":
+    main()

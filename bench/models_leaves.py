@@ -1,0 +1,274 @@
+"""Which leaf of the taxonomy of real faults is caught by what, and which by nothing.
+
+`epochzero model mutate` brings each leaf that can be injected into programs of ``lab/watch/base``, those that
+are not held out, and three ways of looking are asked: `check` reads the mutant; a watched training runs it
+to its end (`epochzero.watch`, with the detectors of `run --watch`); `check --dry` runs it where it does not come
+to its end by itself, which is where a dry run has something to say. Caught: at least one finding that the
+healthy program does not have. Named: a rule, or the root fault, is one that the taxonomy names for the leaf;
+any failure counts as named by a dry run. At the line: a finding stands where the program was changed.
+
+A mutant that trains as well as before is one too: a change of this kind is not always a fault that hurts. So
+the share of silent ones is no rate of misses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.metadata
+import json
+import multiprocessing
+import os
+import random
+import resource
+import runpy
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import sklearn.datasets  # noqa: F401 - a mutant that runs in a copy of this process need not load it again
+import torch
+from common import REPOSITORY, SEED, save
+
+import epochzero
+from epochzero import taxonomy
+from epochzero.check.dryrun.contain.model import Limits
+from epochzero.models.mutate import Mutant, NoPlaceError, injectable, mutate
+
+sys.path.insert(0, str(REPOSITORY))
+from lab.watch.cases import WATCH, held_out_bases
+
+BASES = (
+    "iris_softmax", "breast_cancer_mlp", "spirals_mlp", "digits_cnn", "sines_lstm",
+    "checker_deepmlp", "waves_conv1d", "pairs_siamese", "genes_wide", "bandit_policy", "text_charlm",
+)  # fmt: skip
+"""Quick ones first."""
+LIMIT_S = 120
+MEMORY = 24 << 30
+"""Address space that a mutant may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one way of looking says of a program."""
+
+    caught: bool = False
+    named: bool = False
+    at_line: bool = False
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One mutant and what was said of it."""
+
+    leaf: str
+    base: str
+    line: int
+    ended: str
+    check: Answer
+    dry: Answer | None
+    watch: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Healthy:
+    """What is said of a base, which no mutant of it is given credit for."""
+
+    rules: frozenset[str]
+    root: str
+
+
+def main() -> None:
+    """Tries the mutants, prints the table, and keeps it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mutants", type=int, default=3, metavar="N", help="at most, of each leaf")
+    parser.add_argument("--minutes", type=float, default=120, help="after which no mutant is begun")
+    parser.add_argument("--only", nargs="*", default=[], metavar="LEAF", help="keeps no result")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    ends = time.monotonic() + 60 * options.minutes
+    tried: list[Tried] = []
+    healthy: dict[str, Healthy] = {}
+    mutants = [each for each in _mutants(options.mutants) if not options.only or each[1].leaf in options.only]  # fmt: skip
+    for number, (base, mutant) in enumerate(mutants, 1):
+        if time.monotonic() > ends:
+            print(f"{len(mutants) - number + 1} of {len(mutants)} mutants are not tried: the time is over")  # fmt: skip
+            break
+        if base not in healthy:
+            healthy[base] = _healthy(base)
+        tried.append(_tried(base, mutant, healthy[base]))
+        print(f"{number} of {len(mutants)}: {_told(tried[-1])}", file=sys.stderr, flush=True)
+    numbers = _numbers(tried)
+    _print(numbers)
+    if not options.only:
+        data = [{"name": "lab/watch/base, open half", "programs": len(healthy), "mutants": len(tried), "planned": len(mutants)}]  # fmt: skip
+        save("models_leaves", numbers, data=data, rivals={"torch": importlib.metadata.version("torch")})  # fmt: skip
+
+
+def _mutants(most: int) -> Iterator[tuple[str, Mutant]]:
+    """One of each leaf, then a second of each, in another base, and so on."""
+    held = held_out_bases()
+    assert not held & set(BASES)
+    programs = {base: (WATCH / "base" / f"{base}.py").read_text(encoding="utf-8") for base in BASES}
+    of_leaf: dict[str, list[tuple[str, Mutant]]] = {leaf: [] for leaf in injectable()}
+    for leaf, found in of_leaf.items():
+        for base, program in programs.items():
+            with contextlib.suppress(NoPlaceError):
+                found.append((base, mutate(program, leaf, seed=SEED)))
+    # Where the time does not last for all, those that are tried are of all parts of the taxonomy.
+    order = random.Random(SEED).sample(list(of_leaf.values()), len(of_leaf))
+    for turn in range(most):
+        yield from (found[turn] for found in order if turn < len(found))
+
+
+def _healthy(base: str) -> Healthy:
+    program = (WATCH / "base" / f"{base}.py").read_text(encoding="utf-8")
+    with _folder(program) as folder:
+        checked = epochzero.check([sys.executable, "train.py"], folder=folder)
+        _, root = _watched(folder)
+    return Healthy(frozenset(one.rule for one in checked.findings), root.get("word", ""))
+
+
+def _tried(base: str, mutant: Mutant, healthy: Healthy) -> Tried:
+    leaf = taxonomy.leaves()[mutant.leaf]
+    with _folder(mutant.text) as folder:
+        check = _checked(folder, mutant, healthy, frozenset(leaf.check))
+        ended, root = _watched(folder)
+        word = root.get("word", "")
+        new = bool(word) and word != healthy.root
+        watch = Answer(
+            new, new and word in leaf.watch, new and root["line"] in _lines(mutant), (word,) * new
+        )
+        dry = _checked(folder, mutant, healthy, None) if ended not in ("well", "late") else None
+    return Tried(mutant.leaf, base, mutant.line, ended, check, dry, watch)
+
+
+def _checked(folder: Path, mutant: Mutant, healthy: Healthy, wanted: frozenset[str] | None) -> Answer:  # fmt: skip
+    """What reading says, or where no rules are wanted, what running dry says."""
+    limits = None if wanted is not None else Limits(seconds=LIMIT_S)
+    checked = epochzero.check(
+        [sys.executable, "train.py"], folder=folder, environment=os.environ, dry=limits
+    )
+    found = [one for one in checked.findings if one.rule not in healthy.rules]
+    if wanted is None:
+        found = [one for one in found if one.rule.startswith("dry-run-")]
+    lines = {one.place.line for one in found if one.place is not None}
+    rules = tuple(sorted({one.rule for one in found}))
+    named = bool(found) if wanted is None else bool(wanted & set(rules))
+    return Answer(bool(found), named, bool(lines & _lines(mutant)), rules)
+
+
+def _lines(mutant: Mutant) -> frozenset[int]:
+    """Of the change in the mutant; where lines were taken away, those beside them."""
+    count = len(mutant.new.split("\n"))
+    return frozenset(range(mutant.line - (not mutant.new), mutant.line + count))
+
+
+@contextlib.contextmanager
+def _folder(program: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="leaves-") as scratch:
+        folder = Path(scratch)
+        (folder / "train.py").write_text(program, encoding="utf-8")
+        yield folder
+
+
+# -- The watched training, in a copy of this process that has torch already -----------------------
+
+
+def _watched(folder: Path) -> tuple[str, Mapping[str, Any]]:
+    """How the training ended (well, late, or with which exception), and the root fault, if any."""
+    fork = multiprocessing.get_context("fork")
+    ours, theirs = fork.Pipe(duplex=False)
+    process = fork.Process(target=_train, args=(folder, theirs))
+    process.start()
+    theirs.close()
+    answered = ours.poll(LIMIT_S)
+    try:
+        ended, root = ours.recv() if answered else ("late", {})
+    except EOFError:
+        ended, root = "killed", {}
+    process.kill()
+    process.join()
+    return ended, root
+
+
+def _train(folder: Path, answer: Connection) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    os.chdir(folder)
+    sys.argv = ["train.py"]
+    ended = "well"
+    with (
+        open(os.devnull, "w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        watching = epochzero.watch()
+        try:
+            runpy.run_path("train.py", run_name="__main__")
+        except BaseException as error:
+            ended = type(error).__name__
+        watching.close()
+        root = watching.watched.root
+    line = root.place.line if root is not None and root.place is not None else 0
+    answer.send((ended, {"word": root.word, "line": line} if root is not None else {}))
+
+
+# -- The table ---------------------------------------------------------------------------------
+
+
+def _numbers(tried: list[Tried]) -> dict[str, Any]:
+    leaves = {leaf: _of_leaf([one for one in tried if one.leaf == leaf]) for leaf in injectable()}
+    with_mutant = {leaf: row for leaf, row in leaves.items() if row["mutants"]}
+    return {
+        "leaves": len(taxonomy.leaves()),
+        "injectable": len(injectable()),
+        "with_mutant": len(with_mutant),
+        "mutants": len(tried),
+        "caught_by": {
+            way: sum(row[way]["caught"] > 0 for row in with_mutant.values())
+            for way in ("check", "dry", "watch")
+        },
+        "caught_by_nothing": [leaf for leaf, row in with_mutant.items() if not row["by_anything"]],
+        "not_tried": [leaf for leaf, row in leaves.items() if not row["mutants"]],
+        "by_leaf": with_mutant,
+        "mutants_tried": [asdict(one) for one in tried],
+    }
+
+
+def _of_leaf(tried: list[Tried]) -> dict[str, Any]:
+    def counted(answers: list[Answer]) -> dict[str, int]:
+        return {what: sum(getattr(each, what) for each in answers) for what in ("caught", "named", "at_line")}  # fmt: skip
+
+    caught = [one for one in tried if one.check.caught or one.watch.caught or (one.dry and one.dry.caught)]  # fmt: skip
+    return {
+        "mutants": len(tried),
+        "fail_by_themselves": sum(one.ended not in ("well", "late") for one in tried),
+        "by_anything": len(caught),
+        "check": counted([one.check for one in tried]),
+        "dry": counted([one.dry for one in tried if one.dry is not None]),
+        "watch": counted([one.watch for one in tried]),
+    }
+
+
+def _told(one: Tried) -> str:
+    ways = {"check": one.check, "dry": one.dry, "watch": one.watch}
+    said = [f"{way} {', '.join(each.said)}" for way, each in ways.items() if each and each.caught]
+    return f"{one.leaf} in {one.base}, ended {one.ended}: {'; '.join(said) or 'nothing'}"
+
+
+def _print(numbers: Mapping[str, Any]) -> None:
+    print(f"{'leaf':<44}{'n':>3}{'fail':>6}{'check':>7}{'dry':>5}{'watch':>7}")
+    for leaf, row in numbers["by_leaf"].items():
+        counts = (row[way]["caught"] for way in ("check", "dry", "watch"))
+        print(f"{leaf:<44}{row['mutants']:>3}{row['fail_by_themselves']:>6}" + "{:>7}{:>5}{:>7}".format(*counts))  # fmt: skip
+    print(json.dumps({key: value for key, value in numbers.items() if key not in ("by_leaf", "mutants_tried")}))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,343 @@
+"""Many logs into one table: what a second worker brings, what Ray costs, what kills lose, how it grows.
+
+The logs are those of the unlabelled reports, again and again under other names. Time is that of the whole
+command, its start too; processor time is that of every process that it started, Ray's too. The growth is
+measured as far as `--largest` says and extrapolated from there, and so it is said. The model of 10^8 logs a
+day (`scale_model.py`) gets what was measured on few logs, and is checked on the many.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+from common import RESULTS, SEED, data_file, percentile, save, scratch
+from scale_model import ASSUMED, Fleet, Measured, simulate
+
+DATA = "failures/unlabelled.jsonl.gz"
+TOKEN = "EPOCHZERO_BENCH"
+SAMPLED_EVERY_S = 0.1
+OVERHEAD_LOGS = 3_000
+KILLED_AFTER_S = (0.3, 6.0)
+
+Numbers = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run of the command.
+
+    Attributes:
+        seconds, processor_seconds: of all its processes.
+        peak_memory_mb: of the process that was started.
+        summary: what it printed.
+    """
+
+    seconds: float
+    processor_seconds: float
+    peak_memory_mb: float
+    summary: Mapping[str, Any]
+
+    def described(self) -> dict[str, float]:
+        return {
+            "seconds": round(self.seconds, 2),
+            "processor_seconds": round(self.processor_seconds, 2),
+            "peak_memory_mb": round(self.peak_memory_mb, 1),
+        }
+
+
+def main() -> None:
+    """Measures, prints, and keeps the result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--logs", type=int, default=10_000, help="for one and two workers")
+    parser.add_argument("--largest", type=int, default=10_000, help="of the growth: 10^3 ... this")
+    parser.add_argument("--kills", type=int, default=100, help="of workers and drivers together")
+    parser.add_argument("--kill-logs", type=int, default=3_000, help="that are diagnosed meanwhile")
+    parser.add_argument("--only", action="append", choices=STEPS, help="may be repeated; the others' numbers are kept")  # fmt: skip
+    options = parser.parse_args()
+    before = RESULTS / "scale.json"
+    numbers: dict[str, Any] = json.loads(before.read_bytes())["numbers"] if options.only else {}
+    for name in options.only or STEPS:
+        print(f"{name} ...", flush=True)
+        if name.startswith("ray") and importlib.util.find_spec("ray") is None:
+            numbers[name] = "not run: Ray is not installed"
+        else:
+            numbers[name] = STEPS[name](options, numbers)
+        print(json.dumps(numbers[name], indent=1), flush=True)
+    save("scale", numbers, data=[data_file(DATA).described()])
+
+
+def _source(count: int) -> Path:
+    """So many logs in a Parquet file."""
+    path = scratch() / f"scale-{count}.parquet"
+    if not path.exists():
+        texts = [record["log"] for record in data_file(DATA).records]
+        logs = [texts[number % len(texts)] for number in range(count)]
+        names = [f"log-{number:08}" for number in range(count)]
+        pyarrow.parquet.write_table(
+            pyarrow.table({"id": names, "log": logs}), path, row_group_size=5_000
+        )
+    return path
+
+
+def _command(source: Path, out: str, engine: str, workers: int) -> list[str]:
+    return [
+        sys.executable, "-m", "epochzero", "diagnose", str(source), "--out", out, "--engine", engine,
+        "--workers", str(workers), "--format", "json",
+    ]  # fmt: skip
+
+
+def _run(count: int, engine: str = "local", workers: int = 1) -> Ran:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as answer:
+        clock = _Clock()
+        began = time.perf_counter()
+        command = _command(_source(count), f"{folder}/out", engine, workers)
+        child = subprocess.Popen(command, stdout=answer, env={**os.environ, TOKEN: clock.token})
+        with clock:
+            _, status, used = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - began
+        if status:
+            sys.exit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
+        answer.seek(0)
+        ran = Ran(seconds, clock.seconds, used.ru_maxrss / 1024, json.load(answer))
+    if ran.summary["logs"] != count:
+        sys.exit(f"{count} logs, {ran.summary['logs']} rows")
+    return ran
+
+
+class _Clock:
+    """Processor seconds of all processes that inherit a token, seen while they live."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_hex(8)
+        self._ticks: dict[str, int] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    @property
+    def seconds(self) -> float:
+        return sum(self._ticks.values()) / os.sysconf("SC_CLK_TCK")
+
+    def _look(self) -> None:
+        while not self._over.wait(SAMPLED_EVERY_S):
+            for process in _processes(self.token):
+                try:
+                    fields = (process / "stat").read_text().rpartition(")")[2].split()
+                except OSError:
+                    continue
+                self._ticks[process.name] = int(fields[11]) + int(fields[12])
+
+
+def _processes(token: str) -> list[Path]:
+    wanted = f"{TOKEN}={token}".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (process / "environ").read_bytes().split(b"\0"):
+                found.append(process)
+        except OSError:
+            continue
+    return found
+
+
+def _workers(options: argparse.Namespace, _: Numbers) -> Numbers:
+    count = options.logs
+    one, two = _run(count), _run(count, workers=2)
+    return {
+        "logs": count,
+        "one": one.described(),
+        "two": two.described(),
+        "speed_up": round(one.seconds / two.seconds, 2),
+        "speed_up_of_processor_time": round(2 * one.processor_seconds / two.processor_seconds, 2),
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def _growth(options: argparse.Namespace, _: Numbers) -> Numbers:
+    largest = options.largest
+    sizes = [1_000]
+    while sizes[-1] < largest:
+        sizes.append(
+            min(largest, sizes[-1] * 3 if str(sizes[-1])[0] == "1" else sizes[-1] // 3 * 10)
+        )
+    runs = {size: _run(size, workers=2) for size in sizes}
+    first, last = runs[sizes[0]], runs[sizes[-1]]
+    each = (last.processor_seconds - first.processor_seconds) / (sizes[-1] - sizes[0])
+    start = first.processor_seconds - each * sizes[0]
+    return {
+        "runs": {str(size): ran.described() for size, ran in runs.items()},
+        "processor_seconds_a_log": round(each, 6),
+        "processor_seconds_to_start": round(start, 2),
+        "extrapolated_processor_seconds_of_a_million": round(start + each * 1e6),
+    }
+
+
+def _overhead(*_: object) -> Numbers:
+    """Ray beside the processes of this machine, with one worker: at the start, and for each log."""
+    few, many = 250, OVERHEAD_LOGS
+    runs = {
+        (engine, count): _run(count, engine) for engine in ("local", "ray") for count in (few, many)
+    }
+
+    def slope(engine: str, what: str) -> float:
+        more = getattr(runs[engine, many], what) - getattr(runs[engine, few], what)
+        return float(more / (many - few))
+
+    return {
+        "logs": many,
+        **{f"{engine}_{count}": ran.described() for (engine, count), ran in runs.items()},
+        "share_of_seconds_a_log": round(slope("ray", "seconds") / slope("local", "seconds") - 1, 3),
+        "share_of_processor_seconds_a_log": round(
+            slope("ray", "processor_seconds") / slope("local", "processor_seconds") - 1, 3
+        ),
+        "seconds_more_to_start": round(runs["ray", few].seconds - runs["local", few].seconds, 2),
+    }
+
+
+def _local_kills(options: argparse.Namespace, _: Numbers) -> Numbers:
+    return _kills("local", options.kills, options.kill_logs)
+
+
+def _ray_kills(options: argparse.Namespace, _: Numbers) -> Numbers:
+    return _kills("ray", options.kills // 10, options.kill_logs)
+
+
+def _kills(engine: str, kills: int, count: int) -> Numbers:
+    """Ends workers and drivers by SIGKILL at random moments, until so many were ended."""
+    draw = random.Random(SEED)
+    done = {"driver": 0, "worker": 0}
+    complete = wrong = 0
+    began = time.monotonic()
+    while sum(done.values()) < kills:
+        with tempfile.TemporaryDirectory() as folder:
+            _until_complete(engine, count, f"{folder}/out", done, kills, draw)
+            complete += 1
+            wrong += not _is_exact(f"{folder}/out", count)
+            print(f"    {done}, {complete} results, {wrong} wrong", flush=True)
+    return {
+        "logs": count,
+        "kills": done,
+        "results": complete,
+        "results_with_a_loss_or_repeat": wrong,
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def _until_complete(
+    engine: str, count: int, out: str, done: dict[str, int], kills: int, draw: random.Random
+) -> None:
+    """Starts the same command until it has ended by itself."""
+    command = _command(_source(count), out, engine, 2)
+    while True:
+        token = secrets.token_hex(8)
+        driver = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, env={**os.environ, TOKEN: token}
+        )
+        while driver.poll() is None:
+            time.sleep(draw.uniform(*KILLED_AFTER_S))
+            if sum(done.values()) >= kills or driver.poll() is not None:
+                driver.wait()
+            elif draw.random() < 0.4:
+                driver.kill()
+                driver.wait()
+                done["driver"] += 1
+            elif workers := _workers_of(engine, token, driver.pid):
+                os.kill(draw.choice(workers), signal.SIGKILL)
+                done["worker"] += 1
+        if driver.returncode == 0:
+            return
+        if driver.returncode != -signal.SIGKILL:
+            sys.exit(f"the driver ended with {driver.returncode}")
+
+
+def _workers_of(engine: str, token: str, driver: int) -> list[int]:
+    mark = b"ray::" if engine == "ray" else b"spawn_main"
+    found = []
+    for process in _processes(token):
+        try:
+            line = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if mark in line and int(process.name) != driver:
+            found.append(int(process.name))
+    return found
+
+
+def _is_exact(out: str, count: int) -> bool:
+    """Whether each log has one row, and none of them says that its worker was lost."""
+    parts = json.loads(Path(out, "manifest.json").read_bytes())["parts"]
+    tables = [
+        pyarrow.parquet.read_table(Path(out, part), columns=["id", "error"]) for part in parts
+    ]
+    rows = pyarrow.concat_tables(tables)
+    names = set(rows["id"].to_pylist())
+    lost = [error for error in rows["error"].to_pylist() if "worker" in error]
+    return len(names) == rows.num_rows == count and not lost
+
+
+def _model(_: argparse.Namespace, numbers: Numbers) -> Numbers:
+    """The simulation beside what was measured, and a day of 10^8 logs.
+
+    It gets the two smallest runs, and is checked on the largest.
+    """
+    growth = numbers["growth"]
+    spent = {int(size): run["processor_seconds"] for size, run in growth["runs"].items()}
+    (few, more, *_), largest = sorted(spent), max(spent)
+    measured = Measured.of((few, spent[few]), (more, spent[more]))
+    simulated = simulate(measured, Fleet.here(largest))
+    checked = {
+        "from": [few, more],
+        "logs": largest,
+        "measured_processor_seconds": spent[largest],
+        "simulated_processor_seconds": simulated.processor_seconds,
+        "measured_seconds": growth["runs"][str(largest)]["seconds"],
+        "simulated_seconds": simulated.longest_run_seconds,
+    }
+    texts = [len(record["log"]) for record in data_file(DATA).records]
+    day = {
+        layout: simulate(measured, Fleet.day(layout)).described()
+        for layout in ("objects", "archives")
+    }
+    return {
+        "assumed": ASSUMED,
+        "checked": checked,
+        "log_bytes": {"mean": round(sum(texts) / len(texts)), "p95": percentile(texts, 0.95)},
+        "day_of_1e8_logs": day,
+    }
+
+
+STEPS = {
+    "workers": _workers,
+    "growth": _growth,
+    "kills": _local_kills,
+    "ray_overhead": _overhead,
+    "ray_kills": _ray_kills,
+    "model": _model,
+}
+
+
+if __name__ == "__main__":
+    main()
