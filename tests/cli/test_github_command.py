@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 import yaml
-from tests.forge import REPOSITORY, TOKEN, Forge, issue_event, pull_request_event
 
 from epochzero.cli.github import command
+from tests.forge import REPOSITORY, TOKEN, Forge, issue_event, pull_request_event
 
 if TYPE_CHECKING:
     from conftest import Command, Made

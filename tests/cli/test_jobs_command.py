@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from store.jobs import START, Runs, started, whole
 
 from epochzero.cli import layout
 from epochzero.run.model import Concluded, Ended, Event
+from tests.store.jobs import START, Runs, started, whole
 
 if TYPE_CHECKING:
     from conftest import Command

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from store.jobs import Runs, whole
+
+from tests.store.jobs import Runs, whole
 
 if TYPE_CHECKING:
     from conftest import Command

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from study.localization.made import Project
+
+from tests.study.localization.made import Project
 
 if TYPE_CHECKING:
     from conftest import Command

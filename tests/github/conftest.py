@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.forge import REPOSITORY, TOKEN, Forge
 
 from epochzero.github import GitHub
+from tests.forge import REPOSITORY, TOKEN, Forge
 
 
 @pytest.fixture

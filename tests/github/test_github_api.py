@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.forge import REPOSITORY, Forge
 
 from epochzero.errors import InputError
 from epochzero.github import GitHub, RefusedError, api
 from epochzero.github.api import UnsureError
+from tests.forge import REPOSITORY, Forge
 
 NOW = {"Retry-After": "0"}
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from tests.forge import COMMIT, REPOSITORY
 from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.check import Finding, Place
 from epochzero.github import Links, NotChecked, Review, ranking_comment, review_comment
 from epochzero.locate import Extrinsic, Item, Ranking, Reason
+from tests.forge import COMMIT, REPOSITORY
 
 LINKS = Links(REPOSITORY, COMMIT)
 SECRET = "hf_" + "a1" * 17

@@ -6,12 +6,12 @@ import json
 from contextlib import suppress
 
 import pytest
-from tests.forge import COMMIT, REPOSITORY, issue_event, pull_request_event
 from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.errors import InputError
 from epochzero.github import IssueEvent, PullRequestEvent, read_issue, read_pull_request
+from tests.forge import COMMIT, REPOSITORY, issue_event, pull_request_event
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=10),

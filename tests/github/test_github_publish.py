@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.forge import BOT, TOKEN, Forge
 
 from epochzero.github import GitHub, Published, RefusedError, publish
+from tests.forge import BOT, TOKEN, Forge
 
 MARK = "<!-- epochzero:check -->"
 

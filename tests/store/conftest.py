@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy
-from store.jobs import Runs
 
 from epochzero.store.database import Database, open_database
+from tests.store.jobs import Runs
 
 _numbers = itertools.count()
 

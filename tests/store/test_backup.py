@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from store.jobs import Runs, whole
 
 from epochzero.errors import InputError
 from epochzero.store.backup import back_up, restore
@@ -13,6 +12,7 @@ from epochzero.store.database import Database, open_database
 from epochzero.store.queries import find_jobs, job_details, read_log
 from epochzero.store.recorder import take_in
 from epochzero.store.teams import add_team, add_token, viewer_of
+from tests.store.jobs import Runs, whole
 
 
 def filled(database: Database, runs: Runs) -> str:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import func, select
-from store.jobs import Runs, started, whole
 
 from epochzero.errors import InputError
 from epochzero.store.database import Database
@@ -18,6 +17,7 @@ from epochzero.store.logs import _chunks, cut_lines, lines_of
 from epochzero.store.queries import read_log
 from epochzero.store.recorder import mark_lost, take_in
 from epochzero.store.schema import Chunk
+from tests.store.jobs import Runs, started, whole
 
 _DRAW = random.Random(3)
 LOG = b"".join(b"step %d loss %.4f\n" % (step, _DRAW.random()) for step in range(40_000))

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from store.jobs import START, Runs, started
 
 from epochzero import diagnose
 from epochzero.check import PastPeak
@@ -16,6 +15,7 @@ from epochzero.run.model import Concluded, Ended, Record, Snapshot
 from epochzero.store.database import Database, open_database, open_to_read
 from epochzero.store.past import past_peaks
 from epochzero.store.recorder import sweep
+from tests.store.jobs import START, Runs, started
 
 GIB = 1 << 30
 COMMAND = ("python", "train.py", "--batch", "64")

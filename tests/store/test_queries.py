@@ -6,13 +6,13 @@ import itertools
 import json
 
 import pytest
-from store.jobs import START, Runs, started, whole
 
 from epochzero.errors import InputError
 from epochzero.run.model import Sample
 from epochzero.store.database import Database
 from epochzero.store.queries import JobFilter, find_job, find_jobs, job_details, usage
 from epochzero.store.recorder import sweep, take_in
+from tests.store.jobs import START, Runs, started, whole
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
-from store.jobs import START, Runs, started, whole
 
 from epochzero.errors import InputError
 from epochzero.run.journal import Journal
@@ -24,6 +23,7 @@ from epochzero.store import schema
 from epochzero.store.database import Database, open_database
 from epochzero.store.queries import JobFilter, find_jobs, job_details, read_log
 from epochzero.store.recorder import Origin, mark_lost, sweep, take_in
+from tests.store.jobs import START, Runs, started, whole
 
 
 def _count(database: Database, table: type[schema.Base]) -> int:

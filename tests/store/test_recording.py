@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select
-from store.jobs import Runs, whole
 
 from epochzero.run.journal import NAME, read_journal
 from epochzero.run.model import Sample
@@ -24,6 +23,7 @@ from epochzero.store import recording, schema
 from epochzero.store.database import Database, StoreError, open_database
 from epochzero.store.queries import find_jobs
 from epochzero.store.recording import Recording
+from tests.store.jobs import Runs, whole
 
 PATIENCE_S = 60.0
 # Runs until a file is there.

@@ -6,7 +6,6 @@ import time
 
 import pytest
 from sqlalchemy import func, select
-from store.jobs import START, Runs, started, whole
 
 from epochzero.errors import InputError
 from epochzero.store import schema
@@ -14,6 +13,7 @@ from epochzero.store.database import Database
 from epochzero.store.queries import find_jobs, job_details, read_log, usage
 from epochzero.store.recorder import sweep
 from epochzero.store.retention import RunningError, delete_job, prune, prune_folders
+from tests.store.jobs import START, Runs, started, whole
 
 LONG_AFTER = START + 1e6
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event, func, select
-from store.jobs import START, Runs, whole
 
 from epochzero.errors import InputError
 from epochzero.run.model import Started
@@ -29,6 +28,7 @@ from epochzero.store.recorder import (
     take_in,
     take_in_all,
 )
+from tests.store.jobs import START, Runs, whole
 
 
 def _ending(number: int, *, job: str = "", **values: Any) -> Ending:

@@ -14,7 +14,6 @@ import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from store.jobs import START, Runs, whole
 
 from epochzero import taxonomy
 from epochzero.diagnose import Diagnoser
@@ -23,6 +22,7 @@ from epochzero.store.database import open_database
 from epochzero.store.queries import JobFilter
 from epochzero.store.recorder import sweep
 from epochzero.study import read_database, read_file, read_folder, study_failures
+from tests.store.jobs import START, Runs, whole
 
 LOG = (
     "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\nKeyError: 'lr'\n"

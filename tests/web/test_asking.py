@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from web.conftest import Served
-from web.test_sending import LOG
 
 from epochzero.errors import InputError
 from epochzero.store.webhooks import add_rule, due
 from epochzero.web.watched import Watched
+from tests.web.conftest import Served
+from tests.web.test_sending import LOG
 
 
 def test_what_people_say_of_a_fingerprint_is_kept(served: Served) -> None:

@@ -15,9 +15,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from store.jobs import Runs, started
-from web.conftest import LIMITS
-from web.test_sending import ATTEMPT, LOG
 
 from epochzero.run.journal import Journal
 from epochzero.run.model import Ended, Output
@@ -26,6 +23,9 @@ from epochzero.store.teams import add_team, add_token
 from epochzero.web.running import server
 from epochzero.web.settings import Settings
 from epochzero.web.state import Service
+from tests.store.jobs import Runs, started
+from tests.web.conftest import LIMITS
+from tests.web.test_sending import ATTEMPT, LOG
 
 PATIENT = replace(LIMITS, connections=50, head_s=0.7, silent_s=0.7, body_s=1.5)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from store.jobs import Runs, started, whole
-from web.conftest import Served
-from web.test_sending import ATTEMPT, LOG, send
-
 from epochzero.run.journal import Journal
 from epochzero.run.model import Ended
 from epochzero.store.schema import Chunk, Failure
+from tests.store.jobs import Runs, started, whole
+from tests.web.conftest import Served
+from tests.web.test_sending import ATTEMPT, LOG, send
 
 
 def _rows(served: Served, table: type[Chunk] | type[Failure]) -> int:

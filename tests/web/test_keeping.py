@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
-from store.jobs import whole
 
 from epochzero.errors import InputError
 from epochzero.store.database import Database, StoreAwayError, open_database
 from epochzero.store.queries import find_jobs
 from epochzero.store.recorder import THIS_MACHINE, Ending, Origin
 from epochzero.web.keeping import Keeping
+from tests.store.jobs import whole
 
 
 @pytest.fixture

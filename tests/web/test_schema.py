@@ -6,7 +6,8 @@ from pathlib import Path
 
 import schemathesis
 from hypothesis import HealthCheck, given, settings
-from web.test_serving import Serving
+
+from tests.web.test_serving import Serving
 
 
 def test_no_request_breaks_the_service(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from store.jobs import Runs, whole
-from web.conftest import Served
 
 from epochzero.web.app import create_app
 from epochzero.web.settings import Settings
+from tests.store.jobs import Runs, whole
+from tests.web.conftest import Served
 
 LOG = b"step 1\npassword=hunter2x\nTraceback (most recent call last):\n  File \"train.py\", line 3, in <module>\nKeyError: 'lr'\n"
 ATTEMPT = "/api/v1/jobs/job1/attempts/1/ranks/all"

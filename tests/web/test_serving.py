@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from store.jobs import Runs, whole
-from web.test_sending import LOG
 
 from epochzero.errors import InputError
 from epochzero.run.sending import Destination, send_attempt, unsent
 from epochzero.store.database import open_database
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.client import Client
+from tests.store.jobs import Runs, whole
+from tests.web.test_sending import LOG
 
 
 class Serving:

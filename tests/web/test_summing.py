@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 
-from web.conftest import Served
-from web.test_sending import LOG
-
 from epochzero.store.counting import DAY_S, uncounted
 from epochzero.web.summing import Summing
+from tests.web.conftest import Served
+from tests.web.test_sending import LOG
 
 
 def test_the_days_of_each_team_are_summed_up(served: Served) -> None:

@@ -14,9 +14,6 @@ import zstandard
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from store.jobs import Runs, started, whole
-from web.conftest import Served
-from web.test_sending import ATTEMPT, LOG, send
 
 from epochzero.run.post import post
 from epochzero.store.teams import tokens
@@ -25,6 +22,9 @@ from epochzero.web.app import create_app
 from epochzero.web.limits import Buckets
 from epochzero.web.received import cleaned
 from epochzero.web.settings import Limits, Settings
+from tests.store.jobs import Runs, started, whole
+from tests.web.conftest import Served
+from tests.web.test_sending import ATTEMPT, LOG, send
 
 ASKED = ("/jobs", "/jobs/x", "/jobs/x/logs/output", "/overview", "/fingerprints", "/export", "/tokens", "/webhooks", "/audit")  # fmt: skip
 

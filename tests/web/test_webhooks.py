@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from web.conftest import LIMITS, Served
-from web.test_sending import LOG
 
 from epochzero.web.app import create_app
 from epochzero.web.settings import Settings
+from tests.web.conftest import LIMITS, Served
+from tests.web.test_sending import LOG
 
 SENT = "/api/v1/diagnose-and-store?exit_code=1"
 

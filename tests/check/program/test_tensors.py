@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from check.program.conftest import Read
 
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Items
+from tests.check.program.conftest import Read
 
 torch = pytest.importorskip("torch")
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from study.localization.made import Project
 
 from epochzero.code import Repository
 from epochzero.errors import InputError
@@ -16,6 +15,7 @@ from epochzero.study.localization import Measured, Progress, bugs_of, clones, me
 from epochzero.study.localization.bugs import releases_of
 from epochzero.study.localization.ranks import Ranked, ranked, ranked_paths
 from epochzero.study.localization.size import size_of
+from tests.study.localization.made import Project
 
 TECHNIQUES = ("bm25", "blia")
 

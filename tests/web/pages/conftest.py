@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from web.pages.made import fill
 
 from epochzero.store.database import open_database
 from epochzero.web.app import create_app
 from epochzero.web.settings import Settings
+from tests.web.pages.made import fill
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from store.jobs import DIAGNOSIS, FINDING, Runs, started, whole
-
 from epochzero.run.model import Concluded, Decision, Ended, Event, Output, Snapshot
 from epochzero.store.database import Database
 from epochzero.store.recorder import take_in
+from tests.store.jobs import DIAGNOSIS, FINDING, Runs, started, whole
 
 __all__ = ["HOSTILE", "fill"]
 

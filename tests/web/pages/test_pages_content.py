@@ -12,7 +12,6 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
-from web.pages.made import HOSTILE
 
 from epochzero.store.database import open_database
 from epochzero.store.schema import Job
@@ -21,6 +20,7 @@ from epochzero.web.app import create_app
 from epochzero.web.pages import marked
 from epochzero.web.pages.charts import stacks
 from epochzero.web.settings import Settings
+from tests.web.pages.made import HOSTILE
 
 
 def test_the_overview_counts(client: TestClient) -> None:

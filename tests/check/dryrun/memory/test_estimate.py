@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from traces import MIB, training
 
 from epochzero.check.dryrun.memory.advice import advise
 from epochzero.check.dryrun.memory.estimate import estimate, fit
@@ -26,6 +25,7 @@ from epochzero.check.findings import Place
 from epochzero.check.target.gpus import presets
 from epochzero.check.target.model import GPU
 from epochzero.errors import InputError
+from tests.check.dryrun.memory.traces import MIB, training
 
 BENCH = Path(__file__).parents[4] / "bench" / "memory"
 T4 = presets()["T4"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from traces import MIB, training
 
 from epochzero.check.dryrun.memory.estimate import estimate, fit
 from epochzero.check.dryrun.memory.fit import smallest_gpu
@@ -21,6 +20,7 @@ from epochzero.check.dryrun.memory.history import (
 from epochzero.check.job.model import Job
 from epochzero.check.target.gpus import presets
 from epochzero.check.target.model import GPU
+from tests.check.dryrun.memory.traces import MIB, training
 
 T4 = presets()["T4"]
 JOB = Job(

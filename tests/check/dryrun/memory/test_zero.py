@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from traces import MIB, training
 
 from epochzero.check.dryrun.memory.estimate import estimate
 from epochzero.check.dryrun.memory.options import AllocatorOptions
@@ -16,6 +15,7 @@ from epochzero.check.dryrun.memory.replay import replay
 from epochzero.check.dryrun.memory.trace import Alloc, Free, Trace
 from epochzero.check.dryrun.memory.zero import Zero, partitioned
 from epochzero.check.target.gpus import presets
+from tests.check.dryrun.memory.traces import MIB, training
 
 BILLION = 10**9
 HALF = {"bf16": {"enabled": True}}
