@@ -17,11 +17,13 @@ import argparse
 import contextlib
 import importlib.metadata
 import json
+import math
 import multiprocessing
 import os
 import random
 import resource
 import runpy
+import signal
 import sys
 import tempfile
 import time
@@ -50,6 +52,9 @@ BASES = (
 )  # fmt: skip
 """Quick ones first."""
 LIMIT_S = 120
+"""Of the processor, since others may keep the machine busy."""
+PATIENCE = 10
+"""How often this limit goes into the time that is waited."""
 MEMORY = 24 << 30
 """Address space that a mutant may take."""
 KEPT_AFTER = 5
@@ -192,7 +197,7 @@ def _tried(base: str, mutant: Mutant, healthy: Healthy) -> Tried:
 
 def _checked(folder: Path, mutant: Mutant, healthy: Healthy, wanted: frozenset[str] | None) -> Answer:  # fmt: skip
     """What reading says, or where no rules are wanted, what running dry says."""
-    limits = None if wanted is not None else Limits(seconds=LIMIT_S)
+    limits = None if wanted is not None else Limits(seconds=PATIENCE * LIMIT_S)
     checked = epochzero.check(
         [sys.executable, "train.py"], folder=folder, environment=os.environ, dry=limits
     )
@@ -229,11 +234,12 @@ def _watched(folder: Path) -> tuple[str, Mapping[str, Any]]:
     process = fork.Process(target=_train, args=(folder, theirs))
     process.start()
     theirs.close()
-    answered = ours.poll(LIMIT_S)
+    answered = ours.poll(PATIENCE * LIMIT_S)
     try:
         ended, root = ours.recv() if answered else ("late", {})
     except EOFError:
-        ended, root = "killed", {}
+        process.join()
+        ended, root = "late" if process.exitcode == -signal.SIGXCPU else "killed", {}
     process.kill()
     process.join()
     return ended, root
@@ -241,6 +247,8 @@ def _watched(folder: Path) -> tuple[str, Mapping[str, Any]]:
 
 def _train(folder: Path, answer: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    used = math.ceil(time.process_time())
+    resource.setrlimit(resource.RLIMIT_CPU, (used + LIMIT_S, used + LIMIT_S + 1))
     os.chdir(folder)
     sys.argv = ["train.py"]
     ended = "well"
