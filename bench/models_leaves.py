@@ -167,10 +167,11 @@ def _mutants(most: int) -> Iterator[tuple[str, Mutant]]:
         for base, program in programs.items():
             with contextlib.suppress(NoPlaceError):
                 found.append((base, mutate(program, leaf, seed=SEED)))
-    # Where the time does not last for all, those that are tried are of all parts of the taxonomy.
     order = random.Random(SEED).sample(list(of_leaf.values()), len(of_leaf))
     for turn in range(most):
-        yield from (found[turn] for found in order if turn < len(found))
+        of_turn = (found[turn] for found in order if turn < len(found))
+        # Those of quick programs first, so that little time comes to many leaves.
+        yield from sorted(of_turn, key=lambda each: BASES.index(each[0]))
 
 
 def _healthy(base: str) -> Healthy:

@@ -158,7 +158,7 @@ def test_probabilities_leave_no_energy(net: nn.Module, data: Data) -> None:
 
 def test_wrong_layers_and_data_are_told_of(net: nn.Module, data: Data) -> None:
     train, test = data
-    with pytest.raises(InputError, match="its layer 'fourth' is not called"):
+    with pytest.raises(InputError, match=r"has no layer 'fourth'; it has first, first\.0"):
         dissect(net, train, test, layers=["fourth"])
     small = Examples("small", test.inputs[..., :4], test.labels)
     with pytest.raises(InputError, match=r"differ in their shapes, \(1, 8, 8\) and \(1, 8, 4\)"):

@@ -65,7 +65,7 @@ def test_a_pickled_model_is_refused_and_not_run(
     with pytest.raises(InputError, match=r"pickled .*state_dict\(\)"):
         load_model(str(whole))
     (tmp_path / "plain.pt").write_bytes(pickle.dumps(Trap(tmp_path / "ran")))
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="pickled"):
         load_model(str(tmp_path / "plain.pt"))
     assert not (tmp_path / "ran").exists()
 

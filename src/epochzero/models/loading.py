@@ -133,13 +133,21 @@ def _is_state_dict(found: Any) -> bool:
 def _unpickled(path: Path) -> Any:
     """What torch reads with ``weights_only``, which builds tensors and plain containers only."""
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # of protocols that torch does not write itself
+            return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        if "Unsupported global" in str(error) or "GLOBAL" in str(error):
+        if "GLOBAL" in str(error) or _is_plain_pickle(path):
             raise InputError(f"{path}: {_PICKLED}") from error
         raise InputError(f"{path}: is no file that torch has saved, or it is damaged") from error
     except Exception as error:  # torch raises almost anything for files that are not its own
         raise InputError(f"{path}: is no file that torch has saved, or it is damaged") from error
+
+
+def _is_plain_pickle(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(1) == pickle.PROTO
 
 
 # Files of whole models
