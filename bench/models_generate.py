@@ -5,9 +5,7 @@ the same size and seed; the difference with its interval of 95 % by draws of who
 a generated set with one feature changed, so that its program must fail at a line that is known before
 (`generate.break_one`); a check is right when it tells an error there. It reads the program, and runs it dry where
 reading finds nothing. Beside them whole networks, checked for an
-A100: errors there are false, and each is to have an estimate of its GPU memory. Search: both evolutions beside as many
-networks drawn at random, on scikit-learn's digits (1,797 images of 8 by 8); each takes the network that is best on
-held-back images, and its accuracy on others is compared, with intervals by draws of whole seeds.
+A100: errors there are false, and each is to have an estimate of its GPU memory.
 """
 
 from __future__ import annotations
@@ -23,16 +21,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import torch
 from common import SEED, mean, rate, save
-from sklearn.datasets import load_digits
 
 from epochzero.check import Checked, Limits, Target, check
 from epochzero.check.target import read_target
-from epochzero.models import Examples
-from epochzero.models.generate import Generation, break_one, evolve, generate, program
+from epochzero.models.generate import break_one, generate, program
 from epochzero.models.generate.breaking import BREAKS
-from epochzero.models.generate.evolution import full_survivors, pledge_survivors
 from epochzero.models.generate.feature_model import feature_model
 from epochzero.models.generate.plan import Plan
 from epochzero.models.generate.sampling import diverse_products, mean_distance, random_products
@@ -45,14 +39,6 @@ BLOCKS, CELLS = 3, 3
 SHAPE, CLASSES = (3, 16, 16), 10
 MOST_PARAMETERS = 2_000_000
 """Of networks that are checked, since each is run."""
-SEARCH_SEEDS = 8
-WAYS = ("random", "pledge", "full")
-TRAININGS = 21
-"""Of each search, for each seed."""
-POPULATION = 6
-SURVIVORS = {"pledge": pledge_survivors(POPULATION), "full": full_survivors(POPULATION)}
-TRAINED_ON = 800
-SEARCH_EPOCHS = 8
 HERE = Target(name="here", here=True, gpus=())
 
 
@@ -153,71 +139,11 @@ def _checked(source: str, target: Target, *, dry: bool) -> Checked:
         )
 
 
-def digits(seed: int) -> tuple[Examples, Examples]:
-    """Images to train on and others, drawn by the seed."""
-    data = load_digits()
-    order = torch.from_numpy(np.random.default_rng(seed).permutation(len(data.target)))
-    inputs = torch.tensor(data.images, dtype=torch.float32)[:, None] / 16
-    every = Examples("digits", inputs, torch.tensor(data.target))
-    return every.take(order[:TRAINED_ON]), every.take(order[TRAINED_ON:])
-
-
-def searched(way: str, seed: int) -> Generation:
-    """The networks of a search with `TRAININGS` trainings."""
-    train, test = digits(seed)
-    shape, classes = (1, 8, 8), 10
-    if way == "random":
-        drawn = generate(TRAININGS, shape, classes, blocks=2, elements=2, diverse=False, seed=seed)
-        return evolve(drawn, train, test, epochs=SEARCH_EPOCHS)
-    made = generate(POPULATION, shape, classes, blocks=2, elements=2, seed=seed)
-    generations = (TRAININGS - POPULATION) // (POPULATION - SURVIVORS[way])
-    return evolve(made, train, test, evolution=way, generations=generations, epochs=SEARCH_EPOCHS)
-
-
-def search(seeds: int) -> dict[str, object]:
-    """Accuracy of what each search finds, beside random search, over the seeds."""
-    found: dict[str, list[Generation]] = {way: [] for way in WAYS}
-    for number in range(seeds):
-        for way, each in found.items():
-            each.append(searched(way, SEED + number))
-            best = each[-1].networks[0].accuracy
-            told = (
-                f"{100 * (best.value or 0 if best else 0):.1f} % after {each[-1].trained} trainings"
-            )
-            print(f"seed {number + 1} of {seeds}, {way}: {told}", flush=True)
-    accuracy = {way: [_accuracy(one) for one in each] for way, each in found.items()}
-    return {
-        "trained_on": TRAINED_ON,
-        "epochs": SEARCH_EPOCHS,
-        **{
-            way: {
-                "trainings": [one.trained for one in found[way]],
-                "validation": mean([max(one.best) for one in found[way]]),
-                "accuracy": mean(values),
-                "over_random": mean(
-                    [a - b for a, b in zip(values, accuracy["random"], strict=True)]
-                ),
-                "seeds_won": sum(a > b for a, b in zip(values, accuracy["random"], strict=True)),
-            }
-            for way, values in accuracy.items()
-        },
-    }
-
-
-def _accuracy(found: Generation) -> float:
-    """Of the network that is best on held-back images."""
-    best = found.networks[0].accuracy
-    assert best is not None
-    assert best.value is not None
-    return best.value
-
-
 def main() -> None:
     """Measures all and writes the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--broken", type=int, default=BROKEN, help="networks with a mistake")
-    parser.add_argument("--search", type=int, default=SEARCH_SEEDS, help="seeds of the searches")
     parser.add_argument("--whole", type=int, default=WHOLE, help="networks without one")
     told = parser.parse_args()
     numbers = {
@@ -225,12 +151,8 @@ def main() -> None:
         "distance": distances(told.seeds),
         "broken": broken(told.broken),
         "whole": whole(told.whole),
-        "search": search(told.search),
     }
-    data = [
-        {"name": "feature model", "blocks": BLOCKS, "cells": CELLS},
-        {"name": "scikit-learn's digits", "images": 1797},
-    ]
+    data = [{"name": "feature model", "blocks": BLOCKS, "cells": CELLS}]
     versions = {name: importlib.metadata.version(name) for name in ("torch", "python-sat")}
     save("models_generate", numbers, data=data, rivals=versions)
 

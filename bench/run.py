@@ -35,6 +35,7 @@ BENCHMARKS = {
     "models_fairness": (),
     "models_generate": (),
     "models_leaves": (),
+    "models_search": (),
     "scale": (),
     "serve_pages": (),
     "store": (),
