@@ -34,6 +34,7 @@ __all__ = [
     "SEED",
     "DataFile",
     "LabJob",
+    "commit",
     "data_file",
     "data_path",
     "fold",
@@ -232,12 +233,13 @@ def _versions() -> dict[str, str]:
     return {
         "python": platform.python_version(),
         "epochzero": epochzero.__version__,
-        "epochzero_commit": _commit(),
+        "epochzero_commit": commit(),
         "hyperscan": importlib.metadata.version("hyperscan"),
     }
 
 
-def _commit() -> str:
+@cache
+def commit() -> str:
     """The commit of this repository, marked when files of the package differ from it."""
 
     def git(*arguments: str) -> str:
