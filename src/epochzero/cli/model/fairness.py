@@ -58,9 +58,10 @@ def command(
 ) -> None:
     """Search inputs that MODEL judges otherwise when only protected attributes differ (ADF).
 
-    DATA is a table. Texts are numbered in their order, which must be what MODEL was trained with. AEQUITAS and random
-    search run beside ADF, each with the same budget; without gradients they run alone. MODEL may be the
-    word train: the paper's network is trained on 70 % of DATA.
+    DATA is a table. Texts are numbered in their order, which must be what MODEL was trained with. Where the budget
+    suffices to check all inputs, that is done. Where not, AEQUITAS and random search run beside ADF, each with
+    the same budget; without gradients they run alone. MODEL may be the word train: the paper's network is
+    trained on 70 % of DATA.
 
     \b
     epochzero model fairness net.py:build people.csv --protected sex,age --target income --weights net.pt
@@ -130,12 +131,15 @@ def _classifier(
 
 def _write_text(found: Fairness, out: Path | None) -> None:
     from epochzero.models.fairness.report import described
+    from epochzero.models.fairness.searching import EXHAUSTIVE
 
     click.echo(wrapped("Model", f"{found.model}, right on {_told(found.accuracy)} of {found.rows:,} rows"))  # fmt: skip
     click.echo(wrapped("Protected", f"{', '.join(found.protected)}: {found.variants} variants of each input"))  # fmt: skip
     click.echo(wrapped("Judged", f"differently by them: {_told(found.discriminated)} of inputs drawn from the domain, {_told(found.discriminated_rows)} of the rows"))  # fmt: skip
     for one in found.searches:
         told = f"{one.search}: {one.found:,} discriminatory instances in {one.seconds:.1f} s, {100 * one.share:.1f}\xa0% of {one.checked:,} inputs checked"
+        if one.search == EXHAUSTIVE:
+            told += ", which are all there are"
         click.echo(wrapped("Search", told))
     for kind, said in ((True, "by one alone"), (False, "depends on")):
         told = ", ".join(f"{one.attribute} {_share(one.share)}" for one in found.drivers if one.protected is kind)  # fmt: skip

@@ -10,6 +10,7 @@ import torch
 
 from epochzero.errors import InputError
 from epochzero.models.fairness.measured import Example, Fairness
+from epochzero.models.fairness.searching import EXHAUSTIVE
 from epochzero.models.fairness.table import PeopleTable
 from epochzero.reports.figures import Figure, curves
 from epochzero.reports.page import Part, Report, Section
@@ -135,6 +136,11 @@ def _searches(fairness: Fairness) -> Table:
     rows: tuple[Row, ...] = tuple(
         (one.search, one.found, one.checked, one.share, one.seconds) for one in fairness.searches
     )
+    notes = [
+        f"Each input is compared with all {fairness.variants} variants of its protected attributes."
+    ]
+    if fairness.searches[0].search == EXHAUSTIVE:
+        notes.append("The exhaustive search checks each input once: what it finds is all there is.")
     return Table(
         "searches",
         "Discriminatory instances, no two alike without protected attributes",
@@ -142,9 +148,7 @@ def _searches(fairness: Fairness) -> Table:
         rows,
         sum(one.checked for one in fairness.searches),
         "inputs",
-        (
-            f"Each input is compared with all {fairness.variants} variants of its protected attributes.",
-        ),
+        tuple(notes),
     )
 
 
