@@ -32,8 +32,8 @@ SEEDS = 1000
 """Inputs with which a round of a search begins, as in both papers."""
 TRIALS = 1000
 """Steps of the local search from each instance, as in both papers."""
-WALKERS = 250
-"""So many instances are gathered for a walk, or those of so many rounds."""
+WALKERS = 1000
+"""So many instances are gathered for a walk, or those of `ROUNDS` rounds."""
 ROUNDS = 10
 ROUND = 10_000
 """Inputs of an exhaustive search that are checked at a time."""
@@ -171,7 +171,7 @@ class Archive:
             partners: variants that got another class where it was before; those of the known inputs are given back.
         """
         known = torch.tensor([key in self._seen for key in self._keys(levels)])
-        discriminates, partner, new = known, partners.clone(), torch.zeros_like(known)
+        discriminates, partner, new = known.clone(), partners.clone(), torch.zeros_like(known)
         asked = ~known
         if asked.any():
             found = self.check(levels[asked], partners[asked])

@@ -110,8 +110,10 @@ class Subject:
         output, partner = self.outputs(levels), likely.clone()
         other = self.outputs(likely)
         left = output == other
-        rest = self.judge(levels[left])
         discriminates = ~left
+        if not left.any():
+            return Judged(discriminates, partner, output, other)
+        rest = self.judge(levels[left])
         discriminates[left], partner[left], other[left] = (
             rest.discriminates,
             rest.partner,
