@@ -87,7 +87,7 @@ def command(
             budget = SECONDS
         people = load_people(
             data,
-            protected=protected.split(",") if protected else (),
+            protected=[one.strip() for one in protected.split(",")] if protected else (),
             target=target,
             domains=domains,
             most=most,
@@ -130,17 +130,16 @@ def _classifier(
 
 
 def _write_text(found: Fairness, out: Path | None) -> None:
-    from epochzero.models.fairness.report import described
-    from epochzero.models.fairness.searching import EXHAUSTIVE
+    from epochzero.models.fairness.report import described, remark
 
     click.echo(wrapped("Model", f"{found.model}, right on {_told(found.accuracy)} of {found.rows:,} rows"))  # fmt: skip
     click.echo(wrapped("Protected", f"{', '.join(found.protected)}: {found.variants} variants of each input"))  # fmt: skip
     click.echo(wrapped("Judged", f"differently by them: {_told(found.discriminated)} of inputs drawn from the domain, {_told(found.discriminated_rows)} of the rows"))  # fmt: skip
     for one in found.searches:
         told = f"{one.search}: {one.found:,} discriminatory instances in {one.seconds:.1f} s, {100 * one.share:.1f}\xa0% of {one.checked:,} inputs checked"
-        if one.search == EXHAUSTIVE:
-            told += ", which are all there are"
         click.echo(wrapped("Search", told))
+    if told := remark(found):
+        click.echo(wrapped("", told))
     for kind, said in ((True, "by one alone"), (False, "depends on")):
         told = ", ".join(f"{one.attribute} {_share(one.share)}" for one in found.drivers if one.protected is kind)  # fmt: skip
         if told:

@@ -21,6 +21,8 @@ from epochzero.models.fairness.search import SEEDS, Archive, Instances, gathered
 __all__ = ["Local", "adf", "clustered", "global_phase", "require_sklearn"]
 
 CLUSTERS = 4
+CLUSTERED = 50_000
+"""So many rows at most are clustered; seeds come from them."""
 STEPS = 10
 """Of the global phase."""
 REFRESH = 10
@@ -64,6 +66,8 @@ def adf(archive: Archive, data: Tensor, draw: torch.Generator, seeds: int = SEED
 def clustered(data: Tensor, domain: Domain, seeds: int, draw: torch.Generator) -> Iterator[Tensor]:
     """Seeds of each round, one cluster of the data after the other in turn; the data are shuffled between passes."""
     cluster = import_module("sklearn.cluster")
+    if len(data) > CLUSTERED:
+        data = data[torch.randperm(len(data), generator=draw)[:CLUSTERED]]
     inputs = data / (domain.counts - 1).clamp_min(1)
     number = min(CLUSTERS, len(np.unique(data.numpy(), axis=0)))
     found = cluster.KMeans(number, n_init=1, random_state=draw.initial_seed() % 2**32)

@@ -14,7 +14,7 @@ from epochzero.models.fairness.adf import require_sklearn
 from epochzero.models.fairness.domain import Domain
 from epochzero.models.fairness.retraining import retrained_with
 from epochzero.models.fairness.search import Budget, Found
-from epochzero.models.fairness.searching import compare_searches, search_all, why_not_all
+from epochzero.models.fairness.searching import searched
 from epochzero.models.fairness.subject import Subject
 from epochzero.models.fairness.table import PeopleTable
 from epochzero.reports.statistics import Estimate, wilson
@@ -206,26 +206,15 @@ def measure_fairness(
     began = budget.clock()
     discriminated = _share(subject.judge(sample).discriminates)
     seconds = (budget.clock() - began) / SAMPLE
-    left_out: dict[str, str] = {}
-    no_gradients = subject.no_gradients(people.levels[:1])
-    reason = why_not_all(people.domain.size, budget, seconds)
-    if reason:
-        left_out["exhaustive search"] = reason
-        if no_gradients:
-            left_out["ADF"] = no_gradients
-        found = compare_searches(subject, people, budget, seed, tell)
-    else:
-        found = [search_all(subject, budget, tell)]
+    found, left_out = searched(subject, people, budget, seconds, seed, tell)
     best = max(found, key=len)
     if tell:
         tell("what drives it")
     retrained = None
-    if retrain:
-        why_not = no_gradients or _why_no_retraining(classifier, best)
-        if why_not:
-            left_out["retraining"] = why_not
-        else:
-            retrained = _retrained(subject, people, best, sample, seed, tell)
+    if retrain and (why_not := _why_no_retraining(subject, people, best)):
+        left_out["retraining"] = why_not
+    elif retrain:
+        retrained = _retrained(subject, people, best, sample, seed, tell)
     return Fairness(
         model=classifier.name,
         data=people.name,
@@ -268,11 +257,13 @@ def _retrained(
     )
 
 
-def _why_no_retraining(classifier: Classifier, found: Found) -> str:
+def _why_no_retraining(subject: Subject, people: PeopleTable, found: Found) -> str:
+    if why_not := subject.no_gradients(people.levels[:1]):
+        return why_not
     if not len(found):
         return "nothing was found"
-    has_weights = next(classifier.differentiable().parameters(), None) is not None
-    return "" if has_weights else f"{classifier.name}: has no weights"
+    has_weights = next(subject.classifier.differentiable().parameters(), None) is not None
+    return "" if has_weights else f"{subject.classifier.name}: has no weights"
 
 
 def _drivers(subject: Subject, found: Found, draw: torch.Generator) -> tuple[Driver, ...]:

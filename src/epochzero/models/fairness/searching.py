@@ -13,7 +13,7 @@ from epochzero.models.fairness.search import Archive, Budget, Found, exhaustive,
 from epochzero.models.fairness.subject import Subject
 from epochzero.models.fairness.table import PeopleTable
 
-__all__ = ["EXHAUSTIVE", "compare_searches", "search_all", "why_not_all"]
+__all__ = ["EXHAUSTIVE", "compare_searches", "search_all", "searched", "why_not_all"]
 
 EXHAUSTIVE = "exhaustive"
 MOST = 5_000_000
@@ -37,6 +37,38 @@ def why_not_all(size: int, budget: Budget, seconds: float) -> str:
     if budget.seconds is not None and size * seconds > budget.seconds:
         return f"all {size:,} inputs would take about {size * seconds:.0f} s, more than the budget"
     return ""
+
+
+def searched(
+    subject: Subject,
+    people: PeopleTable,
+    budget: Budget,
+    seconds: float,
+    seed: int,
+    tell: Tell | None = None,
+) -> tuple[list[Found], dict[str, str]]:
+    """All instances where the budget suffices for all inputs, or else what the searches find.
+
+    Args:
+        subject: the model and its domain.
+        people: rows, from which ADF starts.
+        budget: of each search.
+        seconds: that one input takes.
+        seed: of all that is random.
+        tell: hears what they have come to.
+
+    Returns:
+        What was found, and what was left out and why.
+    """
+    reason = why_not_all(subject.domain.size, budget, seconds)
+    if not reason:
+        return [search_all(subject, budget, tell)], {}
+    reasons = {
+        "exhaustive search": reason,
+        "ADF": subject.no_gradients(people.levels[:1]),
+    }
+    left_out = {what: why for what, why in reasons.items() if why}
+    return compare_searches(subject, people, budget, seed, tell), left_out
 
 
 def search_all(subject: Subject, budget: Budget, tell: Tell | None = None) -> Found:
