@@ -31,6 +31,7 @@ from epochzero.diagnose import Catalog, Diagnosis
 __all__ = [
     "LAB",
     "REPOSITORY",
+    "RESULTS",
     "SEED",
     "DataFile",
     "LabJob",
