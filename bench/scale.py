@@ -274,7 +274,7 @@ def _until_complete(
 
 
 def _workers_of(engine: str, token: str, driver: int) -> list[int]:
-    mark = b"ray::" if engine == "ray" else b"spawn_main"
+    mark = b"ray::" if engine == "ray" else b"forkserver"
     found = []
     for process in _processes(token):
         try:

@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from importlib import import_module
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, forkserver, get_context, parent_process
 from threading import Thread
 from types import ModuleType
 from typing import Any, Protocol
@@ -56,18 +56,30 @@ class Engine(Protocol):
         """Ends the workers."""
 
 
-def opened(name: str, workers: int | None = None, address: str | None = None) -> Engine:
+def opened(
+    name: str,
+    workers: int | None = None,
+    address: str | None = None,
+    *,
+    ready: str = "",
+    once: bool = False,
+) -> Engine:
     """An engine by its name.
 
     Args:
         name: of `ENGINES`.
         workers: as many as there are cores when None.
         address: of a Ray cluster; one of this machine is started when None.
+        ready: a module that makes at import what all calls need, and no threads; processes of this
+            machine find it made.
+        once: each call has a process of its own, so that its memory is given back.
 
     Raises:
         InputError: Ray is not installed, or the cluster does not answer.
     """
-    return RayEngine(workers, address) if name == "ray" else LocalEngine(workers)
+    if name == "ray":
+        return RayEngine(workers, address, once=once)
+    return LocalEngine(workers, ready=ready, once=once)
 
 
 class LocalEngine:
@@ -75,11 +87,17 @@ class LocalEngine:
 
     Args:
         workers: as many as there are cores when None.
+        ready, once: as of `opened`.
     """
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(self, workers: int | None = None, *, ready: str = "", once: bool = False) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
-        self._idle = [_process() for _ in range(self.workers)]
+        self._once = once
+        # Not forked from this process: threads, such as those of pyarrow, do not survive that.
+        self._context = get_context("forkserver")
+        self._context.set_forkserver_preload([ready] if ready else [])
+        forkserver.ensure_running()
+        self._idle = [self._process() for _ in range(self.workers)]
         self._busy: dict[Future[Any], ProcessPoolExecutor] = {}
 
     def start(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -97,7 +115,7 @@ class LocalEngine:
                 continue
             self._busy[handle] = process
             return handle
-        raise InputError("processes to diagnose in end as soon as they start; is memory left?")
+        raise InputError("processes to work in end as soon as they start; is memory left?")
 
     def ended(self, handles: Collection[Future[Any]]) -> Collection[Future[Any]]:
         """Those that have ended; waits until one has."""
@@ -116,24 +134,28 @@ class LocalEngine:
             self._replace(process)
             raise WorkerLostError from error
         except BaseException:
-            self._idle.append(process)
+            self._release(process)
             raise
-        self._idle.append(process)
+        self._release(process)
         return given
+
+    def _release(self, process: ProcessPoolExecutor) -> None:
+        if self._once:
+            self._replace(process)
+        else:
+            self._idle.append(process)
 
     def _replace(self, process: ProcessPoolExecutor) -> None:
         process.shutdown(wait=False)
-        self._idle.append(_process())
+        self._idle.append(self._process())
+
+    def _process(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, self._context, _begin_worker)
 
     def close(self) -> None:
         """Ends the processes; calls that have begun are waited for."""
         for process in (*self._idle, *self._busy.values()):
             process.shutdown(cancel_futures=True)
-
-
-def _process() -> ProcessPoolExecutor:
-    # Not forked: the threads of pyarrow do not survive that.
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin_worker)
 
 
 def _begin_worker() -> None:
@@ -154,12 +176,15 @@ class RayEngine:
     Args:
         workers: how many at a time; as many as the cluster has cores when None.
         address: of the cluster; one of this machine is started, and ended, when None.
+        once: as of `opened`.
 
     Raises:
         InputError: Ray is not installed, or the cluster does not answer.
     """
 
-    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
+    def __init__(
+        self, workers: int | None = None, address: str | None = None, *, once: bool = False
+    ) -> None:
         self._ray = _ray()
         self._on_sigterm = signal.getsignal(signal.SIGTERM)
         quiet = {"include_dashboard": False, "num_cpus": workers} if address is None else {}
@@ -177,7 +202,7 @@ class RayEngine:
             ) from error
         self.workers = workers or int(self._ray.cluster_resources().get("CPU", 1))
         # Ray would begin a call again by itself, whatever ended its worker, and say nothing.
-        self._call = self._ray.remote(max_retries=0, num_cpus=1)(_call)
+        self._call = self._ray.remote(max_retries=0, num_cpus=1, max_calls=int(once))(_call)
 
     def start(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Starts a call somewhere in the cluster."""
