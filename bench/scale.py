@@ -34,7 +34,9 @@ DATA = "failures/unlabelled.jsonl.gz"
 TOKEN = "EPOCHZERO_BENCH"
 SAMPLED_EVERY_S = 0.1
 OVERHEAD_LOGS = 3_000
-KILLED_AFTER_S = (0.3, 6.0)
+ROWS_AT_ONCE = 5_000
+KILLED_AFTER_S = {"local": (0.3, 6.0), "ray": (1.0, 20.0)}
+"""Ray takes longer to start."""
 
 Numbers = Mapping[str, Any]
 
@@ -85,15 +87,20 @@ def main() -> None:
 
 def _source(count: int) -> Path:
     """So many logs in a Parquet file."""
-    path = scratch() / f"scale-{count}.parquet"
-    if not path.exists():
-        texts = [record["log"] for record in data_file(DATA).records]
-        logs = [texts[number % len(texts)] for number in range(count)]
-        names = [f"log-{number:08}" for number in range(count)]
-        pyarrow.parquet.write_table(
-            pyarrow.table({"id": names, "log": logs}), path, row_group_size=5_000
-        )
-    return path
+    path = scratch() / f"scale-mixed-{count}.parquet"
+    if path.exists():
+        return path
+    texts = [record["log"] for record in data_file(DATA).records]
+    # Mixed, since neighbours are of one project: a few logs are then like the many.
+    draw = random.Random(SEED)
+    schema = pyarrow.schema([("id", pyarrow.string()), ("log", pyarrow.string())])
+    new = path.with_suffix(".new")
+    with pyarrow.parquet.ParquetWriter(new, schema) as table:
+        for start in range(0, count, ROWS_AT_ONCE):
+            names = [f"log-{n:08}" for n in range(start, min(count, start + ROWS_AT_ONCE))]
+            logs = draw.choices(texts, k=len(names))
+            table.write_batch(pyarrow.record_batch([names, logs], schema))
+    return new.rename(path)
 
 
 def _command(source: Path, out: str, engine: str, workers: int) -> list[str]:
@@ -243,6 +250,7 @@ def _kills(engine: str, kills: int, count: int) -> Numbers:
         "results": complete,
         "results_with_a_loss_or_repeat": wrong,
         "seconds": round(time.monotonic() - began, 1),
+        "load_average": os.getloadavg()[0],
     }
 
 
@@ -257,7 +265,7 @@ def _until_complete(
             command, stdout=subprocess.DEVNULL, env={**os.environ, TOKEN: token}
         )
         while driver.poll() is None:
-            time.sleep(draw.uniform(*KILLED_AFTER_S))
+            time.sleep(draw.uniform(*KILLED_AFTER_S[engine]))
             if sum(done.values()) >= kills or driver.poll() is not None:
                 driver.wait()
             elif draw.random() < 0.4:
