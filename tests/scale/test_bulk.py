@@ -363,6 +363,18 @@ def test_processes_of_this_machine_survive_the_end_of_one_of_them() -> None:
         engine.close()
 
 
+def test_processes_are_forked_again_where_what_they_are_forked_from_has_ended() -> None:
+    engine = LocalEngine(1)
+    try:
+        parent = engine.result(engine.start(os.getppid))
+        os.kill(parent, signal.SIGKILL)
+        with pytest.raises(WorkerLostError):
+            engine.result(engine.start(signal.raise_signal, signal.SIGKILL))
+        assert engine.result(engine.start(len, "again")) == 5
+    finally:
+        engine.close()
+
+
 DRIVER = """
 import sys
 from epochzero.scale import diagnose_all, sources

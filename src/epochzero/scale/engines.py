@@ -110,7 +110,8 @@ class LocalEngine:
             process = self._idle.pop()
             try:
                 handle = process.submit(function, *arguments)
-            except BrokenProcessPool:
+            # The second and third where what it would be forked from has ended.
+            except (BrokenProcessPool, EOFError, OSError):
                 self._replace(process)
                 continue
             self._busy[handle] = process
