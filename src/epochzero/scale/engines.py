@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -23,7 +24,9 @@ from epochzero.errors import InputError
 __all__ = ["ENGINES", "Engine", "LocalEngine", "RayEngine", "WorkerLostError", "opened"]
 
 ENGINES = ("local", "ray")
-ATTEMPTS_TO_START = 3
+ATTEMPTS_TO_START = 6
+PAUSE_S = 0.1
+"""Before the second attempt, and so much longer before each later one: what was killed takes time to end."""
 
 
 class WorkerLostError(Exception):
@@ -106,7 +109,8 @@ class LocalEngine:
         Raises:
             InputError: no process can be started.
         """
-        for _ in range(ATTEMPTS_TO_START):
+        for attempt in range(ATTEMPTS_TO_START):
+            time.sleep(attempt * PAUSE_S)
             process = self._idle.pop()
             try:
                 handle = process.submit(function, *arguments)
