@@ -96,7 +96,9 @@ def test_what_a_stranger_writes_is_shown_as_text() -> None:
     body = review_comment(handed.review([]), LINKS)
     told = [line for line in body.splitlines() if line.startswith(("  - Wrong", "  - Fix"))]
     assert len(told) == 2
-    assert not any(sign in line for line in told for sign in ("<img", "@team", "#1", "[here](", "://"))
+    assert not any(
+        sign in line for line in told for sign in ("<img", "@team", "#1", "[here](", "://")
+    )
     assert "ghp_" + "a1B2" * 9 not in body
     assert f"https://github.com/{REPOSITORY}/blob/{COMMIT}/a%20b/%60%40team%60%3F.py#L1" in body
     assert len(body) < 5_000

@@ -165,6 +165,9 @@ class _Bulk:
                 under_way[self._engine.start(call.function, self._run, *call.arguments)] = call
             if not under_way:
                 return self._parts
+            # The next one is read and unpacked while the others are at work.
+            if not self._again and (ahead := next(planned, None)):
+                self._again.append(ahead)
             for handle in self._engine.ended(list(under_way)):
                 call = under_way.pop(handle)
                 try:
