@@ -88,7 +88,9 @@ def diagnose_all(
             is not installed, or the cluster does not answer.
     """
     # Workers get ready while SOURCE is looked at.
-    at_work = opened(engine, workers, address, ready="epochzero.scale.ready")
+    at_work = opened(
+        engine, workers, address, ready="epochzero.scale.ready", needs="pyarrow.parquet"
+    )
     try:
         logs, place = Storage.at(source), Storage.at(out)
         if f"{place.root}/".startswith(f"{logs.root}/"):

@@ -25,6 +25,8 @@ __all__ = ["ENGINES", "Engine", "LocalEngine", "RayEngine", "WorkerLostError", "
 
 ENGINES = ("local", "ray")
 ATTEMPTS_TO_START = 6
+_NOT_STARTED = (BrokenProcessPool, EOFError, OSError)
+"""What is raised where a process has ended; the second and third where what it would be forked from has."""
 PAUSE_S = 0.1
 """Before the second attempt, and so much longer before each later one: what was killed takes time to end."""
 
@@ -65,6 +67,7 @@ def opened(
     address: str | None = None,
     *,
     ready: str = "",
+    needs: str = "",
     once: bool = False,
 ) -> Engine:
     """An engine by its name.
@@ -75,6 +78,7 @@ def opened(
         address: of a Ray cluster; one of this machine is started when None.
         ready: a module that makes at import what all calls need, and no threads; processes of this
             machine find it made.
+        needs: a module that these import at their start, whatever threads it makes.
         once: each call has a process of its own, so that its memory is given back.
 
     Raises:
@@ -82,7 +86,7 @@ def opened(
     """
     if name == "ray":
         return RayEngine(workers, address, once=once)
-    return LocalEngine(workers, ready=ready, once=once)
+    return LocalEngine(workers, ready=ready, needs=needs, once=once)
 
 
 class LocalEngine:
@@ -90,11 +94,19 @@ class LocalEngine:
 
     Args:
         workers: as many as there are cores when None.
-        ready, once: as of `opened`.
+        ready, needs, once: as of `opened`.
     """
 
-    def __init__(self, workers: int | None = None, *, ready: str = "", once: bool = False) -> None:
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        ready: str = "",
+        needs: str = "",
+        once: bool = False,
+    ) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
+        self._needs = needs
         self._once = once
         # Not forked from this process: threads, such as those of pyarrow, do not survive that.
         self._context = get_context("forkserver")
@@ -114,8 +126,7 @@ class LocalEngine:
             process = self._idle.pop()
             try:
                 handle = process.submit(function, *arguments)
-            # The second and third where what it would be forked from has ended.
-            except (BrokenProcessPool, EOFError, OSError):
+            except _NOT_STARTED:
                 self._replace(process)
                 continue
             self._busy[handle] = process
@@ -155,12 +166,20 @@ class LocalEngine:
         self._idle.append(self._process())
 
     def _process(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, self._context, _begin_worker)
+        process = ProcessPoolExecutor(1, self._context, _begin_worker)
+        if self._needs:
+            with suppress(*_NOT_STARTED):  # The first call finds out.
+                process.submit(_import, self._needs)
+        return process
 
     def close(self) -> None:
         """Ends the processes; calls that have begun are waited for."""
         for process in (*self._idle, *self._busy.values()):
             process.shutdown(cancel_futures=True)
+
+
+def _import(name: str) -> None:
+    import_module(name)
 
 
 def _begin_worker() -> None:
