@@ -29,8 +29,11 @@ __all__ = [
     "STDIN",
     "Block",
     "Log",
+    "blocks_from",
+    "blocks_of",
     "find_logs",
     "is_log_name",
+    "is_packed",
     "last_attempts",
     "looks_binary",
     "rank_of",
@@ -98,11 +101,11 @@ class Log:
             InputError: the log cannot be read.
         """
         if self.path is None:
-            yield from _blocks(io.BytesIO(self.text))
+            yield from blocks_of(io.BytesIO(self.text))
             return
         try:
             with _open(self.path) as stream:
-                yield from _blocks(stream)
+                yield from blocks_of(stream)
         except OSError as error:
             raise InputError(f"{self.name}: cannot be read: {_reason(error)}") from error
 
@@ -118,6 +121,11 @@ def _open(path: Path) -> Iterator[BinaryIO]:
         return
     with path.open("rb") as raw:
         yield _plain(raw)
+
+
+def is_packed(head: bytes) -> bool:
+    """Whether a file that begins so is compressed."""
+    return head.startswith((GZIP, ZSTD))
 
 
 def _plain(raw: BinaryIO) -> BinaryIO:
@@ -155,9 +163,33 @@ class _Lenient(io.RawIOBase, BinaryIO):
         return b"".join(pieces)
 
 
-def _blocks(stream: BinaryIO) -> Iterator[Block]:
-    offset = 0
-    carry = b""
+def blocks_of(stream: BinaryIO) -> Iterator[Block]:
+    """The blocks of a stream that is not compressed."""
+    return _blocks(stream, 0, b"")
+
+
+def blocks_from(stream: BinaryIO, start: int) -> Iterator[Block]:
+    """The blocks of a file that is not compressed from the first on that begins in or behind a chunk.
+
+    They are those of `blocks_of`: a block ends with the last line that ends in a chunk.
+
+    Args:
+        stream: that can be read from any place.
+        start: where the chunk begins, a multiple of `BLOCK_BYTES`.
+    """
+    stream.seek(start)
+    if not start:
+        yield from blocks_of(stream)
+        return
+    offset = start
+    while chunk := stream.read(BLOCK_BYTES):
+        offset += len(chunk)
+        if cut := chunk.rfind(b"\n") + 1:
+            yield from _blocks(stream, offset - len(chunk) + cut, chunk[cut:])
+            return
+
+
+def _blocks(stream: BinaryIO, offset: int, carry: bytes) -> Iterator[Block]:
     while chunk := stream.read(BLOCK_BYTES):
         cut = chunk.rfind(b"\n") + 1
         if cut == 0 and len(carry) < LONGEST_LINE_BYTES:
