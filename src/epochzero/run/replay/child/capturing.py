@@ -205,7 +205,10 @@ class Capturing(Ending):
     def _worker_failed(self, name: str, indices: Any, states: dict[str, Any]) -> None:
         """Within the worker of a loader: leaves what it had in work."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        told = {"indices": self.encode(indices), "random": states_as_json(states)}
+        seed = sys.modules["torch"].initial_seed()
+        # With it the loader has seeded both, and many samples draw nothing.
+        random = states_as_json(states, {"random": seed, "torch": seed})
+        told = {"indices": self.encode(indices), "random": random}
         write_json(self._folder / failed_of(name), told)
 
     def _write(self, failure: dict[str, Any] | None = None) -> None:
