@@ -10,8 +10,9 @@ training where a backward pass makes NaN, and names an operator: how many faulty
 It is run where a loss was no number; elsewhere there is nothing that it could end.
 
 Held out: the mutants of the bases that ``lab/watch/base/split.toml`` names, by model and data set, the
-healthy trainings that ``lab/watch/healthy/split.toml`` names, every second fresh one with the faults in
-it, and the bugs, which nobody looked at while the faults were written.
+healthy trainings that ``lab/watch/healthy/split.toml`` names, every second fresh one and those of the
+families that ``lab/watch/families/split.toml`` names, with the faults in them, and the bugs, which nobody
+looked at while the faults were written.
 """
 
 from __future__ import annotations
@@ -43,14 +44,19 @@ from epochzero.run.watch.model import Watched
 
 sys.path.insert(0, str(REPOSITORY))
 from lab.watch.cases import (
+    FAMILIES,
     FRESH,
     WATCH,
     all_cases,
+    family_cases,
+    family_programs,
     fresh_cases,
     fresh_programs,
     held_out_bases,
+    held_out_families,
     held_out_healthy,
 )
+from lab.watch.cases import Case as Made
 
 SOURCE = REPOSITORY / "src"
 LIMIT_S = 300
@@ -67,7 +73,8 @@ class Case:
 
     Attributes:
         name: identity.
-        part: bugs, keras, mutants, healthy (healthy ones, bases and fixed twins), fresh or fresh_healthy.
+        part: bugs, keras, mutants, healthy (healthy ones, bases and fixed twins), fresh, fresh_healthy, families
+            or families_healthy.
         program: its text.
         truth: what is wrong with it; empty where nothing is.
         held_out: whether nobody looked at it.
@@ -141,17 +148,22 @@ def _cases() -> Iterator[Case]:
     later = held_out_healthy()
     for path in sorted((WATCH / "healthy").glob("*.py")):
         yield Case(f"healthy/{path.stem}", "healthy", path.read_text(), held_out=path.stem in later)
-    yield from _fresh_cases()
+    # Every second fresh one.
+    later = frozenset(sorted(fresh_programs())[1::2])
+    yield from _edited_cases("fresh", FRESH, fresh_programs(), fresh_cases(), later)
+    families = family_programs(), family_cases(), held_out_families()
+    yield from _edited_cases("families", FAMILIES, *families)
 
 
-def _fresh_cases() -> Iterator[Case]:
-    """Of the fresh trainings every second one, with the faults in it, is only looked at in the end."""
-    later = sorted(fresh_programs())[1::2]
-    for name in fresh_programs():
-        program = (FRESH / "healthy" / f"{name}.py").read_text(encoding="utf-8")
-        yield Case(f"fresh/{name}", "fresh_healthy", program, held_out=name in later)
-    for made in fresh_cases():
-        yield Case(made.id, "fresh", made.faulty, made.about, made.about["base"] in later)
+def _edited_cases(
+    part: str, folder: Path, names: Iterable[str], faulty: Iterable[Made], later: frozenset[str]
+) -> Iterator[Case]:
+    """Healthy trainings and the faults in them; of those that are held out only looked at in the end."""
+    for name in names:
+        program = (folder / "healthy" / f"{name}.py").read_text(encoding="utf-8")
+        yield Case(f"{part}/{name}", f"{part}_healthy", program, held_out=name in later)
+    for made in faulty:
+        yield Case(made.id, part, made.faulty, made.about, made.about["base"] in later)
 
 
 def _run_all(
@@ -333,7 +345,8 @@ def _print_misses(seen: Sequence[Seen]) -> None:
 
 PARTS = {
     "bugs": _faulty, "keras": _faulty, "mutants": _faulty, "fresh": _faulty,
-    "healthy": _healthy, "fresh_healthy": _healthy,
+    "families": _faulty, "healthy": _healthy, "fresh_healthy": _healthy,
+    "families_healthy": _healthy,
 }  # fmt: skip
 
 
