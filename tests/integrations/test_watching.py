@@ -239,9 +239,10 @@ def train_with_transformers(folder: Path, callback: Any, rate: float) -> Any:
     """A small GPT-2 that begins at random learns to count, over 24 steps; its trainer."""
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    sizes = {"vocab_size": 12, "n_positions": 8, "n_embd": 16, "n_layer": 1, "n_head": 2}
-    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes))
-    rows = (torch.arange(8) + torch.randint(12, (96, 1))) % 12
+    sizes = {"vocab_size": 96, "n_positions": 8, "n_embd": 16, "n_layer": 1, "n_head": 2}
+    config = transformers.GPT2Config(**sizes, bos_token_id=0, eos_token_id=0)
+    model = transformers.GPT2LMHeadModel(config)
+    rows = (torch.arange(8) + torch.arange(96).unsqueeze(1)) % 96
     arguments = transformers.TrainingArguments(
         str(folder), num_train_epochs=4, per_device_train_batch_size=16, report_to=[], learning_rate=rate,
         lr_scheduler_type="constant", save_strategy="no", disable_tqdm=True, use_cpu=True,
@@ -260,7 +261,8 @@ def test_transformers_is_watched(tmp_path: Path) -> None:
     train_with_transformers(tmp_path, callback, rate=3e-3)
     assert callback.watching is not None
     assert callback.watching.watched.iterations == 24
-    assert callback.watching.watched.root is None
+    # It still falls by much at the end, and that is all there is to say.
+    assert [one.word for one in callback.watching.findings] == ["epochs_too_few"]
     history = callback.watching.history
     assert history.loss[-1, 1] < history.loss[0, 1]
     assert "transformer.h.0.attn.c_attn" in {layer.path for layer in history.layers}

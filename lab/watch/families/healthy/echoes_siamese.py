@@ -1,6 +1,6 @@
 """A siamese network that brings two recordings of one room together: each is told among the others of its batch.
 
-Should reach: val top1 above 0.6 of 100 rooms; guessing is right in 0.01.
+Should reach: val top1 above 0.7 of 100 rooms; before training 0.5 are right, guessing is right in 0.01.
 """
 
 import torch

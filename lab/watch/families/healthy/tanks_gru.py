@@ -1,6 +1,6 @@
 """A GRU that says the level of a tank eight minutes ahead from its inflow and its level so far.
 
-Should reach: val mae below 6 liters; the last level gives about 20.
+Should reach: val mae below 15 liters; the last level gives about 60.
 """
 
 import torch
