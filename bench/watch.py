@@ -29,13 +29,15 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import REPOSITORY, rate, save
+import numpy as np
+from common import REPOSITORY, SEED, rate, save
 
 from epochzero.injected.companions import with_companions
+from epochzero.models.evaluate.calibration import expected_calibration_error
 from epochzero.run.watch.child.begin import FILE_VARIABLE
 from epochzero.run.watch.history import Record, read_records
 from epochzero.run.watch.live import WATCH_COMPANIONS
@@ -112,19 +114,21 @@ def main() -> None:
     options = parser.parse_args()
     cases = [
         case
-        for case in _cases()
+        for case in cases_of_lab()
         if not (options.open and case.held_out)
         and (not options.only or any(text in case.name for text in options.only))
     ]
     with tempfile.TemporaryDirectory(prefix="watch-") as scratch:
         folder = options.records or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        found = _run_all(cases, folder, options)
+        found = records_of_all(cases, folder, options)
     numbers: dict[str, Any] = {"wanted": WANTED, "failed_to_run": len(cases) - len(found)}
     for name in options.methods:
         method = by_name(name)
         seen = [Seen(case, _verdicts(records, method)) for case, records in found]
         numbers[name] = _scored(seen)
+        if name == "epochzero":
+            numbers[name]["calibration"] = _calibrated(seen)
         for part, of_part in numbers[name].items():
             print(name, part, json.dumps(of_part))
         if options.misses and name == "epochzero":
@@ -135,7 +139,8 @@ def main() -> None:
         save("watch", numbers, data=[{"name": "lab/watch", "programs": len(cases)}])
 
 
-def _cases() -> Iterator[Case]:
+def cases_of_lab() -> Iterator[Case]:
+    """All trainings of the lab."""
     held = held_out_bases()
     for made in all_cases():
         is_mutant = made.collection == "mutants"
@@ -166,7 +171,7 @@ def _edited_cases(
         yield Case(made.id, part, made.faulty, made.about, made.about["base"] in later)
 
 
-def _run_all(
+def records_of_all(
     cases: Sequence[Case], folder: Path, options: argparse.Namespace
 ) -> list[tuple[Case, list[Record]]]:
     """The cases with their records, of those that ran."""
@@ -275,6 +280,28 @@ def _scored(seen: Sequence[Seen]) -> dict[str, Any]:
     return numbers
 
 
+def _calibrated(seen: Sequence[Seen]) -> dict[str, Any]:
+    """How far the confidence of roots lies from the share of them that is right; of healthy ones none is."""
+    numbers = {}
+    for name, held_out in (("open", False), ("held_out", True)):
+        named = [
+            (root.confidence, bool(one.case.truth) and is_named(one.case, root.word))
+            for one in seen
+            if one.case.held_out == held_out and (root := one.last.root) is not None
+        ]
+        if named:
+            confidence, right = np.array(named, dtype=float).T
+            numbers[name] = {
+                "roots": len(named),
+                "right": round(float(right.mean()), 4),
+                "confidence": round(float(confidence.mean()), 4),
+                "expected_calibration_error": asdict(
+                    expected_calibration_error(confidence, right, SEED)
+                ),
+            }
+    return numbers
+
+
 def _healthy(seen: Sequence[Seen]) -> dict[str, Any]:
     found = sum(one.last.root is not None for one in seen)
     ever = sum(any(w.root is not None for w in one.verdicts.values()) for one in seen)
@@ -304,9 +331,13 @@ def _faulty(seen: Sequence[Seen]) -> dict[str, Any]:
     }
 
 
+def is_named(case: Case, word: str) -> bool:
+    """Whether a word names what is wrong with a faulty training."""
+    return word in {case.truth["fault"], *case.truth.get("also", ())}
+
+
 def _is_named(case: Case, watched: Watched) -> bool:
-    words = {case.truth["fault"], *case.truth.get("also", ())}
-    return watched.root is not None and watched.root.word in words
+    return watched.root is not None and is_named(case, watched.root.word)
 
 
 def _has_layer(one: Seen) -> bool:
