@@ -57,7 +57,9 @@ def main() -> None:
     found = records_of_all(cases, options.records, options)
     roots = [root for case, records in found if (root := _root(case, records)) is not None]
     print(f"{len(roots)} roots, {sum(one.right for one in roots)} right, of {len(found)} trainings")
-    print(f"calibration error of the strength itself: {_error(roots, [r.strength for r in roots]):.3f}")
+    print(
+        f"calibration error of the strength itself: {_error(roots, [r.strength for r in roots]):.3f}"
+    )
     print(f"calibration error, programs left out: {_error(roots, _left_out(roots)):.3f}")
     TARGET.write_text(json.dumps(counted(roots), indent=1) + "\n", encoding="utf-8")
 

@@ -73,9 +73,7 @@ def _known_by_heart(history: History) -> Iterable[Finding]:
         )
 
 
-def _finding(
-    history: History, text: str, confidence: float, evidence: dict[str, float]
-) -> Finding:
+def _finding(history: History, text: str, confidence: float, evidence: dict[str, float]) -> Finding:
     return Finding(
         "data_duplicated",
         0,
