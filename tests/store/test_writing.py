@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import string
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ def _ending(number: int, *, job: str = "", **values: Any) -> Ending:
     """A job of its own; every third has ended well."""
     job = job or f"job{number}"
     records = whole(job, exit_code=min(1, number % 3), time=START + number, **values)
-    return Ending(f"service:/red/{job}/{number}", records, b"step %d\n" % number, Origin("red"))
+    return Ending(f"service:/red/{job}/{number}", records, io.BytesIO(b"step %d\n" % number), Origin("red"))
 
 
 def _told(database: Database, job: str) -> JobDetails:
@@ -86,7 +87,7 @@ def test_an_ending_becomes_the_same_as_a_journal(database: Database, runs: Runs)
     records = whole()
     take_in(database, runs.write(records))
     again = [replace(records[0], job="job2"), *records[1:]]
-    add_endings(database, [Ending("service://job2/1", again, b"hello\nworld\n")])
+    add_endings(database, [Ending("service://job2/1", again, io.BytesIO(b"hello\nworld\n"))])
     journal, ending = _told(database, "job1"), _told(database, "job2")
     assert journal.attempts == ending.attempts
     assert replace(journal.summary, id="") == replace(ending.summary, id="")
@@ -97,7 +98,7 @@ def test_a_journal_and_attempts_without_one_may_be_of_the_same_job(
 ) -> None:
     take_in(database, runs.write(whole()))
     more = [
-        Ending(f"service://job1/{number}", whole(attempt=number, time=START + 3600 * number), b"")
+        Ending(f"service://job1/{number}", whole(attempt=number, time=START + 3600 * number), io.BytesIO())
         for number in (2, 3)
     ]
     add_endings(database, more)
@@ -126,7 +127,7 @@ def test_a_job_that_is_none_leaves_all_others_out(
 ) -> None:
     monkeypatch.setattr("epochzero.store.recorder._ENDINGS_AT_ONCE", 3)
     nameless = [one for one in whole("zzz") if not isinstance(one, Started)]
-    several = [*(_ending(number) for number in range(8)), Ending("service:/z", nameless, b"")]
+    several = [*(_ending(number) for number in range(8)), Ending("service:/z", nameless, io.BytesIO())]
     with pytest.raises(InputError, match="which job"):
         add_endings(database, several)
     assert _count(database, schema.Job) == 0

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 import zstandard
 
@@ -67,6 +67,7 @@ class Log:
         name: what the user sees: the path as given, or relative to the folder given.
         path: the file; None for text held in memory.
         text: the bytes of a log held in memory.
+        file: a log that is open; its bytes are taken as they are, also where they look compressed.
         rank: the rank that its name or folder tells.
         time: when its process failed, in seconds since the epoch, if the launcher recorded that.
         restarts: how often the launcher had started the job again before this log began.
@@ -75,6 +76,7 @@ class Log:
     name: str
     path: Path | None = None
     text: bytes = field(default=b"", repr=False)
+    file: IO[bytes] | None = field(default=None, repr=False)
     rank: int | None = None
     time: float | None = None
     restarts: int = 0
@@ -82,6 +84,8 @@ class Log:
     @property
     def size(self) -> int:
         """Bytes as they are stored; 0 where that cannot be known without reading."""
+        if self.file is not None:
+            return self.file.seek(0, io.SEEK_END)
         if self.path is None:
             return len(self.text)
         try:
@@ -97,6 +101,10 @@ class Log:
         Raises:
             InputError: the log cannot be read.
         """
+        if self.file is not None:
+            self.file.seek(0)
+            yield from _blocks(self.file)
+            return
         if self.path is None:
             yield from _blocks(io.BytesIO(self.text))
             return
@@ -155,7 +163,7 @@ class _Lenient(io.RawIOBase, BinaryIO):
         return b"".join(pieces)
 
 
-def _blocks(stream: BinaryIO) -> Iterator[Block]:
+def _blocks(stream: IO[bytes]) -> Iterator[Block]:
     offset = 0
     carry = b""
     while chunk := stream.read(BLOCK_BYTES):

@@ -126,9 +126,14 @@ def parts_in(folder: Path, text: Callable[[bytes], bytes]) -> Parts:
     return parts
 
 
-def parts_of(log: bytes, text: Callable[[bytes], bytes]) -> Parts:
-    """A log that lies in no file."""
-    return lambda _: map(text, _chunks(io.BytesIO(log)))
+def parts_of(log: IO[bytes], text: Callable[[bytes], bytes]) -> Parts:
+    """A log that is open, from its beginning."""
+
+    def parts(_: Output) -> Iterable[bytes]:
+        log.seek(0)
+        return map(text, _chunks(log))
+
+    return parts
 
 
 def store_outputs(session: Session, parts: Mapping[int, Parts]) -> None:
