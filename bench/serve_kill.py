@@ -46,7 +46,7 @@ from epochzero.store.schema import Sample as SampleRow
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.client import Client
 
-__all__ = ["DATABASE", "SERVER", "STORES", "Found", "Service", "play"]
+__all__ = ["DATABASE", "SERVER", "STORES", "TEAM", "Found", "Service", "play"]
 
 SERVER, DATABASE = "server", "postgresql"
 STORES = ("sqlite", "postgresql")
@@ -158,7 +158,7 @@ def play(store: str, targets: Sequence[str], draw: random.Random) -> Found:
 class Service:
     """A service that is killed and started again at the same address."""
 
-    def __init__(self, folder: Path, store: str) -> None:
+    def __init__(self, folder: Path, store: str, *options: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -168,7 +168,7 @@ class Service:
         database.close()
         self.url = f"http://127.0.0.1:{port}"
         words = ("--port", str(port), "--store", store, "--folder", str(folder / "spool"))
-        self._command = (sys.executable, "-m", "epochzero", "serve", *words)
+        self._command = (sys.executable, "-m", "epochzero", "serve", *words, *options)
         self._home = folder / "service"
         self.start()
 

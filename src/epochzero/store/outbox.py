@@ -103,12 +103,17 @@ def _owe_team(session: Session, team: str, ranks: Collection[str]) -> None:
 
 def _failed(team: str, ranks: Collection[str]) -> Select[str, int, int, str]:
     """The last attempts, of those that the ranks are of, that have failed, each with the rules that it is due by."""
-    earlier, later, of_same = aliased(Job), aliased(Attempt), aliased(Rank)
-    # Many jobs may come in at once: it is new in the one that ended first.
+    other, later, of_same = aliased(Job), aliased(Attempt), aliased(Rank)
+    # Of many jobs that come in at once it is new in the one that ended first.
+    together = select(Attempt.job_id).join(Rank).where(Rank.journal.in_(ranks))
     known = exists().where(
-        earlier.team == team,
-        earlier.fingerprint == Job.fingerprint,
-        tuple_(earlier.ended, earlier.id) < tuple_(Job.ended, Job.id),
+        other.team == team,
+        other.fingerprint == Job.fingerprint,
+        other.id != Job.id,
+        or_(
+            other.id.not_in(together),
+            tuple_(other.ended, other.id) < tuple_(Job.ended, Job.id),
+        ),
     )
     is_new = and_(WebhookRule.what == "new_fingerprint", Job.fingerprint != "", ~known)
     is_dear = and_(WebhookRule.what == "gpu_hours", Job.gpu_hours > WebhookRule.hours)
