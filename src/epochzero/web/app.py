@@ -18,7 +18,8 @@ from epochzero import __version__
 from epochzero.errors import InputError
 from epochzero.store.database import StoreError, StoreFullError
 from epochzero.web import api, health, ingest, manage, pages, signin
-from epochzero.web.guard import LOGGER, Guard, away
+from epochzero.web.away import away
+from epochzero.web.guard import LOGGER, Guard
 from epochzero.web.metrics import Metrics
 from epochzero.web.settings import Settings
 from epochzero.web.spool import FULL
@@ -100,7 +101,7 @@ def _is_api(request: Request) -> bool:
 
 
 async def _away(request: Request, error: Exception) -> Response:
-    return away(error)
+    return away(request.url.path, error)
 
 
 async def _full(request: Request, error: Exception) -> Response:

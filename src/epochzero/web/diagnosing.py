@@ -23,6 +23,8 @@ from epochzero.web.received import cleaned, origin_of
 __all__ = ["About", "Diagnosing"]
 
 _READ_BYTES = 1 << 20
+_AFTER_S = 0.3
+"""The first answer has the processor for itself."""
 Word = Annotated[str, Field(max_length=500)]
 Time = Annotated[float, Field(ge=0, lt=1e11)]
 
@@ -56,8 +58,10 @@ class Diagnosing:
         return Diagnoser()
 
     def start(self) -> None:
-        """Loads the signatures in a thread of its own, so that a service answers before they are there."""
-        threading.Thread(target=self._load, name="signatures", daemon=True).start()
+        """Loads the signatures soon, in a thread of its own: a service answers before they are there."""
+        loading = threading.Timer(_AFTER_S, self._load)
+        loading.daemon = True
+        loading.start()
 
     def _load(self) -> None:
         with self._lock:

@@ -24,11 +24,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from epochzero.store.database import StoreError
 from epochzero.web.access import viewer
+from epochzero.web.away import away
 from epochzero.web.metrics import Metrics
 from epochzero.web.room import Room
 from epochzero.web.settings import Settings
 
-__all__ = ["LOGGER", "Guard", "away"]
+__all__ = ["LOGGER", "Guard"]
 
 LOGGER = logging.getLogger("epochzero.web")
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -52,13 +53,6 @@ _SENDING = ("/api/v1/jobs/", "/api/v1/diagnose-and-store")
 
 class _RefusedError(HTTPException):
     """A request that is not answered as it asked; also out of the middle of its body."""
-
-
-def away(error: Exception) -> JSONResponse:
-    """The store does not answer: an address or an account in its words is for the operator only."""
-    LOGGER.error("the store does not answer", exc_info=error)
-    told = {"detail": "the database does not answer: nothing was lost, try again"}
-    return JSONResponse(told, 503, {"Retry-After": "5"})
 
 
 class _UnreadError(Exception):
@@ -98,7 +92,7 @@ class Guard:
                 await refusal(scope, receive, answer.send)
         except StoreError as error:
             if not answer.status:
-                await away(error)(scope, receive, answer.send)
+                await away(scope["path"], error)(scope, receive, answer.send)
         finally:
             self._tell(scope, answer.status or 500, time.perf_counter() - began)
 

@@ -57,7 +57,7 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
         StoreError: the store cannot be opened.
     """
     limits = settings.limits
-    database = open_database(settings.store)
+    database = open_database(settings.store, stays_open=True)
     spool = Spool(settings.folder.absolute())
     deliveries = Deliveries(
         database, private=settings.private_webhooks, pauses=settings.webhook_pauses
