@@ -54,7 +54,7 @@ KINDS: dict[str, tuple[bytes, bytes]] = {
 """What each connection begins with, and what it sends now and then."""
 LOGS = 20
 LOG_MB = 64
-JOBS_AT_ONCE = 1000
+JOBS_AT_ONCE = 500
 
 
 def used(pid: int) -> tuple[float, float]:
