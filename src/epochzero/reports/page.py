@@ -29,7 +29,7 @@ from epochzero.reports.tables import (
     write_parquet,
 )
 
-__all__ = ["Report", "Section", "to_html", "to_markdown", "write_report"]
+__all__ = ["Report", "Section", "body_html", "to_html", "to_markdown", "write_report"]
 
 Part = str | Table | Figure
 """A paragraph, a table or a figure."""
@@ -112,19 +112,23 @@ def to_html(report: Report) -> str:
     """The page; it needs no network and no scripts."""
     style = files(__package__).joinpath("report.css").read_text(encoding="utf-8")
     title = escape(report.title)
-    contents = "".join(
-        f'<li><a href="#{_anchor(one.title)}">{escape(one.title)}</a></li>'
-        for one in report.sections
-    )
-    body = "\n".join(line for one in report.sections for line in _html_section(one))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
         f'<header><h1>{title}</h1>\n<p class="lead">{escape(report.lead)}</p></header>\n'
-        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
-        f"<main>\n{body}\n</main>\n</body>\n</html>\n"
+        f"<main>\n{body_html(report)}\n</main>\n</body>\n</html>\n"
     )
+
+
+def body_html(report: Report) -> str:
+    """Its contents and sections, for a page that has a head and a style sheet of its own."""
+    contents = "".join(
+        f'<li><a href="#{_anchor(one.title)}">{escape(one.title)}</a></li>'
+        for one in report.sections
+    )
+    body = "\n".join(line for one in report.sections for line in _html_section(one))
+    return f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n{body}'
 
 
 def _anchor(title: str) -> str:

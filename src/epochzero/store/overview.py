@@ -13,12 +13,15 @@ from typing import Any, Literal
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Exists,
     Select,
     SQLColumnExpression,
     Subquery,
     and_,
     cast,
+    exists,
     func,
+    or_,
     select,
 )
 from sqlalchemy.orm import Session, aliased
@@ -162,6 +165,7 @@ def fingerprints(
     *,
     category: str | None = None,
     only_new: bool = False,
+    but_not_in: Period | None = None,
     sort: Literal["jobs", "gpu_hours"] = "jobs",
     limit: int = 50,
 ) -> list[FingerprintCount]:
@@ -175,6 +179,7 @@ def fingerprints(
         period: in which they started.
         category: only failures of this category.
         only_new: only those that no job before the period had.
+        but_not_in: only those that no job of this other period had.
         sort: by which number.
         limit: at most so many.
 
@@ -186,6 +191,8 @@ def fingerprints(
         most = select(seen)
         if only_new:
             most = most.where(_is_new(team, period, seen.c.fingerprint))
+        if but_not_in is not None:
+            most = most.where(~_is_met(team, but_not_in, seen.c.fingerprint))
         return _read(session, team, period, most.order_by(*_order(seen, sort)).limit(limit), sort)
 
 
@@ -279,6 +286,21 @@ def _is_new(team: str, period: Period, fingerprint: ColumnElement[str]) -> Colum
         func.coalesce(_first(team, fingerprint), period.since) >= period.since,
         func.coalesce(first_merged, period.since) >= period.since,
     )
+
+
+def _is_met(team: str, period: Period, fingerprint: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether a job of a period failed so, or with what is merged."""
+    merged = aliased(KnownFailure)
+
+    def met(one: SQLColumnExpression[str]) -> Exists:
+        job = aliased(Job)
+        within = job.started >= period.since, job.started < period.until
+        return exists().where(of_team(team, job), job.fingerprint == one, *within)
+
+    of_merged = exists().where(
+        merged.team == team, merged.merged_into == fingerprint, met(merged.fingerprint)
+    )
+    return or_(met(fingerprint), of_merged)
 
 
 def _first(team: str, fingerprint: SQLColumnExpression[str]) -> ColumnElement[float]:

@@ -15,6 +15,7 @@ from epochzero.web.intake import Intake
 from epochzero.web.keeping import Keeping
 from epochzero.web.limits import Buckets
 from epochzero.web.metrics import Metrics
+from epochzero.web.reporting import Reporting
 from epochzero.web.rules import Rules
 from epochzero.web.settings import Settings
 from epochzero.web.spool import Spool
@@ -42,6 +43,7 @@ class Service:
     requests: Buckets
     megabytes: Buckets
     tries: Buckets
+    reporting: Reporting
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
 
@@ -70,6 +72,7 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
         Buckets(limits.requests_per_minute),
         Buckets(limits.megabytes_per_minute),
         Buckets(limits.tries_per_minute),
+        Reporting(),
     )
     app.state.service = prepared
     app.state.database = prepared.database

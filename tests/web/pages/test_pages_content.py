@@ -5,21 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.store.database import open_database
-from epochzero.store.schema import Job
-from epochzero.store.teams import add_team, add_token
-from epochzero.web.app import create_app
 from epochzero.web.pages import marked
 from epochzero.web.pages.charts import stacks
-from epochzero.web.settings import Settings
 from tests.web.pages.made import HOSTILE
 
 
@@ -208,29 +201,6 @@ def test_a_chart_survives_names_of_any_kind() -> None:
     assert "<script>" not in drawn
     assert "f0" in str(stacks(["a"], {"b": [0.5]}, ""))
     assert "rect" not in str(stacks([], {"b": []}, ""))
-
-
-@pytest.fixture
-def teams(tmp_path: Path, made: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
-    """A service with authentication, where all jobs but one are the team vision's."""
-    store = tmp_path / "store.db"
-    store.write_bytes(made.read_bytes())
-    database = open_database(store)
-    tokens = {}
-    for team in ("vision", "speech"):
-        add_team(database, team)
-        tokens[team] = add_token(database, team, "ann", "writer")
-    tokens["reader"] = add_token(database, "vision", "bob", "reader")
-    with database.write() as session:
-        session.query(Job).update({"team": "vision"})
-        session.query(Job).filter(Job.id == "ranks").update({"team": "speech"})
-    database.close()
-    with TestClient(
-        create_app(Settings(store=str(store), folder=tmp_path / "spool")),
-        base_url="http://localhost",
-        follow_redirects=False,
-    ) as client:
-        yield client, tokens
 
 
 def test_a_team_sees_its_own_jobs_only(teams: tuple[TestClient, dict[str, str]]) -> None:

@@ -19,6 +19,7 @@ from epochzero.run.watch.live import EVENT as WATCHED
 from epochzero.run.watch.model import Watched, of_dict
 from epochzero.run.watch.plot import chart
 from epochzero.store.database import Database, StoreError
+from epochzero.store.known import known, merged_with
 from epochzero.store.logs import Lines
 from epochzero.store.queries import (
     AttemptDetails,
@@ -80,7 +81,8 @@ def job(
     shown = _attempt(details, attempt)
     rank = _first_cause(shown)
     diagnosis = rank.diagnosis if rank else None
-    same, good = _others(store, details.summary, viewer.team)
+    fingerprints = _fingerprints(store, viewer.team, details.summary.fingerprint)
+    same, good = _others(store, details.summary, viewer.team, fingerprints)
     return page(
         request, viewer, "job",
         title=details.summary.name,
@@ -100,6 +102,7 @@ def job(
         watched=_watched(rank) if rank else None,
         rank_name=rank_name,
         most_ranks=_MOST_RANKS,
+        failure=fingerprints[0],
         same=same,
         good=good,
     )  # fmt: skip
@@ -221,13 +224,18 @@ def _watched(rank: RankDetails) -> Watched | None:
     return None
 
 
+def _fingerprints(store: Database, team: str, fingerprint: str) -> tuple[str, ...]:
+    """Those of a job's failure as it is shown, the one that it is shown by first."""
+    return merged_with(store, team, known(store, team, fingerprint).merged_into or fingerprint)
+
+
 def _others(
-    store: Database, summary: JobSummary, team: str
+    store: Database, summary: JobSummary, team: str, fingerprints: tuple[str, ...]
 ) -> tuple[Sequence[JobSummary], JobSummary | None]:
     """The last jobs with the same failure, and the last of the same name that ended well."""
     same: list[JobSummary] = []
     if summary.fingerprint:
-        wanted = JobFilter(team=team, same_fingerprint=summary.fingerprint, limit=_MOST_SAME + 1)
+        wanted = JobFilter(team=team, same_failure=fingerprints, limit=_MOST_SAME + 1)
         same = [one for one in find_jobs(store, wanted) if one.id != summary.id][:_MOST_SAME]
     good: list[JobSummary] = []
     if summary.state in ("failed", "lost"):

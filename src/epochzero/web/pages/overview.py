@@ -16,7 +16,16 @@ from epochzero.web.access import Reads
 from epochzero.web.pages.charts import stacks
 from epochzero.web.pages.jobs import first_steps
 from epochzero.web.pages.period import Asked, asked_period, day_name
-from epochzero.web.pages.shown import Export, Format, Step, page, pages_router, table, why
+from epochzero.web.pages.shown import (
+    Export,
+    Format,
+    Step,
+    failure_address,
+    page,
+    pages_router,
+    table,
+    why,
+)
 from epochzero.web.state import Store
 from epochzero.wording import counted
 
@@ -127,10 +136,10 @@ def _now(
         text = (
             f"End what fails most: {most.title or why(most.category)}, {counted(most.jobs, 'job')}."
         )
-        yield Step(text, link=f"/failures/{most.fingerprint}")
+        yield Step(text, link=failure_address(most.fingerprint))
     if new:
         text = f"Look at what is new: {new[0].title or why(new[0].category)}."
-        yield Step(text, link=f"/failures/{new[0].fingerprint}")
+        yield Step(text, link=failure_address(new[0].fingerprint))
     if sums.caught:
         yield Step(
             f"Check jobs before they start: it would have told {sums.caught:,} of these failures.",

@@ -27,7 +27,17 @@ from epochzero.web.pages import marked
 from epochzero.web.pages.period import CHOICES
 from epochzero.wording import counted, duration, shorten, size
 
-__all__ = ["Export", "Format", "Step", "address", "page", "pages_router", "table", "why"]
+__all__ = [
+    "Export",
+    "Format",
+    "Step",
+    "address",
+    "failure_address",
+    "page",
+    "pages_router",
+    "table",
+    "why",
+]
 
 Format = Annotated[Literal["html", "csv", "json"], Query()]
 
@@ -150,6 +160,11 @@ def address(request: Request, **changed: Any) -> str:
     words = dict(request.query_params) | changed
     kept = {name: value for name, value in words.items() if value not in (None, "")}
     return f"{request.url.path}?{urlencode(kept)}" if kept else request.url.path
+
+
+def failure_address(fingerprint: str) -> str:
+    """The address of a failure's page."""
+    return f"/failures/{_path(fingerprint)}"
 
 
 def why(category: str) -> str:
