@@ -134,7 +134,7 @@ def merge(database: Database, team: str, fingerprint: str, into: str) -> None:
         _row(session, team, fingerprint).merged_into = into
 
 
-def _merged_into(team: str, fingerprint: str) -> Select[tuple[str]]:
+def _merged_into(team: str, fingerprint: str) -> Select[str]:
     return (
         select(KnownFailure.fingerprint)
         .where(KnownFailure.team == team, KnownFailure.merged_into == fingerprint)
