@@ -14,6 +14,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Exists,
+    Integer,
     Select,
     SQLColumnExpression,
     Subquery,
@@ -21,12 +22,13 @@ from sqlalchemy import (
     cast,
     exists,
     func,
+    literal_column,
     or_,
     select,
 )
 from sqlalchemy.orm import Session, aliased
 
-from epochzero.store.counting import END, Period, failures_of, jobs_of
+from epochzero.store.counting import DAY_S, END, Period, failures_of, jobs_of
 from epochzero.store.database import Database
 from epochzero.store.queries import of_team
 from epochzero.store.schema import Job, KnownFailure
@@ -48,10 +50,10 @@ FAILED = ("failed", "lost")
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The jobs that started on one day, are in one state, and failed for one reason.
+    """The jobs that started on one day, or on some, are in one state, and failed for one reason.
 
     Attributes:
-        day: number of the day in UTC since the epoch.
+        day: number of the day in UTC since the epoch; of several the first.
         wasted_gpu_hours: of retries that failed again (`epochzero.store.schema.Job`).
         caught, caught_gpu_hours: of jobs whose failure a check would have told before the start.
     """
@@ -102,20 +104,21 @@ class Overview:
     categories: Mapping[str, int]
 
 
-def counts(database: Database, team: str, period: Period) -> list[Count]:
+def counts(database: Database, team: str, period: Period, *, days: int = 1) -> list[Count]:
     """All jobs of a period, summed up by day, state and category.
 
     Args:
         database: the store.
         team: whose jobs.
         period: in which they started.
+        days: how many are summed up as one, from the first of the period on.
 
     Raises:
         StoreError: the database does not answer.
     """
     with database.read() as session:
         jobs = jobs_of(session, team, period).c
-        key = (jobs.day, jobs.state, jobs.category)
+        key = (_first_of(jobs.day, period, days), jobs.state, jobs.category)
         query = (
             select(
                 *key,
@@ -134,6 +137,14 @@ def counts(database: Database, team: str, period: Period) -> list[Count]:
                 query
             )
         ]
+
+
+def _first_of(day: ColumnElement[int], period: Period, days: int) -> ColumnElement[int]:
+    """The first of the days that one is summed up with."""
+    if days == 1:
+        return day
+    first, size = (literal_column(str(one), Integer) for one in (int(period.since // DAY_S), days))
+    return first + (day - first) // size * size
 
 
 def overview(database: Database, team: str, *, since: float = 0.0) -> Overview:

@@ -205,7 +205,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "clock": _clock, "counted": counted, "duration": duration, "hours": _hours,
         "line": marked.line, "moment": _moment, "number": _number, "path": _path, "plain": marked.plain,
-        "shorten": shorten, "size": size, "visible": marked.visible, "why": why,
+        "shorten": shorten, "signed": _signed, "size": size, "visible": marked.visible, "why": why,
     }  # fmt: skip
     environment.globals |= {"address": address, "days_offered": CHOICES}
     return environment
@@ -225,6 +225,11 @@ def _hours(value: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,}"
+
+
+def _signed(value: float) -> str:
+    """A change, with a real minus."""
+    return f"{round(value):+,}".replace("-", "−") if round(value) else "0"
 
 
 def _path(text: str) -> str:
