@@ -100,7 +100,10 @@ def _grid(top: float) -> Iterator[Markup]:
 def _names(names: Sequence[str]) -> Iterator[Markup]:
     step = (WIDTH - LEFT - RIGHT) / max(1, len(names))
     for at in range(0, len(names), -(-len(names) // _MOST_LABELS) or 1):
-        yield _text(LEFT + at * step + step / 2, HEIGHT - 6, names[at], "middle")
+        if at:
+            yield _text(LEFT + (at + 0.5) * step, HEIGHT - 6, names[at], "middle")
+        else:
+            yield _text(LEFT, HEIGHT - 6, names[at])
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start") -> Markup:
