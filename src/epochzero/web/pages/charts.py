@@ -69,24 +69,20 @@ def span(
     return _svg((SPAN_WIDTH, SPAN_HEIGHT), label, [bar, *drawn], stretched=True)
 
 
-def _bars(
-    names: Sequence[str],
-    series: Mapping[str, Part],
-    top: float,
-) -> Iterator[Markup]:
+def _bars(names: Sequence[str], series: Mapping[str, Part], top: float) -> Iterator[Markup]:
     step = (WIDTH - LEFT - RIGHT) / max(1, len(names))
-    base = [0.0] * len(names)
-    room = HEIGHT - TOP - BOTTOM
+    scale = (HEIGHT - TOP - BOTTOM) / top
+    base = [float(HEIGHT - BOTTOM)] * len(names)
+    shown = [escape(plain(name)) for name in names]
     for title, (color, values) in series.items():
+        of_series = escape(plain(title))
         for at, value in enumerate(values):
             if value:
-                height = value / top * room
-                y = HEIGHT - BOTTOM - base[at] - height
-                base[at] += height
-                told = escape(plain(f"{names[at]}: {title} {value:,.6g}"))
+                base[at] -= value * scale
                 yield Markup(
-                    f'<rect class="f{color}" x="{LEFT + at * step + step * 0.08:.1f}" y="{y:.1f}" '
-                    f'width="{step * 0.84:.1f}" height="{height:.1f}"><title>{told}</title></rect>'
+                    f'<rect class="f{color}" x="{LEFT + (at + 0.08) * step:.1f}" y="{base[at]:.1f}" '
+                    f'width="{step * 0.84:.1f}" height="{value * scale:.1f}">'
+                    f"<title>{shown[at]}: {of_series} {value:,.6g}</title></rect>"
                 )
 
 
