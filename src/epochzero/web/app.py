@@ -78,6 +78,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     if watched is not None:
         watched.start()
     yield
+    await run_in_threadpool(service.reporting.stop)
     if watched is not None:
         await run_in_threadpool(watched.stop)
     await run_in_threadpool(summing.stop)

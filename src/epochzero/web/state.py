@@ -15,6 +15,7 @@ from epochzero.web.intake import Intake
 from epochzero.web.keeping import Keeping
 from epochzero.web.limits import Buckets
 from epochzero.web.metrics import Metrics
+from epochzero.web.reporting import Reporting
 from epochzero.web.room import Room
 from epochzero.web.settings import Settings
 from epochzero.web.spool import Spool
@@ -47,6 +48,7 @@ class Service:
     logs: Room
     pieces: Room
     work: Room
+    reporting: Reporting
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
 
@@ -77,6 +79,7 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
         Room(limits.logs),
         Room(limits.pieces),
         Room(limits.work_bytes),
+        Reporting(),
     )
     app.state.service = prepared
     app.state.database = prepared.database
