@@ -224,7 +224,7 @@ def _ending(rank: RankDetails) -> str:
     """How it ended, in words."""
     words = []
     if rank.signal is not None:
-        known = rank.signal in iter(Signals)
+        known = rank.signal in set(Signals)
         words.append(Signals(rank.signal).name if known else f"signal {rank.signal}")
     elif rank.exit_code is not None:
         words.append(f"exit code {rank.exit_code}")
