@@ -69,7 +69,8 @@ def command(
     epochzero model fairness train synthetic:region
 
     adult.data, german.data, bank.csv and bank-full.csv of the UCI repository are known by their names. Of
-    synthetic: tables the discrimination is known (everywhere, region, intersection, several, rare, small).
+    synthetic: tables the discrimination is known (everywhere, region, intersection, several, rare,
+    medium, small).
 
     DIR gets the report (report.html, report.md, tables, figures), instances.csv and retrained.pt.
 
