@@ -119,6 +119,8 @@ def test_scripts_with_conditions_and_mappings_are_looked_into(tmp_path: Path) ->
     assert torch.allclose(found["one"], net.one(inputs))  # with its channels where they are
     assert {"cat", "two.0", "two.1", "two.2"} <= set(found)
     assert loaded.logits(inputs).equal(logits)
+    assert loaded.module is not None
+    assert as_classifier(loaded.module).layered().known == loaded.layered().known
 
 
 def test_onnx_for_batches_of_one_size_takes_any(net: nn.Module, data: Data, tmp_path: Path) -> None:
@@ -177,6 +179,7 @@ def test_layers_of_keras_and_of_models_within_are_seen(keras: Any, tmp_path: Pat
     images = calls[0].output
     assert images.shape == (6, 3, 6, 6)
     assert torch.allclose(images.movedim(1, -1), made.get_layer("image")(inputs), atol=1e-6)
+    assert as_classifier(made).layered().known == loaded.layered().known
     labels = torch.arange(6) % 3
     assert neuron_coverage(loaded, Examples("e", inputs, labels))[0][1] > 0
     loaded.differentiable()
