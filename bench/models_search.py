@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import os
 import statistics
 import time
 from dataclasses import dataclass
@@ -119,20 +118,22 @@ def main() -> None:
                 f"{one.trainings} trainings, {one.processor_s:.0f} s of the processor",
                 flush=True,
             )
+        keep(found)
+
+
+def keep(found: dict[str, list[Found]]) -> None:
+    """Writes the result of the seeds that are done, so that what breaks off is not lost."""
     numbers = {
-        "seeds": told.seeds,
+        "seeds": len(found["random"]),
         "trained_on": TRAINED_ON,
         "epochs": EPOCHS,
         "blocks": BLOCKS,
         "cells": CELLS,
-        "load": round(os.getloadavg()[0], 1),
         **{way: summed(each, found["random"]) for way, each in found.items()},
     }
     versions = {name: importlib.metadata.version(name) for name in ("torch", "scikit-learn")}
-    save(
-        "models_search", numbers, data=[{"name": "scikit-learn's digits", "images": 1797}],
-        rivals=versions,
-    )  # fmt: skip
+    data = [{"name": "scikit-learn's digits", "images": 1797}]
+    save("models_search", numbers, data=data, rivals=versions)
 
 
 if __name__ == "__main__":

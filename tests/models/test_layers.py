@@ -119,6 +119,36 @@ def test_scripts_with_conditions_and_mappings_are_looked_into(tmp_path: Path) ->
     assert torch.allclose(found["one"], net.one(inputs))  # with its channels where they are
     assert {"cat", "two.0", "two.1", "two.2"} <= set(found)
     assert loaded.logits(inputs).equal(logits)
+    assert loaded.module is not None
+    assert as_classifier(loaded.module).layered().known == loaded.layered().known
+
+
+def test_what_comes_after_a_condition_of_onnx_is_seen(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    node, numbers = onnx.helper.make_node, onnx.TensorProto.FLOAT
+    value = onnx.helper.make_tensor_value_info
+    branch = [
+        onnx.helper.make_graph([node(kind, ["x"], [kind])], kind, [], [value(kind, numbers, None)])
+        for kind in ("Relu", "Neg")
+    ]
+    graph = onnx.helper.make_graph(
+        [
+            node("If", ["yes"], ["chosen"], then_branch=branch[0], else_branch=branch[1]),
+            node("Tanh", ["chosen"], ["y"]),
+        ],
+        "net", [value("x", numbers, ["n", 3])], [value("y", numbers, ["n", 3])],
+        [onnx.helper.make_tensor("yes", onnx.TensorProto.BOOL, [], [True])],
+    )  # fmt: skip
+    opset = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "net.onnx"
+    )
+    loaded, inputs = load_model(str(tmp_path / "net.onnx")), torch.randn(4, 3)
+    logits, calls = loaded.seen(inputs, ["chosen", "y"])
+    assert torch.allclose(logits, inputs.relu().tanh(), atol=1e-6)
+    assert [one.layer.kind for one in calls] == ["If", "Tanh"]
+    assert torch.equal(calls[0].output, inputs.relu())
 
 
 def test_onnx_for_batches_of_one_size_takes_any(net: nn.Module, data: Data, tmp_path: Path) -> None:
@@ -177,6 +207,7 @@ def test_layers_of_keras_and_of_models_within_are_seen(keras: Any, tmp_path: Pat
     images = calls[0].output
     assert images.shape == (6, 3, 6, 6)
     assert torch.allclose(images.movedim(1, -1), made.get_layer("image")(inputs), atol=1e-6)
+    assert as_classifier(made).layered().known == loaded.layered().known
     labels = torch.arange(6) % 3
     assert neuron_coverage(loaded, Examples("e", inputs, labels))[0][1] > 0
     loaded.differentiable()

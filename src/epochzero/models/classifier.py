@@ -13,7 +13,9 @@ from torch import Tensor, nn
 from epochzero.errors import InputError
 from epochzero.models.examples import Examples
 from epochzero.models.layers import Call, Layers
+from epochzero.models.layers.keras import KerasLayers
 from epochzero.models.layers.modules import ModuleLayers
+from epochzero.models.layers.scripted import ScriptedLayers
 
 __all__ = [
     "BATCH_SIZE",
@@ -118,8 +120,15 @@ def as_classifier(model: Classifier | nn.Module, name: str = "") -> Classifier:
     model.eval()
     weights = next(model.parameters(), None)
     device = weights.device if weights is not None else torch.device("cpu")
-    layers = ModuleLayers(model)
-    return Classifier(name or type(model).__name__, model, device, model, layers=layers)
+    return Classifier(name or type(model).__name__, model, device, model, layers=_layers_of(model))
+
+
+def _layers_of(model: nn.Module) -> Layers:
+    if isinstance(model, torch.jit.ScriptModule):
+        return ScriptedLayers(model)
+    if any(one.__module__.partition(".")[0] == "keras" for one in type(model).__mro__):
+        return KerasLayers(model)
+    return ModuleLayers(model)
 
 
 def batches(examples: Examples, batch_size: int = BATCH_SIZE) -> Iterator[Tensor]:

@@ -13,6 +13,7 @@ import pickle
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,9 +25,7 @@ from torch import Tensor, nn
 
 from epochzero.errors import InputError
 from epochzero.models.classifier import Classifier, as_classifier
-from epochzero.models.layers.keras import KerasLayers
 from epochzero.models.layers.onnx import OnnxLayers, run_onnx
-from epochzero.models.layers.scripted import ScriptedLayers
 from epochzero.models.own_code import is_own_code, made_by
 from epochzero.models.seeds import seeded
 
@@ -133,9 +132,8 @@ def _is_state_dict(found: Any) -> bool:
 def _unpickled(path: Path) -> Any:
     """What torch reads with ``weights_only``, which builds tensors and plain containers only."""
     try:
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # of protocols that torch does not write itself
+        # Warnings are of pickle protocols that torch does not write itself.
+        with warnings.catch_warnings(action="ignore"):
             return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         if "GLOBAL" in str(error) or _is_plain_pickle(path):
@@ -163,9 +161,8 @@ def _from_torch_file(path: Path, device: torch.device) -> Classifier:
     except (RuntimeError, ValueError) as error:
         told = " ".join(str(error).split())[:200]
         raise InputError(f"{path}: TorchScript that cannot be loaded: {told}") from error
-    module.eval()
-    layers = ScriptedLayers(module)
-    return Classifier(str(path), module, device, module, layers=layers)
+    # One that was frozen has no weights that tell its device.
+    return replace(as_classifier(module, str(path)), device=device)
 
 
 def _is_torchscript(path: Path) -> bool:
@@ -211,9 +208,7 @@ def _from_keras(path: Path, device: torch.device) -> Classifier:
     except Exception as error:  # Keras raises almost anything for files that are not its own
         told = " ".join(str(error).split())[:200]
         raise InputError(f"{path}: a Keras model that cannot be loaded: {told}") from error
-    module.eval()
-    layers = KerasLayers(module)
-    return Classifier(str(path), module.to(device), device, module, layers=layers)
+    return as_classifier(module.to(device), str(path))
 
 
 def _needed(module: str, extra: str, path: Path) -> ModuleType:

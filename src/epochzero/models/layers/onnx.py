@@ -88,6 +88,7 @@ def _operators(graph: Any) -> Iterator[Layer]:
     weights = {one.name for one in graph.initializer}
     reached = {one.name for one in graph.input} - weights
     for node in graph.node:
-        if reached.intersection(node.input):
+        branches = any(one.HasField("g") for one in node.attribute)
+        if branches or reached.intersection(node.input):
             reached.update(node.output)
             yield Layer(node.output[0], node.op_type)
