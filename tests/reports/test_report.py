@@ -19,7 +19,7 @@ from epochzero.reports.figures import Figure, bars, cumulative, heat, inline_svg
 from epochzero.reports.page import Report, Section, to_html, to_markdown, write_report
 from epochzero.reports.tables import Column, Table, shown, to_csv
 
-HOSTILE = '<script>alert("1")</script> | [a](http://x) `b` =1+1 山 \x1b[31m'
+HOSTILE = '<script>alert("1")</script> | [a](http://x) `b` =1+1 山 \x1b[31m \u202eb'
 TABLE = Table(
     "people",
     "Failures by user",
@@ -80,6 +80,10 @@ def test_the_page_is_whole_and_needs_nothing_else(report: Report) -> None:
     assert page.tags.count("caption") == 1
     assert 'scope="col"' in html
     assert 'scope="row"' in html
+    assert not re.search("[\x1b\u202e]", html)
+    assert "U+001B[31m" in html
+    assert not re.search(" style=", html)
+    assert html.count("<style") == 1
     assert 'role="img" aria-label="Bars of %; x: ' in html
     assert "(n&nbsp;=&nbsp;50 failures)" in html
     assert "prefers-color-scheme: dark" in html
@@ -165,4 +169,6 @@ def test_figures_are_the_same_each_time_and_take_the_page_s_ink() -> None:
         assert inline.startswith("<svg")
         assert "#000000" not in inline
         assert "var(--ink)" in inline
-        assert not re.search(r'fill: #ffffff[^"]*"/>\s*</g>\s*<g id="[^"]*-axes_1', inline)
+        assert "style" not in inline
+        assert 'stroke-linejoin="round"' in inline
+        assert not re.search(r'fill="#ffffff"[^>]*/>\s*</g>\s*<g id="[^"]*-axes_1', inline)

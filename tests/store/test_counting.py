@@ -104,6 +104,14 @@ def check(database: Database, team: str, period: Period, merged: dict[str, str])
         one.jobs, one.gpu_hours, one.wasted_gpu_hours, one.caught, one.caught_gpu_hours
     ] for one in found} == dict(by_hand)  # fmt: skip
     assert len(found) == len(by_hand)
+    of_three: defaultdict[tuple[object, ...], int] = defaultdict(int)
+    first = int(period.since // DAY_S)
+    for one in found:
+        of_three[first + (one.day - first) // 3 * 3, one.state, one.category] += one.jobs
+    assert {
+        (one.day, one.state, one.category): one.jobs
+        for one in counts(database, team, period, days=3)
+    } == dict(of_three)
 
     for target in target_counts(database, team, period):
         ours = [one for one in there if one.target == target.target]
@@ -133,6 +141,11 @@ def check(database: Database, team: str, period: Period, merged: dict[str, str])
     assert [one.jobs for one in shown] == sorted((one.jobs for one in shown), reverse=True)
     new = fingerprints(database, team, period, only_new=True)
     assert new == [one for one in shown if one.new]
+    other = PERIODS[2]
+    met = {merged.get(one.fingerprint) or one.fingerprint for one in within(every, other)}
+    assert fingerprints(database, team, period, but_not_in=other) == [
+        one for one in shown if one.fingerprint not in met
+    ]
     assert leading(database, team, period, each=2) == (shown[:2], new[:2])
 
 

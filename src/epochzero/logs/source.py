@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 import zstandard
 
@@ -70,6 +70,7 @@ class Log:
         name: what the user sees: the path as given, or relative to the folder given.
         path: the file; None for text held in memory.
         text: the bytes of a log held in memory.
+        file: a log that is open; its bytes are taken as they are, also where they look compressed.
         rank: the rank that its name or folder tells.
         time: when its process failed, in seconds since the epoch, if the launcher recorded that.
         restarts: how often the launcher had started the job again before this log began.
@@ -78,6 +79,7 @@ class Log:
     name: str
     path: Path | None = None
     text: bytes = field(default=b"", repr=False)
+    file: IO[bytes] | None = field(default=None, repr=False)
     rank: int | None = None
     time: float | None = None
     restarts: int = 0
@@ -85,6 +87,8 @@ class Log:
     @property
     def size(self) -> int:
         """Bytes as they are stored; 0 where that cannot be known without reading."""
+        if self.file is not None:
+            return self.file.seek(0, io.SEEK_END)
         if self.path is None:
             return len(self.text)
         try:
@@ -100,6 +104,10 @@ class Log:
         Raises:
             InputError: the log cannot be read.
         """
+        if self.file is not None:
+            self.file.seek(0)
+            yield from blocks_of(self.file)
+            return
         if self.path is None:
             yield from blocks_of(io.BytesIO(self.text))
             return
@@ -163,7 +171,7 @@ class _Lenient(io.RawIOBase, BinaryIO):
         return b"".join(pieces)
 
 
-def blocks_of(stream: BinaryIO) -> Iterator[Block]:
+def blocks_of(stream: IO[bytes]) -> Iterator[Block]:
     """The blocks of a stream that is not compressed."""
     return _blocks(stream, 0, b"")
 
@@ -189,7 +197,7 @@ def blocks_from(stream: BinaryIO, start: int) -> Iterator[Block]:
             return
 
 
-def _blocks(stream: BinaryIO, offset: int, carry: bytes) -> Iterator[Block]:
+def _blocks(stream: IO[bytes], offset: int, carry: bytes) -> Iterator[Block]:
     while chunk := stream.read(BLOCK_BYTES):
         cut = chunk.rfind(b"\n") + 1
         if cut == 0 and len(carry) < LONGEST_LINE_BYTES:

@@ -7,7 +7,7 @@ write_report(report, Path("report/"))
 from __future__ import annotations
 
 from epochzero.reports.figures import Figure, require_matplotlib
-from epochzero.reports.page import Report, Section, write_report
+from epochzero.reports.page import Report, Section, body_html, write_report
 from epochzero.reports.statistics import Estimate
 from epochzero.reports.tables import Column, Table
 
@@ -18,6 +18,7 @@ __all__ = [
     "Report",
     "Section",
     "Table",
+    "body_html",
     "require_matplotlib",
     "write_report",
 ]

@@ -374,14 +374,24 @@ def ranges(
 def inline_svg(figure: Figure) -> str:
     """The figure for a page: without ground, in the page's ink, with ids of its own.
 
-    The page's style sheet says what ``--ink`` and ``--edge`` are.
+    The page's style sheet says what ``--ink`` and ``--edge`` are. All else is said by attributes: a content
+    security policy may forbid style in a page.
     """
     svg = figure.svg[figure.svg.index("<svg") :]
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{figure.name}-\1"', svg)
     svg = re.sub(r'(href="|url\()#', rf"\1#{figure.name}-", svg)
     ground = re.compile(r'<g id="[^"]*-patch_[12]">\s*<path[^>]*style="fill: #ffffff[^>]*/>\s*</g>')
     svg = ground.sub("", svg)
+    svg = re.sub(r"<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bstyle="([^"]*)"', _as_attributes, svg)
+    svg = svg.replace("<svg ", '<svg stroke-linejoin="round" stroke-linecap="butt" ', 1)
     return svg.replace(INK, "var(--ink)").replace(EDGE, "var(--edge)")
+
+
+def _as_attributes(style: re.Match[str]) -> str:
+    """Properties of SVG as what they are too: presentation attributes (SVG 2, Section 6.6)."""
+    pairs = (one.split(":", 1) for one in style[1].split(";") if one.strip())
+    return " ".join(f'{name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
 def _canvas(height: float, width: float = WIDTH_INCHES) -> tuple[Any, Any]:

@@ -3,7 +3,8 @@ and figure.
 
     DIR/report.html   report.md   tables/*.csv, *.parquet   figures/*.svg, *.png
 
-All text may come from logs: it is escaped.
+All text may come from logs: it is escaped, and what is hidden in it is shown (Boucher and Anderson, "Trojan
+Source: Invisible Vulnerabilities", USENIX Security 2023).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from html import escape
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from unicodedata import category
 
 from epochzero.errors import InputError
 from epochzero.markdown import escaped
@@ -29,8 +31,9 @@ from epochzero.reports.tables import (
     write_parquet,
 )
 
-__all__ = ["Report", "Section", "to_html", "to_markdown", "write_report"]
+__all__ = ["Report", "Section", "body_html", "to_html", "to_markdown", "write_report"]
 
+_HIDDEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 Part = str | Table | Figure
 """A paragraph, a table or a figure."""
 
@@ -111,20 +114,33 @@ def write_report(report: Report, folder: Path) -> list[Path]:
 def to_html(report: Report) -> str:
     """The page; it needs no network and no scripts."""
     style = files(__package__).joinpath("report.css").read_text(encoding="utf-8")
-    title = escape(report.title)
-    contents = "".join(
-        f'<li><a href="#{_anchor(one.title)}">{escape(one.title)}</a></li>'
-        for one in report.sections
-    )
-    body = "\n".join(line for one in report.sections for line in _html_section(one))
+    title = _text(report.title)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f'<header><h1>{title}</h1>\n<p class="lead">{escape(report.lead)}</p></header>\n'
-        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
-        f"<main>\n{body}\n</main>\n</body>\n</html>\n"
+        f'<header><h1>{title}</h1>\n<p class="lead">{_text(report.lead)}</p></header>\n'
+        f"<main>\n{body_html(report)}\n</main>\n</body>\n</html>\n"
     )
+
+
+def body_html(report: Report) -> str:
+    """Its contents and sections, for a page that has a head and a style sheet of its own."""
+    contents = "".join(
+        f'<li><a href="#{_anchor(one.title)}">{_text(one.title)}</a></li>'
+        for one in report.sections
+    )
+    body = "\n".join(line for one in report.sections for line in _html_section(one))
+    return f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n{body}'
+
+
+def _text(text: str) -> str:
+    """Escaped; a character that cannot be seen, or turns a line around, is shown by its number."""
+    return escape("".join(f"U+{ord(one):04X}" if _is_hidden(one) else one for one in text))
+
+
+def _is_hidden(character: str) -> bool:
+    return character not in "\n\t" and category(character) in _HIDDEN
 
 
 def _anchor(title: str) -> str:
@@ -132,10 +148,10 @@ def _anchor(title: str) -> str:
 
 
 def _html_section(section: Section) -> Iterator[str]:
-    yield f'<section id="{_anchor(section.title)}"><h2>{escape(section.title)}</h2>'
+    yield f'<section id="{_anchor(section.title)}"><h2>{_text(section.title)}</h2>'
     for part in section.parts:
         if isinstance(part, str):
-            yield f"<p>{escape(part)}</p>"
+            yield f"<p>{_text(part)}</p>"
         elif isinstance(part, Table):
             yield from _html_table(part)
         else:
@@ -145,19 +161,19 @@ def _html_section(section: Section) -> Iterator[str]:
 
 def _html_figure(figure: Figure) -> Iterator[str]:
     drawn = inline_svg(figure).replace(
-        "<svg ", f'<svg role="img" aria-label="{escape(figure.alt)}" ', 1
+        "<svg ", f'<svg role="img" aria-label="{_text(figure.alt)}" ', 1
     )
     scrolled = f'<div class="scroll" tabindex="0">{drawn}</div>'
-    yield f"<figure>{scrolled}<figcaption>{escape(figure.caption)}</figcaption></figure>"
+    yield f"<figure>{scrolled}<figcaption>{_text(figure.caption)}</figcaption></figure>"
 
 
 def _html_table(table: Table) -> Iterator[str]:
-    head = escape(table.head)
+    head = _text(table.head)
     yield f'<div class="scroll" tabindex="0" role="region" aria-label="{head}"><table>'
     yield f"<caption>{head.replace('(n = ', '(n&nbsp;=&nbsp;')}</caption><thead><tr>"
     for column in table.columns:
         css = "" if column.is_text else " class=n"
-        yield f'<th scope="col"{css}>{escape(column.title)}</th>'
+        yield f'<th scope="col"{css}>{_text(column.title)}</th>'
     yield "</tr></thead><tbody>"
     for row in table.shown_rows:
         cells = (
@@ -167,11 +183,11 @@ def _html_table(table: Table) -> Iterator[str]:
         yield f"<tr>{''.join(cells)}</tr>"
     yield "</tbody></table></div>"
     for note in table.all_notes():
-        yield f'<p class="soft">{escape(note)}</p>'
+        yield f'<p class="soft">{_text(note)}</p>'
 
 
 def _html_cell(cell: Cell, column: Column, *, few: bool, first: bool) -> str:
-    text = escape(shown(cell, column))
+    text = _text(shown(cell, column))
     if few and cell is not None:
         text += f'<span class="few">{FEW_MARK}</span>'
     if column.kind in ("code", "identity"):

@@ -102,13 +102,13 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
         )
 
 
-def resolutions(database: Database, team: str) -> dict[str, str]:
-    """How failures are resolved, by fingerprint; those that are not are left out."""
-    query = select(KnownFailure.fingerprint, KnownFailure.resolution).where(
+def resolutions(database: Database, team: str) -> dict[str, float]:
+    """When failures were said to be resolved, by fingerprint; those that are not are left out."""
+    query = select(KnownFailure.fingerprint, KnownFailure.resolved).where(
         KnownFailure.team == team, KnownFailure.resolved.is_not(None)
     )
     with database.read() as session:
-        return {row.fingerprint: row.resolution for row in session.execute(query)}
+        return {row.fingerprint: row.resolved for row in session.execute(query)}
 
 
 def _who(session: Session, ours: Any, column: Any) -> tuple[tuple[str, int], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
@@ -19,6 +19,7 @@ __all__ = [
     "add_note",
     "known",
     "merge",
+    "merged_with",
     "resolve",
 ]
 
@@ -63,9 +64,6 @@ def known(database: Database, team: str, fingerprint: str) -> Known:
         .where(KnownFailureNote.team == team, KnownFailureNote.fingerprint == fingerprint)
         .order_by(KnownFailureNote.time, KnownFailureNote.id)
     )
-    merged = select(KnownFailure.fingerprint).where(
-        KnownFailure.team == team, KnownFailure.merged_into == fingerprint
-    )
     with database.read() as session:
         row = session.get(KnownFailure, (team, fingerprint))
         return Known(
@@ -74,9 +72,19 @@ def known(database: Database, team: str, fingerprint: str) -> Known:
             row.resolved_by if row else "",
             row.resolved if row else None,
             row.merged_into if row else "",
-            tuple(session.scalars(merged.order_by(KnownFailure.fingerprint))),
+            tuple(session.scalars(_merged_into(team, fingerprint))),
             tuple(Remark(note.time, note.author, note.text) for note in session.scalars(notes)),
         )
+
+
+def merged_with(database: Database, team: str, fingerprint: str) -> tuple[str, ...]:
+    """A fingerprint, then those that are shown with it.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    with database.read() as session:
+        return fingerprint, *session.scalars(_merged_into(team, fingerprint))
 
 
 def add_note(database: Database, team: str, fingerprint: str, author: str, text: str) -> None:
@@ -121,12 +129,17 @@ def merge(database: Database, team: str, fingerprint: str, into: str) -> None:
             target = _row(session, team, into)
             if into == fingerprint or target.merged_into:
                 raise InputError(f"{into} is shown with {target.merged_into or 'itself'} already")
-            others = select(KnownFailure.fingerprint).where(
-                KnownFailure.team == team, KnownFailure.merged_into == fingerprint
-            )
-            if session.scalars(others).first() is not None:
+            if session.scalars(_merged_into(team, fingerprint)).first() is not None:
                 raise InputError(f"others are shown with {fingerprint}: split them off first")
         _row(session, team, fingerprint).merged_into = into
+
+
+def _merged_into(team: str, fingerprint: str) -> Select[str]:
+    return (
+        select(KnownFailure.fingerprint)
+        .where(KnownFailure.team == team, KnownFailure.merged_into == fingerprint)
+        .order_by(KnownFailure.fingerprint)
+    )
 
 
 def _row(session: Session, team: str, fingerprint: str) -> KnownFailure:

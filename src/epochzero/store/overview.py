@@ -6,24 +6,29 @@ A period is of the times at which jobs started. What is over is read from sums (
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import (
+    CTE,
     BigInteger,
     ColumnElement,
-    Select,
+    Exists,
+    Integer,
     SQLColumnExpression,
-    Subquery,
     and_,
     cast,
+    exists,
     func,
+    literal_column,
+    or_,
     select,
+    union,
 )
 from sqlalchemy.orm import Session, aliased
 
-from epochzero.store.counting import END, Period, failures_of, jobs_of
+from epochzero.store.counting import DAY_S, END, Period, failures_of, jobs_of
 from epochzero.store.database import Database
 from epochzero.store.queries import of_team
 from epochzero.store.schema import Job, KnownFailure
@@ -39,16 +44,17 @@ __all__ = [
     "overview",
 ]
 
+_ALL = 1 << 62
 FAILED = ("failed", "lost")
 """States in which what a job used is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The jobs that started on one day, are in one state, and failed for one reason.
+    """The jobs that started on one day, or on some, are in one state, and failed for one reason.
 
     Attributes:
-        day: number of the day in UTC since the epoch.
+        day: number of the day in UTC since the epoch; of several the first.
         wasted_gpu_hours: of retries that failed again (`epochzero.store.schema.Job`).
         caught, caught_gpu_hours: of jobs whose failure a check would have told before the start.
     """
@@ -99,20 +105,21 @@ class Overview:
     categories: Mapping[str, int]
 
 
-def counts(database: Database, team: str, period: Period) -> list[Count]:
+def counts(database: Database, team: str, period: Period, *, days: int = 1) -> list[Count]:
     """All jobs of a period, summed up by day, state and category.
 
     Args:
         database: the store.
         team: whose jobs.
         period: in which they started.
+        days: how many are summed up as one, from the first of the period on.
 
     Raises:
         StoreError: the database does not answer.
     """
     with database.read() as session:
         jobs = jobs_of(session, team, period).c
-        key = (jobs.day, jobs.state, jobs.category)
+        key = (_first_of(jobs.day, period, days), jobs.state, jobs.category)
         query = (
             select(
                 *key,
@@ -131,6 +138,14 @@ def counts(database: Database, team: str, period: Period) -> list[Count]:
                 query
             )
         ]
+
+
+def _first_of(day: ColumnElement[int], period: Period, days: int) -> ColumnElement[int]:
+    """The first of the days that one is summed up with."""
+    if days == 1:
+        return day
+    first, size = (literal_column(str(one), Integer) for one in (int(period.since // DAY_S), days))
+    return first + (day - first) // size * size
 
 
 def overview(database: Database, team: str, *, since: float = 0.0) -> Overview:
@@ -162,6 +177,7 @@ def fingerprints(
     *,
     category: str | None = None,
     only_new: bool = False,
+    but_not_in: Period | None = None,
     sort: Literal["jobs", "gpu_hours"] = "jobs",
     limit: int = 50,
 ) -> list[FingerprintCount]:
@@ -175,6 +191,7 @@ def fingerprints(
         period: in which they started.
         category: only failures of this category.
         only_new: only those that no job before the period had.
+        but_not_in: only those that no job of this other period had.
         sort: by which number.
         limit: at most so many.
 
@@ -182,11 +199,14 @@ def fingerprints(
         StoreError: the database does not answer.
     """
     with database.read() as session:
-        seen = _grouped(failures_of(session, team, period), team, category)
-        most = select(seen)
+        ranked = _ranked(session, team, period, category, sort)
+        wanted = select(ranked.c.fingerprint)
         if only_new:
-            most = most.where(_is_new(team, period, seen.c.fingerprint))
-        return _read(session, team, period, most.order_by(*_order(seen, sort)).limit(limit), sort)
+            wanted = wanted.where(_is_new(team, period, ranked.c.fingerprint))
+        if but_not_in is not None:
+            wanted = wanted.where(~_is_met(team, but_not_in, ranked.c.fingerprint))
+        names = session.scalars(wanted.limit(limit)).all()
+        return _told(session, team, period, names, category)
 
 
 def leading(
@@ -204,51 +224,71 @@ def leading(
         StoreError: the database does not answer.
     """
     with database.read() as session:
-        seen = _grouped(failures_of(session, team, period), team, None)
-        is_new = _is_new(team, period, seen.c.fingerprint)
-        place = func.row_number().over(partition_by=is_new, order_by=_order(seen, "jobs"))
-        placed = select(seen, place.label("place")).subquery()
-        found = _read(session, team, period, select(placed).where(placed.c.place <= each), "jobs")
-        return found[:each], [one for one in found if one.new]
+        ranked = _ranked(session, team, period, None, "jobs")
+        most = select(ranked.c.fingerprint).limit(each).subquery()
+        new = _is_new(team, period, ranked.c.fingerprint)
+        most_new = select(ranked.c.fingerprint).where(new).limit(each).subquery()
+        names = session.scalars(union(select(most), select(most_new))).all()
+        found = _told(session, team, period, names, None)
+        found.sort(key=lambda one: (-one.jobs, one.fingerprint))
+        return found[:each], [one for one in found if one.new][:each]
 
 
-def _order(rows: Subquery, sort: str) -> tuple[ColumnElement[Any], ...]:
-    return rows.c[sort].desc(), rows.c.jobs.desc(), rows.c.fingerprint
+def _ranked(session: Session, team: str, period: Period, category: str | None, sort: str) -> CTE:
+    """The fingerprints of a period as they are shown, in an order: what costs a search each is asked of the first.
 
-
-def _read(
-    session: Session, team: str, period: Period, wanted: Select[*tuple[Any, ...]], sort: str
-) -> list[FingerprintCount]:
-    """What costs a search a row is asked of the few rows that are shown."""
-    shown = wanted.subquery()
-    query = select(
-        shown.c.fingerprint, shown.c.category, _title(team, shown.c.fingerprint), shown.c.jobs,
-        shown.c.gpu_hours, shown.c.first, shown.c.last, _is_new(team, period, shown.c.fingerprint),
-    ).order_by(*_order(shown, sort))  # fmt: skip
-    return [FingerprintCount(*row) for row in session.execute(query)]
-
-
-def _grouped(seen: Subquery, team: str, category: str | None) -> Subquery:
-    """A row for each failure as it is shown: what is merged is found for each fingerprint once."""
-    each = _summed(select(seen.c.fingerprint), seen, seen.c.fingerprint)
+    A database reads a part that has an end of its own in its order, and only as far as it must.
+    """
+    seen = failures_of(session, team, period)
+    sums = {name: func.sum(seen.c[name]).label(name) for name in dict.fromkeys((sort, "jobs"))}
+    each = select(seen.c.fingerprint, *sums.values()).group_by(seen.c.fingerprint)
     one = (each if category is None else each.where(seen.c.category == category)).subquery()
-    said = aliased(KnownFailure)
-    is_merged = and_(
-        said.team == team, said.fingerprint == one.c.fingerprint, said.merged_into != ""
+    shown, merging = _shown(team, one.c.fingerprint)
+    order = [func.sum(one.c[name]).desc() for name in sums]
+    query = select(shown.label("fingerprint")).select_from(one).outerjoin(*merging)
+    return query.group_by(shown).order_by(*order, shown).limit(_ALL).cte()
+
+
+def _told(
+    session: Session, team: str, period: Period, names: Sequence[str], category: str | None
+) -> list[FingerprintCount]:
+    """The numbers of some failures, in the order of their names."""
+    merged = select(KnownFailure.fingerprint).where(
+        KnownFailure.team == team, KnownFailure.merged_into.in_(names)
     )
-    shown = func.coalesce(said.merged_into, one.c.fingerprint)
-    query = select(shown.label("fingerprint")).select_from(one).outerjoin(said, is_merged)
-    return _summed(query, one, shown).subquery()
+    every = {*names, *session.scalars(merged)}
+    seen = failures_of(session, team, period)
+    shown, merging = _shown(team, seen.c.fingerprint)
+    sums = (
+        select(
+            shown.label("fingerprint"),
+            func.max(seen.c.category).label("category"),
+            _whole(seen.c.jobs).label("jobs"),
+            func.sum(seen.c.gpu_hours).label("gpu_hours"),
+            func.min(seen.c.first).label("first"),
+            func.max(seen.c.last).label("last"),
+        )
+        .select_from(seen)
+        .outerjoin(*merging)
+        .where(seen.c.fingerprint.in_(every))
+        .group_by(shown)
+    )
+    one = (sums if category is None else sums.where(seen.c.category == category)).subquery().c
+    query = select(
+        one.fingerprint, one.category, _title(team, one.fingerprint), one.jobs, one.gpu_hours,
+        one.first, one.last, _is_new(team, period, one.fingerprint),
+    )  # fmt: skip
+    found = {row.fingerprint: FingerprintCount(*row) for row in session.execute(query)}
+    return [found[name] for name in names if name in found]
 
 
-def _summed(query: Select[Any], rows: Subquery, key: ColumnElement[str]) -> Select[Any]:
-    return query.add_columns(
-        func.max(rows.c.category).label("category"),
-        _whole(rows.c.jobs).label("jobs"),
-        func.sum(rows.c.gpu_hours).label("gpu_hours"),
-        func.min(rows.c.first).label("first"),
-        func.max(rows.c.last).label("last"),
-    ).group_by(key)
+def _shown(
+    team: str, fingerprint: ColumnElement[str]
+) -> tuple[ColumnElement[str], tuple[Any, ColumnElement[bool]]]:
+    """As what a fingerprint is shown, and what is joined for that."""
+    said = aliased(KnownFailure)
+    is_merged = and_(said.team == team, said.fingerprint == fingerprint, said.merged_into != "")
+    return func.coalesce(said.merged_into, fingerprint), (said, is_merged)
 
 
 def _title(team: str, fingerprint: ColumnElement[str]) -> ColumnElement[str]:
@@ -279,6 +319,21 @@ def _is_new(team: str, period: Period, fingerprint: ColumnElement[str]) -> Colum
         func.coalesce(_first(team, fingerprint), period.since) >= period.since,
         func.coalesce(first_merged, period.since) >= period.since,
     )
+
+
+def _is_met(team: str, period: Period, fingerprint: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether a job of a period failed so, or with what is merged."""
+    merged = aliased(KnownFailure)
+
+    def met(one: SQLColumnExpression[str]) -> Exists:
+        job = aliased(Job)
+        within = job.started >= period.since, job.started < period.until
+        return exists().where(of_team(team, job), job.fingerprint == one, *within)
+
+    of_merged = exists().where(
+        merged.team == team, merged.merged_into == fingerprint, met(merged.fingerprint)
+    )
+    return or_(met(fingerprint), of_merged)
 
 
 def _first(team: str, fingerprint: SQLColumnExpression[str]) -> ColumnElement[float]:

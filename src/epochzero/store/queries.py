@@ -59,7 +59,8 @@ class JobFilter:
         fingerprint: or its beginning.
         target: exactly; empty for this machine.
         name: may hold ``*`` and ``?``.
-        same_name, same_fingerprint: exactly, whatever they hold.
+        same_name: exactly, whatever it holds.
+        same_failure: one of these fingerprints, exactly (`epochzero.store.known.merged_with`).
         search: a part of the name, or the beginning of the identity or the fingerprint.
         team: exactly; empty for this machine's.
         since, until: when the job started, in seconds since the epoch.
@@ -74,7 +75,7 @@ class JobFilter:
     target: str | None = None
     name: str | None = None
     same_name: str | None = None
-    same_fingerprint: str | None = None
+    same_failure: tuple[str, ...] | None = None
     search: str | None = None
     team: str | None = None
     since: float | None = None
@@ -477,8 +478,8 @@ def filtered(wanted: JobFilter) -> Select[Any]:
         escaped = wanted.name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         pattern = escaped.replace("*", "%").replace("?", "_")
         query = query.where(jobs.name.like(pattern, escape="\\"))
-    if wanted.same_fingerprint is not None:
-        query = query.where(jobs.fingerprint == wanted.same_fingerprint)
+    if wanted.same_failure is not None:
+        query = query.where(jobs.fingerprint.in_(wanted.same_failure))
     if wanted.same_name is not None:
         query = query.where(jobs.name == wanted.same_name)
     if wanted.search is not None:

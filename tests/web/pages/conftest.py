@@ -10,6 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from epochzero.store.database import open_database
+from epochzero.store.schema import Job
+from epochzero.store.teams import add_team, add_token
 from epochzero.web.app import create_app
 from epochzero.web.settings import Settings
 from tests.web.pages.made import fill
@@ -42,3 +44,26 @@ def client(made: Path, tmp_path: Path) -> Iterator[TestClient]:
 def empty(tmp_path: Path) -> Iterator[TestClient]:
     """Of a service to which no job was sent yet."""
     yield from opened(tmp_path / "empty.db")
+
+
+@pytest.fixture
+def teams(tmp_path: Path, made: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
+    """A service with authentication, where all jobs but one are the team vision's."""
+    store = tmp_path / "store.db"
+    store.write_bytes(made.read_bytes())
+    database = open_database(store)
+    tokens = {}
+    for team in ("vision", "speech"):
+        add_team(database, team)
+        tokens[team] = add_token(database, team, "ann", "writer")
+    tokens["reader"] = add_token(database, "vision", "bob", "reader")
+    with database.write() as session:
+        session.query(Job).update({"team": "vision"})
+        session.query(Job).filter(Job.id == "ranks").update({"team": "speech"})
+    database.close()
+    with TestClient(
+        create_app(Settings(store=str(store), folder=tmp_path / "spool")),
+        base_url="http://localhost",
+        follow_redirects=False,
+    ) as client:
+        yield client, tokens

@@ -5,21 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
-from pathlib import Path
+import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.store.database import open_database
-from epochzero.store.schema import Job
-from epochzero.store.teams import add_team, add_token
-from epochzero.web.app import create_app
+from epochzero.store.schema import KnownFailure
 from epochzero.web.pages import marked
-from epochzero.web.pages.charts import stacks
-from epochzero.web.settings import Settings
+from epochzero.web.pages.charts import span, stacks
 from tests.web.pages.made import HOSTILE
 
 
@@ -100,8 +96,12 @@ def test_a_job_shows_its_cause_in_its_log_and_what_to_change(client: TestClient)
 
 def test_the_rank_that_failed_first_stands_first(client: TestClient) -> None:
     text = client.get("/jobs/ranks").text
-    assert re.findall(r">(rank \d) on node\d</text>", text)[0] == "rank 2"
+    rows = re.findall(r'<th scope="row">(rank \d) on node\d.*?</tr>', text)
+    assert rows[0] == "rank 2"
+    assert len(rows) == 4
     assert text.count("span s-failed root") == 1
+    assert text.count("first cause</span>") == 1
+    assert text.count("exit code 1, by another rank") == 3
     assert "GPU memory is 97 % full." in text
 
 
@@ -169,6 +169,67 @@ def test_two_periods_are_compared(client: TestClient) -> None:
     assert by_name["key_not_found"]["failed_before"] == 1
 
 
+def test_the_change_between_periods_of_different_lengths_is_of_as_many_days(
+    client: TestClient,
+) -> None:
+    day = datetime.now(UTC).date()
+    asked = {
+        "other_since": day - timedelta(days=5), "other_until": day - timedelta(days=2),
+        "since": day - timedelta(days=1), "until": day,
+    }  # fmt: skip
+    text = client.get("/compare", params={name: str(value) for name, value in asked.items()}).text
+    assert 'data-name="Before">4</td><td class="n" data-name="Now">2<' in text
+    assert "as many days as now" in text
+    came, went = text.split('<h2 id="came">')[1].split('<h2 id="went">')
+    assert "1%3A%22%3E%3Cscript%3E" in came
+    assert "1%3A0b5c4a" in went
+    assert "1%3Aabc" not in came + went
+
+
+def test_merged_failures_are_listed_together(client: TestClient) -> None:
+    text = client.get("/failures/1:abc").text
+    csrf = re.search(r'name="csrf" value="([^"]+)"', text)
+    assert csrf is not None
+    data = {"csrf": csrf.group(1), "text": "1:abc"}
+    assert client.post("/failures/1:0b5c4a/merge", data=data).status_code == 200
+    every = {"key0", "key1", "key2", "again", "ranks"}
+    link = re.search(r'<a href="([^"]+)">All jobs that failed so', client.get("/jobs/ranks").text)
+    assert link is not None
+    for path in (link.group(1), "/jobs?fingerprint=1:abc"):
+        text = client.get(path).text
+        assert set(re.findall(r'<th scope="row"><a href="/jobs/(\w+)"', text)) == every
+        assert "1:abc and 1 shown with it" in text
+    assert [row["id"] for row in client.get("/jobs?fingerprint=1:0b5c4a&format=json").json()] == [
+        "ranks"
+    ]
+    assert all(f'href="/jobs/{one}"' in client.get("/failures/1:abc").text for one in every)
+
+
+def test_a_failure_that_comes_back_after_it_was_resolved_is_open_again(client: TestClient) -> None:
+    text = client.get("/failures/1:abc").text
+    csrf = re.search(r'name="csrf" value="([^"]+)"', text)
+    assert csrf is not None
+    secret = "ghp_" + "a1B2" * 9
+    data = {"csrf": csrf.group(1), "text": f"Set lr; not {secret}"}
+    shown = client.post("/failures/1:abc/resolve", data=data).text
+    assert "Set lr; not" in shown
+    assert secret not in shown
+    database = client.app.state.database  # type: ignore[attr-defined]
+    with database.write() as session:
+        session.query(KnownFailure).update({"resolved": time.time() - 2 * 86_400})
+    text = client.get("/failures").text
+    assert "came back</span>" in text
+    assert "resolved</span>" not in text
+
+
+@pytest.mark.parametrize(("sort", "first"), [("jobs", "1:abc"), ("gpu_hours", "1:abc")])
+def test_the_failures_have_two_orders(client: TestClient, sort: str, first: str) -> None:
+    rows = client.get(f"/failures?sort={sort}&format=json").json()
+    assert rows[0]["fingerprint"] == first
+    values = [row[sort] for row in rows]
+    assert values == sorted(values, reverse=True)
+
+
 def test_two_environments_are_compared(client: TestClient) -> None:
     rows = client.get("/targets?left=job:key0&right=target:cluster&format=json").json()
     torch = next(row for row in rows if row["name"] == "torch")
@@ -204,33 +265,12 @@ def test_colors_of_a_terminal_are_kept_and_all_else_of_it_taken_out() -> None:
 
 
 def test_a_chart_survives_names_of_any_kind() -> None:
-    drawn = str(stacks([HOSTILE], {HOSTILE: [1.0]}, HOSTILE))
+    drawn = str(stacks([HOSTILE], {HOSTILE: ("0", [1.0])}, HOSTILE))
+    drawn += span(0.0, 1.0, 0.0, kind="s-failed", label=HOSTILE, marks=[(9.0, HOSTILE)])
     assert "<script>" not in drawn
-    assert "f0" in str(stacks(["a"], {"b": [0.5]}, ""))
-    assert "rect" not in str(stacks([], {"b": []}, ""))
-
-
-@pytest.fixture
-def teams(tmp_path: Path, made: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
-    """A service with authentication, where all jobs but one are the team vision's."""
-    store = tmp_path / "store.db"
-    store.write_bytes(made.read_bytes())
-    database = open_database(store)
-    tokens = {}
-    for team in ("vision", "speech"):
-        add_team(database, team)
-        tokens[team] = add_token(database, team, "ann", "writer")
-    tokens["reader"] = add_token(database, "vision", "bob", "reader")
-    with database.write() as session:
-        session.query(Job).update({"team": "vision"})
-        session.query(Job).filter(Job.id == "ranks").update({"team": "speech"})
-    database.close()
-    with TestClient(
-        create_app(Settings(store=str(store), folder=tmp_path / "spool")),
-        base_url="http://localhost",
-        follow_redirects=False,
-    ) as client:
-        yield client, tokens
+    assert "f0" in str(stacks(["a"], {"b": ("0", [0.5])}, ""))
+    assert "rect" not in str(stacks([], {"b": ("0", [])}, ""))
+    assert "rect" not in str(stacks(["a"], {}, ""))
 
 
 def test_a_team_sees_its_own_jobs_only(teams: tuple[TestClient, dict[str, str]]) -> None:

@@ -26,7 +26,12 @@ _DECADES_FOR_LOG = 1000.0
 
 
 def chart(
-    lines: Mapping[str, Series], label: str, *, until: float = 0.0, mark: float | None = None
+    lines: Mapping[str, Series],
+    label: str,
+    *,
+    until: float = 0.0,
+    mark: float | None = None,
+    from_zero: bool = False,
 ) -> str:
     """Lines over the iterations, with a legend where there are several; empty without two points.
 
@@ -35,6 +40,7 @@ def chart(
         label: what it shows, for those who do not see it.
         until: the iteration at which the axis ends, at least.
         mark: an iteration at which a vertical line stands.
+        from_zero: whether the upright axis begins at 0; no value lies below.
     """
     drawn = {name: one for name, one in lines.items() if _finite(one).size}
     values = np.concatenate([_finite(one) for one in drawn.values()]) if drawn else np.empty(0)
@@ -42,6 +48,8 @@ def chart(
     if steps.size < 2:
         return ""
     reach = np.append(steps, max(until, steps.max()))
+    if from_zero:
+        values = np.append(values, (0.0, 0.0 if values.any() else 1.0))
     frame = _Frame(reach, values, (WIDTH, HEIGHT), (LEFT, RIGHT, TOP, BOTTOM))
     told = "; ".join(f"{name}: {_told(one)}" for name, one in drawn.items())
     parts = [*frame.grid()]

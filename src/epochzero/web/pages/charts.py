@@ -1,105 +1,88 @@
 """Pictures of a team's numbers as inline SVG, with the numbers in a table or a label beside them.
 
-Colors are classes of the style sheet; there is no style in the page itself.
+Colors are classes of the style sheet; there is no style in the page itself. The numbers of an axis stand at its
+right, where a phone shows the newest end of a wide chart first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from markupsafe import Markup, escape
 
 from epochzero.web.pages.marked import plain
-from epochzero.wording import duration
 
-__all__ = ["Span", "spans", "stacks"]
+__all__ = ["REST", "span", "stacks"]
 
 WIDTH, HEIGHT = 880, 200
-LEFT, RIGHT, TOP, BOTTOM = 44, 4, 8, 22
-ROW = 22
-_LABEL = 150
+LEFT, RIGHT, TOP, BOTTOM = 4, 44, 8, 22
+SPAN_WIDTH, SPAN_HEIGHT = 1000, 16
+REST = "rest"
+"""The color of all that has none of its own; the others are numbers from 0 on."""
+Part = tuple[str, Sequence[float]]
+"""A color, and a height for each bar."""
 _MOST_LABELS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A row of a timeline.
-
-    Attributes:
-        label: of the row.
-        state: how it ended; its color.
-        begin, end: seconds from the left edge.
-        marks: moments in it, with what happened.
-        is_root: whether the first cause is in it.
-    """
-
-    label: str
-    state: str
-    begin: float
-    end: float
-    marks: tuple[tuple[float, str], ...] = ()
-    is_root: bool = False
-
-
-def stacks(names: Sequence[str], series: Mapping[str, Sequence[float]], label: str) -> Markup:
+def stacks(names: Sequence[str], series: Mapping[str, Part], label: str) -> Markup:
     """Upright bars, each a stack with one part a series; the first series lies at the bottom.
 
     Args:
         names: of the bars, from left to right.
-        series: name -> a height for each bar.
+        series: name -> its color, and a height for each bar.
         label: what is shown, for those who do not see it.
     """
-    highest = max((sum(one) for one in zip(*series.values(), strict=True)), default=0) or 1
-    top = _round_above(highest)
+    heights = [values for _, values in series.values()]
+    top = _round_above(max((sum(one) for one in zip(*heights, strict=True)), default=0) or 1)
     parts = [*_grid(top), *_names(names), *_bars(names, series, top)]
-    return _svg(HEIGHT, label, parts)
+    return _svg((WIDTH, HEIGHT), label, parts)
 
 
-def spans(rows: Sequence[Span], label: str) -> Markup:
-    """A timeline with a row for each span."""
-    last = max((row.end for row in rows), default=0.0) or 1.0
-    height = TOP + len(rows) * ROW + BOTTOM
-    parts = [Markup(_row(row, TOP + at * ROW, last)) for at, row in enumerate(rows)]
-    for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
-        x = _LABEL + share * (WIDTH - _LABEL - RIGHT)
-        parts.append(_text(x, height - 6, duration(last * share), anchor))
-    return _svg(height, label, parts)
+def span(
+    begin: float,
+    end: float,
+    last: float,
+    *,
+    kind: str,
+    label: str,
+    marks: Iterable[tuple[float, str]],
+) -> Markup:
+    """A stretch of time as a bar, as wide as there is room.
 
-
-def _row(row: Span, y: float, last: float) -> str:
-    scale = (WIDTH - _LABEL - RIGHT) / last
-    x, width = _LABEL + row.begin * scale, max(2.0, (row.end - row.begin) * scale)
-    kind = f"span s-{row.state}" + " root" * row.is_root
-    told = f"{row.label}: {row.state} after {duration(row.end - row.begin)}"
-    marks = "".join(
-        f'<circle class="mark" cx="{_LABEL + at * scale:.1f}" cy="{y + ROW / 2 - 2:.1f}" r="4">'
-        f"<title>{escape(plain(text))}</title></circle>"
-        for at, text in row.marks
+    Args:
+        begin, end, last: seconds from its left edge; the right edge is the last one.
+        kind: classes of its color.
+        label: what is shown, for those who do not see it.
+        marks: moments in it, with what happened.
+    """
+    scale = SPAN_WIDTH / (last or 1.0)
+    width = max(2.0, (end - begin) * scale)
+    bar = Markup('<rect class="span {}" x="{}" y="2" width="{}" height="{}"/>').format(
+        kind, f"{begin * scale:.1f}", f"{width:.1f}", SPAN_HEIGHT - 4
     )
-    return (
-        f"{_text(0, y + ROW / 2 + 2, plain(row.label)[:22])}"
-        f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{ROW - 6}" rx="2">'
-        f"<title>{escape(plain(told))}</title></rect>{marks}"
-    )
+    drawn = [
+        Markup(
+            '<rect class="mark" x="{}" y="0" width="3" height="{}"><title>{}</title></rect>'
+        ).format(f"{min(at * scale, SPAN_WIDTH - 3):.1f}", SPAN_HEIGHT, plain(text))
+        for at, text in marks
+    ]
+    return _svg((SPAN_WIDTH, SPAN_HEIGHT), label, [bar, *drawn], stretched=True)
 
 
-def _bars(
-    names: Sequence[str], series: Mapping[str, Sequence[float]], top: float
-) -> Iterator[Markup]:
+def _bars(names: Sequence[str], series: Mapping[str, Part], top: float) -> Iterator[Markup]:
     step = (WIDTH - LEFT - RIGHT) / max(1, len(names))
-    base = [0.0] * len(names)
-    room = HEIGHT - TOP - BOTTOM
-    for color, (title, values) in enumerate(series.items()):
+    scale = (HEIGHT - TOP - BOTTOM) / top
+    base = [float(HEIGHT - BOTTOM)] * len(names)
+    shown = [escape(plain(name)) for name in names]
+    for title, (color, values) in series.items():
+        of_series = escape(plain(title))
         for at, value in enumerate(values):
             if value:
-                height = value / top * room
-                y = HEIGHT - BOTTOM - base[at] - height
-                base[at] += height
-                told = escape(plain(f"{names[at]}: {title} {value:,.6g}"))
+                base[at] -= value * scale
                 yield Markup(
-                    f'<rect class="f{color}" x="{LEFT + at * step + step * 0.08:.1f}" y="{y:.1f}" '
-                    f'width="{step * 0.84:.1f}" height="{height:.1f}"><title>{told}</title></rect>'
+                    f'<rect class="f{color}" x="{LEFT + (at + 0.08) * step:.1f}" y="{base[at]:.1f}" '
+                    f'width="{step * 0.84:.1f}" height="{value * scale:.1f}">'
+                    f"<title>{shown[at]}: {of_series} {value:,.6g}</title></rect>"
                 )
 
 
@@ -107,13 +90,16 @@ def _grid(top: float) -> Iterator[Markup]:
     for share in (0.0, 0.5, 1.0):
         y = HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
         yield Markup(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
-        yield _text(LEFT - 6, y + 4, f"{top * share:,.4g}", "end")
+        yield _text(WIDTH - RIGHT + 6, y + 4, f"{top * share:,.4g}")
 
 
 def _names(names: Sequence[str]) -> Iterator[Markup]:
     step = (WIDTH - LEFT - RIGHT) / max(1, len(names))
     for at in range(0, len(names), -(-len(names) // _MOST_LABELS) or 1):
-        yield _text(LEFT + at * step + step / 2, HEIGHT - 6, names[at], "middle")
+        if at:
+            yield _text(LEFT + (at + 0.5) * step, HEIGHT - 6, names[at], "middle")
+        else:
+            yield _text(LEFT, HEIGHT - 6, names[at])
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start") -> Markup:
@@ -130,7 +116,11 @@ def _round_above(value: float) -> float:
     return next(power * one for one in (1, 2, 4, 6, 10) if power * one >= value)
 
 
-def _svg(height: float, label: str, parts: Sequence[Markup]) -> Markup:
+def _svg(
+    size: tuple[int, int], label: str, parts: Sequence[Markup], *, stretched: bool = False
+) -> Markup:
+    width, height = size
+    ratio = Markup(' class="stretched" preserveAspectRatio="none"') if stretched else ""
     return Markup(
-        '<svg viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}">{}</svg>'
-    ).format(WIDTH, height, WIDTH, height, plain(label), Markup("").join(parts))
+        '<svg viewBox="0 0 {} {}" width="{}" height="{}"{} role="img" aria-label="{}">{}</svg>'
+    ).format(width, height, width, height, ratio, plain(label), Markup("").join(parts))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import Query, Request, Response
 
-from epochzero.store.overview import counts
+from epochzero.store.overview import counts, fingerprints
 from epochzero.web.access import Reads
 from epochzero.web.pages.overview import Totals, by_category, totals
-from epochzero.web.pages.period import asked_period
+from epochzero.web.pages.period import Asked, asked_period
 from epochzero.web.pages.shown import Export, Format, Step, page, pages_router, table, why
 from epochzero.web.state import Store
 
@@ -19,23 +20,24 @@ __all__ = ["Change", "router"]
 
 router = pages_router()
 
+_MOST_SHOWN = 8
 _COLUMNS = ("category", "failed_before", "failed_now", "gpu_hours_before", "gpu_hours_now")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A category in both periods."""
+    """A category in both periods.
+
+    Attributes:
+        more: how many jobs more failed so than if it had gone on as before.
+    """
 
     category: str
     before: int
     now: int
     hours_before: float
     hours_now: float
-
-    @property
-    def more(self) -> int:
-        """How many jobs more failed so."""
-        return self.now - self.before
+    more: float
 
 
 @router.get("/compare", response_model=None)
@@ -54,39 +56,53 @@ def compare(
     asked = asked_period(days, since, until, default=7)
     other = asked_period(None, other_since, other_until) if other_since else asked.before
     now, before = (counts(store, viewer.team, one.period) for one in (asked, other))
-    changes = _changes(by_category(before), by_category(now))
+    changes = _changes(by_category(before), by_category(now), asked.length / other.length)
     if format != "html":
         rows = [(one.category, one.before, one.now, one.hours_before, one.hours_now)
                 for one in changes]  # fmt: skip
         return table(format, Export("compare", _COLUMNS, rows))
+    came, went = (
+        fingerprints(store, viewer.team, one.period, but_not_in=two.period, limit=_MOST_SHOWN)
+        for one, two in ((asked, other), (other, asked))
+    )
     return page(
         request, viewer, "compare",
         title="Compare two periods",
-        now=_now(changes),
+        now=_now(asked, changes),
         asked=asked,
         other=other,
         sums=totals(now),
         sums_before=totals(before),
         changes=changes,
+        came=came,
+        went=went,
     )  # fmt: skip
 
 
-def _changes(before: dict[str, Totals], now: dict[str, Totals]) -> Sequence[Change]:
-    """Every category of either, what changed most first."""
+def _changes(before: dict[str, Totals], now: dict[str, Totals], scale: float) -> Sequence[Change]:
+    """Every category of either, what changed most first.
+
+    Args:
+        before, now: the sums of both periods.
+        scale: how many times as long the second one is.
+    """
     none = totals(())
     found = []
     for category in before.keys() | now.keys():
         old, new = before.get(category, none), now.get(category, none)
-        found.append(Change(category, old.failed, new.failed, old.lost, new.lost))
+        more = new.failed - scale * old.failed
+        found.append(Change(category, old.failed, new.failed, old.lost, new.lost, more))
     return sorted(found, key=lambda one: (-abs(one.more), one.category))
 
 
-def _now(changes: Sequence[Change]) -> Sequence[Step]:
+def _now(asked: Asked, changes: Sequence[Change]) -> Sequence[Step]:
+    period = {"since": asked.first, "until": asked.last}
     worse = [one for one in changes if one.more > 0]
     if worse:
         most = max(worse, key=lambda one: one.more)
-        text = f"{why(most.category)} grew most, from {most.before:,} to {most.now:,} jobs. Look at what is new in it."
-        return (Step(text, link=f"/failures?category={most.category}&new=1"),)
+        text = f"{why(most.category)} grew most, from {most.before:,} to {most.now:,} jobs. Look at its failures."
+        return (Step(text, link=f"/failures?{urlencode({'category': most.category} | period)}"),)
     if changes:
-        return (Step("No category grew. Look at what still fails most.", link="/failures"),)
+        text = "No category grew. Look at what still fails most."
+        return (Step(text, link=f"/failures?{urlencode(period)}"),)
     return (Step("Nothing failed in either. Choose longer periods."),)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from typing import Annotated
-from urllib.parse import quote
 
 from fastapi import HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
 from epochzero import taxonomy
 from epochzero.errors import InputError
+from epochzero.redact import redact
 from epochzero.store import known
 from epochzero.store.database import Database, StoreError
 from epochzero.store.failures import FailureDetails, failure_details
 from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.web.access import CheckedForm, Reads, Writes
-from epochzero.web.pages.shown import Step, page, pages_router
+from epochzero.web.pages.shown import Step, failure_address, page, pages_router
 from epochzero.web.state import Store
 
 __all__ = ["router"]
@@ -41,13 +41,7 @@ def failure(
     found = _known(store, viewer.team, fingerprint)
     if format == "json":
         return JSONResponse(_dict(found))
-    jobs = [
-        job
-        for one in found.fingerprints
-        for job in find_jobs(
-            store, JobFilter(team=viewer.team, same_fingerprint=one, limit=_MOST_JOBS)
-        )
-    ]
+    its = JobFilter(team=viewer.team, same_failure=found.fingerprints, limit=_MOST_JOBS)
     return page(
         request, viewer, "failure",
         title=found.title or found.category,
@@ -55,7 +49,7 @@ def failure(
         exports=("json",),
         found=found,
         retry=taxonomy.retries().get(str(found.diagnosis.get("retry", ""))),
-        jobs=sorted(jobs, key=lambda job: -job.started)[:_MOST_JOBS],
+        jobs=find_jobs(store, its),
         moment=time.time(),
         may_write=viewer.role != "reader",
         longest=_LONGEST,
@@ -65,7 +59,7 @@ def failure(
 @router.post("/failures/{fingerprint}/{act}", response_model=None)
 def change(viewer: Writes, store: Store, form: CheckedForm, fingerprint: str, act: str) -> Response:
     """A note, a resolution, a merge or a split; then the page of the failure again."""
-    text = str(form.get("text", "")).strip()
+    text = redact(str(form.get("text", "")).strip())
     if act in ("note", "resolve", "merge") and not 0 < len(text) <= _LONGEST:
         raise InputError(f"write 1 to {_LONGEST} characters")
     if act == "note":
@@ -80,7 +74,7 @@ def change(viewer: Writes, store: Store, form: CheckedForm, fingerprint: str, ac
         known.merge(store, viewer.team, fingerprint, "")
     else:
         raise HTTPException(404, f"There is nothing called {act}.")
-    return RedirectResponse(f"/failures/{quote(fingerprint, safe='')}", 303)
+    return RedirectResponse(failure_address(fingerprint), 303)
 
 
 def _known(store: Database, team: str, fingerprint: str) -> FailureDetails:
@@ -94,7 +88,7 @@ def _known(store: Database, team: str, fingerprint: str) -> FailureDetails:
 
 def _now(found: FailureDetails) -> Iterator[Step]:
     if found.merged_into:
-        yield Step("It is shown with another failure.", link=f"/failures/{found.merged_into}")
+        yield Step("It is shown with another failure.", link=failure_address(found.merged_into))
     if found.resolved is not None and not found.returned:
         yield Step("It is resolved and did not come back: nothing needs to be done.")
         return

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
 
@@ -11,7 +11,16 @@ from epochzero.store.failures import resolutions
 from epochzero.store.overview import FingerprintCount, fingerprints
 from epochzero.web.access import Reads
 from epochzero.web.pages.period import asked_period
-from epochzero.web.pages.shown import Export, Format, Step, page, pages_router, table, why
+from epochzero.web.pages.shown import (
+    Export,
+    Format,
+    Step,
+    failure_address,
+    page,
+    pages_router,
+    table,
+    why,
+)
 from epochzero.web.state import Store
 
 __all__ = ["router"]
@@ -32,13 +41,14 @@ def failures(
     until: str = "",
     category: Annotated[str, Query(max_length=200)] = "",
     new: bool = False,
+    sort: Literal["jobs", "gpu_hours"] = "jobs",
     format: Format = "html",
 ) -> Response:
-    """The most frequent failures of a period."""
+    """The most frequent, or the costliest, failures of a period."""
     asked = asked_period(days, since, until)
     found = fingerprints(
         store, viewer.team, asked.period, category=category or None, only_new=new,
-        limit=_SHOWN if format == "html" else _EXPORTED,
+        sort=sort, limit=_SHOWN if format == "html" else _EXPORTED,
     )  # fmt: skip
     if format != "html":
         rows = [tuple(getattr(one, name) for name in _COLUMNS) for one in found]
@@ -52,23 +62,20 @@ def failures(
         found=found,
         only_new=new,
         category=category,
+        sort=sort,
         resolved=resolved,
         most=_SHOWN,
     )  # fmt: skip
 
 
-def _now(found: Sequence[FingerprintCount], resolved: Container[str]) -> Sequence[Step]:
-    open_ones = [one for one in found if one.fingerprint not in resolved]
+def _now(found: Sequence[FingerprintCount], resolved: Mapping[str, float]) -> Sequence[Step]:
+    open_ones = [one for one in found if one.last > resolved.get(one.fingerprint, 0.0)]
     if not open_ones:
-        return (
-            Step(
-                "No failure here is open. Choose a longer period, or look at all jobs.",
-                link="/jobs",
-            ),
-        )
+        text = "No failure here is open. Choose a longer period, or look at all jobs."
+        return (Step(text, link="/jobs"),)
     costliest = max(open_ones, key=lambda one: one.gpu_hours)
     title = costliest.title or why(costliest.category)
     return (
         Step(f"Begin with what costs most: {title}. Its page says who else has it and what to change.",
-             link=f"/failures/{costliest.fingerprint}"),
+             link=failure_address(costliest.fingerprint)),
     )  # fmt: skip

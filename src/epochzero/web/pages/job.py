@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from signal import Signals
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from epochzero.run.watch.live import EVENT as WATCHED
 from epochzero.run.watch.model import Watched, of_dict
 from epochzero.run.watch.plot import chart
 from epochzero.store.database import Database, StoreError
+from epochzero.store.known import known, merged_with
 from epochzero.store.logs import Lines
 from epochzero.store.queries import (
     AttemptDetails,
@@ -32,10 +34,11 @@ from epochzero.store.queries import (
     usage,
 )
 from epochzero.web.access import Reads
-from epochzero.web.pages.charts import Span, spans
+from epochzero.web.pages.charts import span
 from epochzero.web.pages.log import log_name, range_of, rank_name
 from epochzero.web.pages.shown import Step, page, pages_router
 from epochzero.web.state import Store
+from epochzero.wording import duration
 
 __all__ = ["router"]
 
@@ -45,6 +48,7 @@ _AROUND = 4
 """Lines of the log shown before and after the first cause."""
 _MOST_RANKS = 24
 _MOST_SAME = 10
+_UNITS = (("hours", 3600.0), ("minutes", 60.0))
 _LARGEST_EXCERPT = 64 << 20
 """Bytes of a log in which a line is looked up while its job's page is made."""
 
@@ -56,6 +60,25 @@ class Excerpt:
     link: str
     root_line: int
     found: Lines
+
+
+@dataclass(frozen=True, slots=True)
+class RankRow:
+    """A rank in the table of its attempt.
+
+    Attributes:
+        took: seconds, so far where it still runs.
+        ending: how it ended, in words.
+        bar: its time within the attempt's.
+        is_root: whether the first cause is in it.
+    """
+
+    rank: RankDetails
+    name: str
+    took: float
+    ending: str
+    bar: Markup
+    is_root: bool
 
 
 @router.get("/jobs/{identity}", response_model=None)
@@ -80,7 +103,10 @@ def job(
     shown = _attempt(details, attempt)
     rank = _first_cause(shown)
     diagnosis = rank.diagnosis if rank else None
-    same, good = _others(store, details.summary, viewer.team)
+    fingerprints = _fingerprints(store, viewer.team, details.summary.fingerprint)
+    same, good = _others(store, details.summary, viewer.team, fingerprints)
+    moment = time.time()
+    unit, curves = _curves(usage(store, rank.id) if rank else ())
     return page(
         request, viewer, "job",
         title=details.summary.name,
@@ -88,18 +114,21 @@ def job(
         exports=("json",),
         job=details,
         summary=details.summary,
-        moment=time.time(),
+        moment=moment,
         attempt=shown,
         rank=rank,
         diagnosis=diagnosis if diagnosis and diagnosis.get("outcome") != "no_failure" else None,
         retry=taxonomy.retries().get(str((diagnosis or {}).get("retry", "")))
         or taxonomy.retries()["unknown"],
         excerpt=_excerpt(store, identity, shown, rank),
-        timeline=_timeline(shown, rank),
-        curves=_curves(usage(store, rank.id)) if rank else (),
+        ranks=_rows(shown, rank, moment),
+        length=(shown.ended or moment) - shown.started,
+        unit=unit,
+        curves=curves,
         watched=_watched(rank) if rank else None,
         rank_name=rank_name,
         most_ranks=_MOST_RANKS,
+        failure=fingerprints[0],
         same=same,
         good=good,
     )  # fmt: skip
@@ -168,30 +197,47 @@ def _excerpt(
     return Excerpt(f"{link}?line={line}#L{line}", line, found)
 
 
-def _timeline(attempt: AttemptDetails, root: RankDetails | None) -> Markup:
-    """The ranks of an attempt over its time, the first to end above; marks are what happened."""
-    last = attempt.ended or max((rank.ended or rank.started for rank in attempt.ranks), default=0.0)
-    ordered = sorted(attempt.ranks, key=lambda one: (one is not root, one.ended or last, one.id))
-    rows = [
-        Span(
-            rank_name(rank),
-            rank.state,
-            rank.started - attempt.started,
-            (rank.ended or last) - attempt.started,
-            tuple(
-                (rank.started - attempt.started + event["elapsed"], str(event["text"]))
-                for event in rank.events
-            ),
-            is_root=rank is root and attempt.state not in ("succeeded", "running"),
-        )
+def _rows(attempt: AttemptDetails, root: RankDetails | None, moment: float) -> Sequence[RankRow]:
+    """The ranks of an attempt, that of the first cause and then the first to end above."""
+    end = attempt.ended or max((rank.ended or moment for rank in attempt.ranks), default=moment)
+    ordered = sorted(attempt.ranks, key=lambda one: (one is not root, one.ended or end, one.id))
+    failed = attempt.state not in ("succeeded", "running")
+    return [
+        _row(rank, attempt.started, end, is_root=failed and rank is root)
         for rank in ordered[:_MOST_RANKS]
     ]
-    told = "; ".join(f"{row.label} {row.state}" for row in rows)
-    return spans(rows, f"Ranks over time. {told}")
 
 
-def _curves(used: Sequence[Usage]) -> Sequence[tuple[str, Markup]]:
-    """Charts of what a rank used, over its minutes."""
+def _row(rank: RankDetails, begin: float, end: float, *, is_root: bool) -> RankRow:
+    took = (rank.ended or end) - rank.started
+    since = rank.started - begin
+    bar = span(
+        since, since + took, end - begin,
+        kind=f"s-{rank.state}{' root' * is_root}",
+        label=f"{rank.state} after {duration(took)}",
+        marks=[(since + event["elapsed"], str(event["text"])) for event in rank.events],
+    )  # fmt: skip
+    return RankRow(rank, rank_name(rank), took, _ending(rank), bar, is_root)
+
+
+def _ending(rank: RankDetails) -> str:
+    """How it ended, in words."""
+    words = []
+    if rank.signal is not None:
+        known = rank.signal in set(Signals)
+        words.append(Signals(rank.signal).name if known else f"signal {rank.signal}")
+    elif rank.exit_code is not None:
+        words.append(f"exit code {rank.exit_code}")
+    if rank.why:
+        words.append(f"by {rank.why.replace('_', ' ')}")
+    return ", ".join(words)
+
+
+def _curves(used: Sequence[Usage]) -> tuple[str, Sequence[tuple[str, Markup]]]:
+    """Charts of what a rank used over its time, and the unit of that."""
+    unit, length = next(
+        (pair for pair in _UNITS if used and used[-1].elapsed > 3 * pair[1]), ("seconds", 1.0)
+    )
     measures = (
         ("Processor, cores", [one.cpu_percent / 100 for one in used]),
         ("Memory, GB", [one.memory_bytes / 1e9 for one in used]),
@@ -201,13 +247,13 @@ def _curves(used: Sequence[Usage]) -> Sequence[tuple[str, Markup]]:
     )  # fmt: skip
     drawn = []
     for caption, values in measures:
-        points = [(one.elapsed / 60, value) for one, value in zip(used, values, strict=True)
+        points = [(one.elapsed / length, value) for one, value in zip(used, values, strict=True)
                   if value is not None]  # fmt: skip
         if len(points) > 1:
             series = np.array(points, dtype=np.float64)
             # The chart escapes what it shows; nothing in it is a job's text.
-            drawn.append((caption, Markup(chart({caption: series}, caption))))
-    return drawn
+            drawn.append((caption, Markup(chart({caption: series}, caption, from_zero=True))))
+    return unit, drawn
 
 
 def _watched(rank: RankDetails) -> Watched | None:
@@ -221,13 +267,18 @@ def _watched(rank: RankDetails) -> Watched | None:
     return None
 
 
+def _fingerprints(store: Database, team: str, fingerprint: str) -> tuple[str, ...]:
+    """Those of a job's failure as it is shown, the one that it is shown by first."""
+    return merged_with(store, team, known(store, team, fingerprint).merged_into or fingerprint)
+
+
 def _others(
-    store: Database, summary: JobSummary, team: str
+    store: Database, summary: JobSummary, team: str, fingerprints: tuple[str, ...]
 ) -> tuple[Sequence[JobSummary], JobSummary | None]:
     """The last jobs with the same failure, and the last of the same name that ended well."""
     same: list[JobSummary] = []
     if summary.fingerprint:
-        wanted = JobFilter(team=team, same_fingerprint=summary.fingerprint, limit=_MOST_SAME + 1)
+        wanted = JobFilter(team=team, same_failure=fingerprints, limit=_MOST_SAME + 1)
         same = [one for one in find_jobs(store, wanted) if one.id != summary.id][:_MOST_SAME]
     good: list[JobSummary] = []
     if summary.state in ("failed", "lost"):

@@ -12,6 +12,7 @@ from fastapi import Query, Request, Response
 from epochzero import taxonomy
 from epochzero.store.counting import DAY_S
 from epochzero.store.database import Database
+from epochzero.store.known import merged_with
 from epochzero.store.queries import MOST_SEARCHED, SORTS, JobFilter, JobPage, job_page
 from epochzero.store.states import JOB_STATES
 from epochzero.web.access import Reads
@@ -59,11 +60,12 @@ def jobs(
     format: Format = "html",
 ) -> Response:
     """The jobs of a team, 50 a page."""
+    fingerprints = merged_with(store, viewer.team, fingerprint) if fingerprint else None
     wanted = JobFilter(
         team=viewer.team,
         state=state or None,
         category=category or None,
-        same_fingerprint=fingerprint or None,
+        same_failure=fingerprints,
         user=user or None,
         host=host or None,
         target=target or None,
@@ -88,6 +90,7 @@ def jobs(
         now=_now(request, found, is_filtered=is_filtered),
         found=found,
         asked=asked,
+        merged=len(fingerprints or ()) - 1,
         is_filtered=is_filtered,
         is_first=not after,
         moment=time.time(),

@@ -13,10 +13,19 @@ from markupsafe import Markup
 from epochzero.store.counting import DAY_S
 from epochzero.store.overview import FAILED, Count, FingerprintCount, counts, leading
 from epochzero.web.access import Reads
-from epochzero.web.pages.charts import stacks
+from epochzero.web.pages.charts import REST, stacks
 from epochzero.web.pages.jobs import first_steps
 from epochzero.web.pages.period import Asked, asked_period, day_name
-from epochzero.web.pages.shown import Export, Format, Step, page, pages_router, table, why
+from epochzero.web.pages.shown import (
+    Export,
+    Format,
+    Step,
+    failure_address,
+    page,
+    pages_router,
+    table,
+    why,
+)
 from epochzero.web.state import Store
 from epochzero.wording import counted
 
@@ -63,24 +72,26 @@ def overview(
 ) -> Response:
     """The numbers of a period, by day and category."""
     asked = asked_period(days, since, until)
-    found = counts(store, viewer.team, asked.period)
+    step = 1 if format != "html" else -(-asked.length // _MOST_BARS)
+    found = counts(store, viewer.team, asked.period, days=step)
     if format != "html":
         rows = [
             (day_name(one.day), *(getattr(one, name) for name in _COLUMNS[1:])) for one in found
         ]
         return table(format, Export("overview", _COLUMNS, rows))
     frequent, new = leading(store, viewer.team, asked.period, each=_MOST_SHOWN)
-    sums = totals(found)
+    sums, categories = totals(found), by_category(found)
+    names = _named(tuple(categories))
     return page(
         request, viewer, "overview",
         title="Overview",
         now=tuple(_now(request, sums, new, frequent)),
         asked=asked,
         totals=sums,
-        chart=_chart(asked, found, lambda one: one.jobs, "Failed jobs"),
-        chart_hours=_chart(asked, found, lambda one: one.gpu_hours, "GPU hours lost"),
-        names=_named(found),
-        rows=by_category(found),
+        chart=_chart(asked, step, found, names, lambda one: one.jobs, "Failed jobs"),
+        chart_hours=_chart(asked, step, found, names, lambda one: one.gpu_hours, "GPU hours lost"),
+        colors=tuple(zip(_colors(names), names, strict=True)),
+        rows=categories,
         new=new,
         frequent=frequent,
     )  # fmt: skip
@@ -127,10 +138,10 @@ def _now(
         text = (
             f"End what fails most: {most.title or why(most.category)}, {counted(most.jobs, 'job')}."
         )
-        yield Step(text, link=f"/failures/{most.fingerprint}")
+        yield Step(text, link=failure_address(most.fingerprint))
     if new:
         text = f"Look at what is new: {new[0].title or why(new[0].category)}."
-        yield Step(text, link=f"/failures/{new[0].fingerprint}")
+        yield Step(text, link=failure_address(new[0].fingerprint))
     if sums.caught:
         yield Step(
             f"Check jobs before they start: it would have told {sums.caught:,} of these failures.",
@@ -141,20 +152,28 @@ def _now(
         yield Step(text, command="epochzero run --retries auto -- python train.py")
 
 
-def _named(found: Sequence[Count]) -> Sequence[str]:
-    """The categories that have a color of their own, the most frequent first."""
-    names = list(by_category(found))
-    return names if len(names) <= _MOST_COLORS else [*names[: _MOST_COLORS - 1], _OTHERS]
+def _named(categories: Sequence[str]) -> Sequence[str]:
+    """Those that have a color of their own, the most frequent first; then all others, if any."""
+    if len(categories) <= _MOST_COLORS:
+        return categories
+    return *categories[:_MOST_COLORS], _OTHERS
+
+
+def _colors(names: Sequence[str]) -> Sequence[str]:
+    return [REST if name == _OTHERS else str(at) for at, name in enumerate(names)]
 
 
 def _chart(
-    asked: Asked, found: Sequence[Count], value: Callable[[Count], float], label: str
+    asked: Asked,
+    step: int,
+    found: Sequence[Count],
+    names: Sequence[str],
+    value: Callable[[Count], float],
+    label: str,
 ) -> Markup:
     """A bar for each day, or for as many days as make a bar wide enough to be seen."""
     first, last = int(asked.period.since // DAY_S), int((asked.period.until - 1) // DAY_S)
-    step = -(-(last - first + 1) // _MOST_BARS)
     starts = range(first, last + 1, step)
-    names = _named(found)
     heights = {name: [0.0] * len(starts) for name in names}
     for one in found:
         if one.state in FAILED:
@@ -163,5 +182,7 @@ def _chart(
     sums = ", ".join(f"{why(name)} {sum(values):,.4g}" for name, values in heights.items())
     each = "day" if step == 1 else f"{step} days"
     told = f"{label} for each {each}, {asked.title}. {sums}"
-    shown = {why(name): values for name, values in heights.items()}
-    return stacks([day_name(day) for day in starts], shown or {"": [0.0] * len(starts)}, told)
+    shown = {
+        why(name): (color, heights[name]) for color, name in zip(_colors(names), names, strict=True)
+    }
+    return stacks([day_name(day) for day in starts], shown, told)

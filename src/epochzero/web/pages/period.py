@@ -46,6 +46,11 @@ class Asked:
         return day_name(int((self.period.until - 1) // DAY_S))
 
     @property
+    def length(self) -> int:
+        """How many days it has."""
+        return round((self.period.until - self.period.since) / DAY_S)
+
+    @property
     def before(self) -> Asked:
         """As long a period, that ends where this one begins."""
         since = 2 * self.period.since - self.period.until

@@ -27,7 +27,17 @@ from epochzero.web.pages import marked
 from epochzero.web.pages.period import CHOICES
 from epochzero.wording import counted, duration, shorten, size
 
-__all__ = ["Export", "Format", "Step", "address", "page", "pages_router", "table", "why"]
+__all__ = [
+    "Export",
+    "Format",
+    "Step",
+    "address",
+    "failure_address",
+    "page",
+    "pages_router",
+    "table",
+    "why",
+]
 
 Format = Annotated[Literal["html", "csv", "json"], Query()]
 
@@ -152,6 +162,11 @@ def address(request: Request, **changed: Any) -> str:
     return f"{request.url.path}?{urlencode(kept)}" if kept else request.url.path
 
 
+def failure_address(fingerprint: str) -> str:
+    """The address of a failure's page."""
+    return f"/failures/{_path(fingerprint)}"
+
+
 def why(category: str) -> str:
     """A category, or the word of a training's fault, for people."""
     for words in (taxonomy.categories(), taxonomy.faults(), taxonomy.symptoms()):
@@ -190,7 +205,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "clock": _clock, "counted": counted, "duration": duration, "hours": _hours,
         "line": marked.line, "moment": _moment, "number": _number, "path": _path, "plain": marked.plain,
-        "shorten": shorten, "size": size, "visible": marked.visible, "why": why,
+        "shorten": shorten, "signed": _signed, "size": size, "visible": marked.visible, "why": why,
     }  # fmt: skip
     environment.globals |= {"address": address, "days_offered": CHOICES}
     return environment
@@ -210,6 +225,11 @@ def _hours(value: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,}"
+
+
+def _signed(value: float) -> str:
+    """A change, with a real minus."""
+    return f"{round(value):+,}".replace("-", "−") if round(value) else "0"
 
 
 def _path(text: str) -> str:

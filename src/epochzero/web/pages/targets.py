@@ -18,6 +18,7 @@ from epochzero.web.access import Reads
 from epochzero.web.pages.period import asked_period
 from epochzero.web.pages.shown import Export, Format, Step, page, pages_router, table
 from epochzero.web.state import Store
+from epochzero.wording import counted
 
 __all__ = ["router"]
 
@@ -80,7 +81,7 @@ def _now(
         )  # fmt: skip
     major = [one for one in found if one.is_major]
     if major:
-        text = f"Look at the {len(major)} marked first: jobs fail for such differences most often."
+        text = f"Look first at the {counted(len(major), 'difference')} marked: jobs fail for such most often."
         return (Step(text),)
     if found:
         return (Step("Nothing that jobs often fail for: look for the cause in code or data."),)

@@ -1,0 +1,103 @@
+"""The study of a team's failures in a period: the tables and figures of ``epochzero study failures``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Annotated, Literal
+from urllib.parse import urlencode
+
+from fastapi import Query, Request, Response
+from fastapi.responses import JSONResponse
+from markupsafe import Markup
+
+from epochzero.web.access import Reads
+from epochzero.web.pages.period import Asked, asked_period
+from epochzero.web.pages.shown import Step, address, page, pages_router, why
+from epochzero.web.reporting import MOST_JOBS, Made, Wanted
+from epochzero.web.state import ServiceState
+
+__all__ = ["router"]
+
+router = pages_router()
+
+_AGAIN_S = 3
+_NEEDED = "matplotlib"
+
+
+@router.get("/report", response_model=None)
+def report(
+    request: Request,
+    viewer: Reads,
+    service: ServiceState,
+    days: Annotated[int | None, Query(ge=1, le=3650)] = None,
+    since: str = "",
+    until: str = "",
+    format: Literal["html", "json", "zip"] = "html",
+) -> Response:
+    """The report of a period; where it is still being made, a page that loads itself again."""
+    asked = asked_period(days, since, until)
+    can_study = find_spec(_NEEDED) is not None
+    made = (
+        service.reporting.report(_wanted(service.settings.store, viewer.team, asked))
+        if can_study
+        else None
+    )
+    if format != "html":
+        return _file(made, asked, format)
+    return page(
+        request, viewer, "report",
+        title="Report of failures",
+        now=tuple(_now(request, asked, made, can_study=can_study)),
+        exports=("zip", "json") if made else (),
+        asked=asked,
+        made=made,
+        body=Markup(made.body) if made else "",
+        is_making=can_study and made is None,
+        again=_AGAIN_S,
+        most_jobs=MOST_JOBS,
+    )  # fmt: skip
+
+
+def _wanted(store: str, team: str, asked: Asked) -> Wanted:
+    period = asked.period
+    source = f"{team or 'jobs'}, {asked.first} to {asked.last}"
+    return Wanted(store, team, source, period.since, period.until)
+
+
+def _file(made: Made | None, asked: Asked, form: str) -> Response:
+    if made is None:
+        told = {"detail": "the report is not there yet: ask again"}
+        return JSONResponse(told, 503, {"Retry-After": str(_AGAIN_S)})
+    name = f"failures-{asked.first}-{asked.last}.{form}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    if form == "json":
+        return JSONResponse(made.summary, headers=headers)
+    return Response(made.archive, media_type="application/zip", headers=headers)
+
+
+def _now(request: Request, asked: Asked, made: Made | None, *, can_study: bool) -> Iterator[Step]:
+    if not can_study:
+        yield Step(
+            "Reports are drawn by packages that are not installed here. Install them beside the service.",
+            command="pip install 'epochzero[study]'",
+        )
+        return
+    if made is None:
+        yield Step(
+            "Wait: the report is being made, and this page loads itself again.",
+            link=address(request),
+        )
+        return
+    failed = made.summary["categories"]
+    if not failed:
+        yield Step("No failure to study. Choose a longer period.")
+        return
+    most = max(failed, key=lambda word: failed[word]["count"])
+    words = {"category": most, "since": asked.first, "until": asked.last}
+    text = f"Begin with what fails most: {why(most)}, {100 * failed[most]['share']:.0f} % of the failures."
+    yield Step(text, link=f"/failures?{urlencode(words)}")
+    yield Step(
+        "Send it to those who were not here: one file with the report, its tables and its figures.",
+        link=address(request, format="zip"),
+    )
