@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero import taxonomy
+from epochzero.diagnose import reading
 from epochzero.diagnose.reading import read
 
 ROWS = {
@@ -250,3 +251,12 @@ def test_the_table_is_long_and_knows_every_category() -> None:
 @given(st.text(), st.text())
 def test_any_text_has_a_category_or_none(kind: str, message: str) -> None:
     assert read(kind, message) in {"", *taxonomy.categories()}
+
+
+def test_all_patterns_at_once_find_what_each_finds_alone() -> None:
+    patterns = ["|".join(raw["message"]) if "message" in raw else None for raw in reading._raw()]
+    slow, fast = reading.Messages(patterns, slow_readings=10**6), reading.Messages(patterns)
+    fast.prepare()
+    for message in (message for rows in ROWS.values() for _, message in rows):
+        said = slow.said_in(message)
+        assert {n for n in range(len(patterns)) if n in said} == fast.said_in(message)

@@ -449,3 +449,19 @@ def test_objects_of_a_bucket_become_objects_of_a_bucket(
     calls = len(inline.called)
     assert diagnose_all(bucket.format("in"), bucket.format("out")).parts_before == 1
     assert len(inline.called) == calls
+
+
+def test_parts_of_a_large_log_are_read_from_a_bucket(
+    bucket: str, inline: Inline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from epochzero.scale.storage import Storage
+
+    monkeypatch.setattr(sources, "BYTES_PER_PART", 20_000)
+    monkeypatch.setattr(log_source, "BLOCK_BYTES", 1000)
+    Storage.at(bucket.format("large")).write("all.log", large_log().encode())
+    write(tmp_path / "in", {"all.log": large_log()})
+    diagnose_all(bucket.format("large"), bucket.format("large-out"))
+    pieces = sum(call[0].__name__ == "read_piece" for call in inline.called)
+    diagnose_all(str(tmp_path / "in"), str(tmp_path / "out"))
+    assert pieces > 1
+    assert list(read_rows(bucket.format("large-out"))) == list(read_rows(str(tmp_path / "out")))

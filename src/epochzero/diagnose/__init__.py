@@ -16,6 +16,7 @@ from epochzero.diagnose.catalog import Catalog, Signature, builtin, load_folder
 from epochzero.diagnose.facts import Facts, find_facts, read_facts
 from epochzero.diagnose.model import Consequence, Diagnosis, ExceptionInfo, Place, Root
 from epochzero.diagnose.nearest import nearest_path
+from epochzero.diagnose.reading import prepare
 from epochzero.diagnose.timeline import order
 from epochzero.diagnose.verdict import Job, verdict
 from epochzero.errors import InputError
@@ -80,6 +81,11 @@ class Diagnoser:
         self.redact = redact
         self.look_around = look_around
         self._scanner = Scanner(tuple(self.catalog.anchors))
+
+    def prepare(self) -> Diagnoser:
+        """Itself, with all made that many diagnoses need; few are quicker without, by a second."""
+        prepare()
+        return self
 
     def diagnose(self, logs: Sequence[Log], facts: Facts = NO_FACTS) -> Diagnosis:
         """The diagnosis of one job.

@@ -17,7 +17,7 @@ from typing import Any
 
 from epochzero.logs.patterns import PatternSet
 
-__all__ = ["Messages", "read"]
+__all__ = ["Messages", "prepare", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,11 @@ def read(kind: str, message: str, file: str = "") -> str:
     return early or _category(short, message, file, guess=True)
 
 
+def prepare() -> None:
+    """Makes at once what takes a second, for who reads many messages."""
+    _messages().prepare()
+
+
 def _category(kind: str, message: str, file: str, *, guess: bool) -> str:
     said = _messages().said_in(message)
     for number, rule in enumerate(_rules()):
@@ -100,6 +105,11 @@ class Messages:
         if self._left >= 0:
             return _Said(self._slow, message)
         return frozenset(self._numbers[n] for _, n in self._fast.ends(message.encode()))
+
+    def prepare(self) -> None:
+        """Searches all messages from now on in the fast way."""
+        self._left = 0
+        _ = self._fast
 
     @cached_property
     def _fast(self) -> PatternSet:

@@ -66,8 +66,8 @@ def diagnose_job(run: Run, job: Job) -> Row:
 
 @cache
 def diagnoser(signatures: tuple[Signature, ...], redact: bool) -> Diagnoser:
-    """Made once in a process: it takes a second."""
-    return Diagnoser(builtin() | Catalog(signatures), redact=redact)
+    """Made once in a process: it takes two seconds."""
+    return Diagnoser(builtin() | Catalog(signatures), redact=redact).prepare()
 
 
 @contextmanager
