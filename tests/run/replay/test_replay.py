@@ -158,7 +158,7 @@ def test_a_program_that_was_mended_is_said_to_be_another(
     told: list[str] = []
     replayed = again(folder, tell=told.extend)
     assert (replayed.reproduced, replayed.came) == (False, None)
-    changed = f"{tmp_path / 'train.py'} has been changed since; the failure came through it"
+    changed = f"{tmp_path / 'train.py'} has been changed; the failure came through it"
     assert told[0] == replayed.differences[0] == changed
 
 

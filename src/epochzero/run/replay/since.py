@@ -118,7 +118,7 @@ def _code(capture: Capture) -> Iterator[str]:
         if not now:
             yield f"{path}, which is code of the job, is gone{passed}"
         elif now != file["sha256"]:
-            yield f"{path} has been changed since{passed or ', and the failure did not come through it'}"
+            yield f"{path} has been changed{passed or '; the failure did not come through it'}"
         elif file["modified"] > began:
             yield f"{path} was changed while the job ran: it had begun with another{passed}"
 
