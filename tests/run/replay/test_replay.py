@@ -162,6 +162,19 @@ def test_a_program_that_was_mended_is_said_to_be_another(
     assert told[0] == replayed.differences[0] == changed
 
 
+def test_other_packages_are_told_before_it_runs(captured: Captured) -> None:
+    folder = captured("import numpy, pytest\n1 / 0\n") / "capture" / "rank-0"
+    _edit(
+        folder,
+        versions={"python": "3.6.1", "cuda": "9.0"},
+        packages={"numpy": "1.2", "pytest": "2.1", "gone": "1.0"},
+    )
+    told: list[str] = []
+    assert again(folder.parent, tell=told.extend).reproduced
+    assert [text.partition(" is ")[0] for text in told] == ["numpy", "python", "pytest"]
+    assert "its generators may draw other numbers" in told[0]
+
+
 def test_data_that_is_gone_is_named(captured: Captured, tmp_path: Path) -> None:
     data = tmp_path / "data.txt"
     data.write_text("7")
