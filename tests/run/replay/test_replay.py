@@ -424,3 +424,25 @@ def test_epochs_after_the_snapshot_are_shuffled_as_they_were(
     assert capture.snapshot.steps == 3 + after
     replayed = again(folder, way="snapshot")
     assert (replayed.exactness, replayed.compared) == ("bits", 9 - after)
+
+
+IN_A_WORKER = """
+import json, torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        return float(json.loads("1" if i < 5 else "{"))
+for _ in torch.utils.data.DataLoader(Data(), 2, num_workers=1):
+    pass
+"""
+
+
+def test_what_failed_in_a_worker_is_told_with_its_own_type_and_line(captured: Captured) -> None:
+    """Also where it cannot be raised again: this exception needs more than a message."""
+    replayed = again(captured(IN_A_WORKER))
+    assert replayed.reproduced
+    expected = replayed.expected
+    assert (expected.type, expected.line) == ("json.decoder.JSONDecodeError", 7)
+    assert expected.function == "__getitem__"
+    assert expected.text.startswith("json.decoder.JSONDecodeError: Expecting property name")
