@@ -33,15 +33,16 @@ def of_exception(error: BaseException, encode: Encode) -> dict[str, Any]:
     """
     walked = list(_walked(error.__traceback__))
     own = [(frame, line) for frame, line in walked if is_user(frame.f_code.co_filename)]
+    frames = [_told(frame, line) for frame, line in walked[-MOST_FRAMES:]]
     told = {
         "kind": "exception",
         "type": _type(error),
         "message": str(error)[:MOST_MESSAGE],
-        "frames": [_told(frame, line) for frame, line in walked[-MOST_FRAMES:]],
+        "frames": frames,
         "place": _told(*own[-1]) if own else None,
         "arguments": _arguments(own[-1][0], encode) if own else {},
     }
-    return told | _of_worker(str(error), told["frames"])
+    return told | _of_worker(str(error), frames)
 
 
 def _of_worker(message: str, frames: list[dict[str, Any]]) -> dict[str, Any]:
