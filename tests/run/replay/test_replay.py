@@ -158,8 +158,21 @@ def test_a_program_that_was_mended_is_said_to_be_another(
     told: list[str] = []
     replayed = again(folder, tell=told.extend)
     assert (replayed.reproduced, replayed.came) == (False, None)
-    changed = f"{tmp_path / 'train.py'} has been changed since; the failure came through it"
+    changed = f"{tmp_path / 'train.py'} has been changed; the failure came through it"
     assert told[0] == replayed.differences[0] == changed
+
+
+def test_other_packages_are_told_before_it_runs(captured: Captured) -> None:
+    folder = captured("import numpy, pytest\n1 / 0\n") / "capture" / "rank-0"
+    _edit(
+        folder,
+        versions={"python": "3.6.1", "cuda": "9.0"},
+        packages={"numpy": "1.2", "pytest": "2.1", "gone": "1.0"},
+    )
+    told: list[str] = []
+    assert again(folder.parent, tell=told.extend).reproduced
+    assert [text.partition(" is ")[0] for text in told] == ["numpy", "python", "pytest"]
+    assert "its generators may draw other numbers" in told[0]
 
 
 def test_data_that_is_gone_is_named(captured: Captured, tmp_path: Path) -> None:
@@ -411,3 +424,25 @@ def test_epochs_after_the_snapshot_are_shuffled_as_they_were(
     assert capture.snapshot.steps == 3 + after
     replayed = again(folder, way="snapshot")
     assert (replayed.exactness, replayed.compared) == ("bits", 9 - after)
+
+
+IN_A_WORKER = """
+import json, torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        return float(json.loads("1" if i < 5 else "{"))
+for _ in torch.utils.data.DataLoader(Data(), 2, num_workers=1):
+    pass
+"""
+
+
+def test_what_failed_in_a_worker_is_told_with_its_own_type_and_line(captured: Captured) -> None:
+    """Also where it cannot be raised again: this exception needs more than a message."""
+    replayed = again(captured(IN_A_WORKER))
+    assert replayed.reproduced
+    expected = replayed.expected
+    assert (expected.type, expected.line) == ("json.decoder.JSONDecodeError", 7)
+    assert expected.function == "__getitem__"
+    assert expected.text.startswith("json.decoder.JSONDecodeError: Expecting property name")

@@ -237,6 +237,16 @@ def _replayed(
         differs = (str(told["why"]), *differs)
     reached = told.get("why") == "reached"
     reproduced = reached if asked.step is not None else is_same(expected, came)
+    if (
+        asked.step is None
+        and reproduced
+        and ended.steps != at.steps
+        and expected.kind != "nonfinite"
+    ):
+        differs = (
+            f"it came after {ended.steps:,} steps, and had come after {at.steps:,}",
+            *differs,
+        )
     if way == "snapshot" and not reproduced:
         differs = (*differs, ANEW)
     if capture.input == PIPE and not reproduced:

@@ -66,14 +66,19 @@ def _packages(
     except InputError:
         return
     now = _versions(interpreter, _folders(capture, variables))
+    others = []
     for name, then in capture.versions.items():
-        if name in _OF_GPU:
+        if name in _OF_GPU or (name in now and _agree(now[name], then)):
             continue
-        if name in now and not _agree(now[name], then):
-            said = other_version(name, then, now[name])
-            yield f"{said}; {_IN_IT}" if _is_in(name, capture) else said
-        elif name not in now and name in _MATTERS:
-            yield other_version(name, then, "")
+        said = other_version(name, then, now.get(name, ""))
+        if name in _MATTERS:
+            yield said
+        elif name in now and _is_in(name, capture):
+            yield f"{said}; {_IN_IT}"
+        elif name in now:
+            others.append(said)
+    if others:
+        yield "; ".join(others)
 
 
 def _folders(capture: Capture, variables: Mapping[str, str]) -> list[str]:
@@ -118,7 +123,7 @@ def _code(capture: Capture) -> Iterator[str]:
         if not now:
             yield f"{path}, which is code of the job, is gone{passed}"
         elif now != file["sha256"]:
-            yield f"{path} has been changed since{passed or ', and the failure did not come through it'}"
+            yield f"{path} has been changed{passed or '; the failure did not come through it'}"
         elif file["modified"] > began:
             yield f"{path} was changed while the job ran: it had begun with another{passed}"
 

@@ -95,7 +95,7 @@ def differences(capture: Capture, told: Mapping[str, Any], known: Sequence[str])
     """
     yield from known
     for name, version in told.get("versions", {}).items():
-        unsaid = not any(text.startswith(f"{name} is ") for text in known)
+        unsaid = not any(f"{name} is " in text for text in known)
         if unsaid and capture.versions.get(name, version) != version:
             yield other_version(name, capture.versions[name], version)
     for path in told.get("later", ()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import re
 import signal
 from collections.abc import Callable
 from types import FrameType, TracebackType
@@ -15,6 +16,10 @@ __all__ = ["of_exception", "of_exit", "of_nonfinite", "of_signal"]
 
 MOST_FRAMES = 60
 MOST_MESSAGE = 10_000
+MOST_CODE = 400
+_WORKER = "Original Traceback (most recent call last):\n"
+_FRAME = re.compile(r'^  File "(.+)", line (\d+), in (.+)\n    (.*)', re.MULTILINE)
+_TYPE = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)", re.MULTILINE)
 _OURS = "run/replay/child/"
 Encode = Callable[[Any], Any]
 
@@ -28,14 +33,37 @@ def of_exception(error: BaseException, encode: Encode) -> dict[str, Any]:
     """
     walked = list(_walked(error.__traceback__))
     own = [(frame, line) for frame, line in walked if is_user(frame.f_code.co_filename)]
-    return {
+    frames = [_told(frame, line) for frame, line in walked[-MOST_FRAMES:]]
+    told = {
         "kind": "exception",
         "type": _type(error),
         "message": str(error)[:MOST_MESSAGE],
-        "frames": [_told(frame, line) for frame, line in walked[-MOST_FRAMES:]],
+        "frames": frames,
         "place": _told(*own[-1]) if own else None,
         "arguments": _arguments(own[-1][0], encode) if own else {},
     }
+    return told | _of_worker(str(error), frames)
+
+
+def _of_worker(message: str, frames: list[dict[str, Any]]) -> dict[str, Any]:
+    """Type, frames and place of what failed in a loader's worker: its traceback comes as the message."""
+    trace = message.partition(_WORKER)[2]
+    found = list(_FRAME.finditer(trace))
+    inner = [
+        {
+            "path": one[1],
+            "line": int(one[2]),
+            "function": one[3],
+            "code": one[4].strip()[:MOST_CODE],
+        }
+        for one in found
+    ]
+    own = [frame for frame in inner if is_user(frame["path"])]
+    if not own:
+        return {}
+    told = {"frames": [*frames, *inner][-MOST_FRAMES:], "place": own[-1], "arguments": {}}
+    raised = _TYPE.search(trace, found[-1].end())
+    return told | ({"type": raised[1]} if raised else {})
 
 
 def of_exit(code: Any, frame: FrameType | None, encode: Encode) -> dict[str, Any]:
@@ -91,7 +119,7 @@ def _told(frame: FrameType, line: int) -> dict[str, Any]:
         "path": code.co_filename,
         "line": line,
         "function": code.co_name,
-        "code": linecache.getline(code.co_filename, line).strip()[:400],
+        "code": linecache.getline(code.co_filename, line).strip()[:MOST_CODE],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +17,7 @@ __all__ = ["packages", "sources"]
 
 MOST_SOURCES = 1000
 _OURS = "epochzero"
+_LIBRARY = re.compile(rf"-packages/|{re.escape(os.path.dirname(os.__file__))}/").search
 
 
 def packages() -> dict[str, str]:
@@ -23,7 +25,7 @@ def packages() -> dict[str, str]:
     found = {}
     for name, module in sorted(sys.modules.items()):
         other = "." in name or name in sys.stdlib_module_names or name == _OURS
-        if not other and not is_user(_file(module)) and (version := _version(name, module)):
+        if not other and _LIBRARY(_file(module)) and (version := _version(name, module)):
             found[name] = version
     return found
 
@@ -38,8 +40,10 @@ def sources(script: str) -> list[dict[str, Any]]:
 
 
 def _sources(script: str) -> Iterator[dict[str, Any]]:
-    paths = {script, *(os.path.abspath(_file(module)) for module in list(sys.modules.values()))}
-    for path in sorted(path for path in paths if path.endswith(".py") and is_user(path)):
+    files = {script, *(_file(module) for module in list(sys.modules.values()))}
+    # Of thousands of modules nearly all can be told by a part of their path.
+    paths = (os.path.abspath(file) for file in files if file.endswith(".py") and not _LIBRARY(file))
+    for path in sorted(path for path in paths if is_user(path)):
         with suppress(OSError), open(path, "rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
             yield {"path": path, "modified": os.fstat(file.fileno()).st_mtime, "sha256": digest}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -16,8 +17,11 @@ __all__ = ["Quota"]
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _MEASURED = 4
 """What is left is measured anew when this process has used so great a part of it: others write, too."""
-# The job's are held to the platform.
+_PAUSE = 20
+"""What was opened may be written to without Python: then it is measured, too, but not for most of the time."""
+# The job's are held to the platform, and its time may be replaced.
 _open, _read, _write, _close, _stat = os.open, os.read, os.write, os.close, os.stat
+_now = time.monotonic
 
 
 class Quota:
@@ -36,6 +40,8 @@ class Quota:
         self._ledger = ledger
         self._noted: set[str] = set()
         self._left = self._unmeasured = 0
+        self._opened = False
+        self._next_s = 0.0
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         """An audit hook: notes what is about to be written."""
@@ -53,17 +59,26 @@ class Quota:
         if not path.startswith(self._folder):
             return False
         used = self._unmeasured + size
-        if used * _MEASURED >= self._left:
-            self._left, used = self._limit - self._added(), size
+        if used * _MEASURED >= self._left or (self._opened and _now() >= self._next_s):
+            self._measure()
+            used = size
         refused = used > self._left
         self._unmeasured = used - size if refused else used
         return refused
+
+    def _measure(self) -> None:
+        began = _now()
+        self._left, self._opened = self._limit - self._added(), False
+        self._next_s = _now() + _PAUSE * (_now() - began)
 
     def _note(self, path: Any) -> None:
         if not isinstance(path, (str, bytes, os.PathLike)):
             return
         place = os.path.realpath(os.fsdecode(path))
-        if place in self._noted or not place.startswith(self._folder):
+        if not place.startswith(self._folder):
+            return
+        self._opened = True
+        if place in self._noted:
             return
         self._noted.add(place)
         file = _open(self._ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
