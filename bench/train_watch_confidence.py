@@ -120,7 +120,9 @@ def _fold(root: Root) -> int:
 
 def _error(roots: Sequence[Root], confidence: Sequence[float]) -> float:
     right = np.array([one.right for one in roots])
-    return expected_calibration_error(np.array(confidence), right, SEED).value
+    error = expected_calibration_error(np.array(confidence), right, SEED).value
+    assert error is not None
+    return error
 
 
 if __name__ == "__main__":
