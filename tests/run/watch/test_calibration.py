@@ -7,9 +7,12 @@ import pytest
 from epochzero import taxonomy
 from epochzero.run.watch.calibration import PRIOR, Calibration, calibration
 
-COUNTED = Calibration.of(
-    {"curve": [[0.5, 0.25], [0.7, 0.75]], "words": {"loss_wrong": [4, 4], "data_leaked": [0, 4]}}
-)
+STORED = {
+    "curve": [[0.5, 0.25], [0.7, 0.75]],
+    "words": {"loss_wrong": [4, 4], "data_leaked": [0, 4]},
+    "discount": 1.0,
+}
+COUNTED = Calibration.of(STORED)
 
 
 @pytest.mark.parametrize(("strength", "share"), [(0.4, 0.25), (0.69, 0.25), (0.7, 0.75), (1, 0.75)])
@@ -22,8 +25,14 @@ def test_roots_of_a_kind_move_it(word: str, right: int) -> None:
     assert COUNTED.confidence(word, 0.8) == (PRIOR * 0.75 + right) / (PRIOR + 4)
 
 
+def test_the_discount_is_of_all() -> None:
+    discounted = Calibration.of({**STORED, "discount": 0.8})
+    assert discounted.confidence("not_shuffled", 0.8) == pytest.approx(0.6)
+
+
 def test_the_lab_has_counted() -> None:
     counted = calibration()
+    assert 0 < counted.discount <= 1
     assert counted.words.keys() <= taxonomy.faults().keys()
     assert all(0 <= right <= count for right, count in counted.words.values())
     strengths, shares = zip(*counted.curve, strict=True)

@@ -190,6 +190,21 @@ class Unused(nn.Module):
         return self.body(given)
 
 
+class Around(nn.Module):
+    """Goes around its middle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.leave = nn.Linear(12, 32), nn.Linear(32, 4)
+        self.middle = nn.ModuleList([nn.Sequential(nn.Linear(32, 32), nn.ReLU()) for _ in range(3)])
+
+    def forward(self, given: Any) -> Any:
+        given = self.enter(given)
+        for layer in self.middle:
+            layer(given)
+        return self.leave(given)
+
+
 def with_(data: Callable[[], tuple[Any, Any]], **change: Callable[[Any], Any]) -> Callable[[], Any]:
     def made() -> tuple[Any, Any]:
         inputs, labels = data()
@@ -413,6 +428,12 @@ def test_a_function_without_a_slope_is_found_though_the_training_does_well() -> 
     root = conclude(replace(GOOD, model=model).run()).root
     assert root is not None
     assert (root.word, root.layer) == ("activation_wrong", "1")
+
+
+def test_layers_whose_result_is_thrown_away_are_unused() -> None:
+    found = list(catalogue()["layer_unused"](replace(GOOD, model=Around, epochs=1).run()))
+    assert [(one.word, one.layer) for one in found] == [("layer_unused", "middle")]
+    assert "thrown away: leave takes" in found[0].text
 
 
 def test_the_loss_of_a_search_before_the_training_is_not_the_loss() -> None:

@@ -2,7 +2,8 @@
 
 ``calibration.json`` is counted by ``bench/train_watch_confidence.py`` over trainings that are not held out. A
 kind of fault of which the lab has few is told as all kinds are at its strength; each of its own moves that: the
-mean of a Beta distribution whose prior is the curve of all.
+mean of a Beta distribution whose prior is the curve of all. Searches were mended on those trainings, and are better
+there than elsewhere: the discount is what was left of it when new ones were looked at for the first time.
 """
 
 from __future__ import annotations
@@ -28,17 +29,19 @@ class Calibration:
     Attributes:
         curve: (strength, share of right ones), both rising: the share of all kinds from this strength on.
         words: of each kind of fault that was ever a root, how many were right, and how many there were.
+        discount: what of that is left in trainings that are new, at most 1.
     """
 
     curve: tuple[tuple[float, float], ...]
     words: Mapping[str, tuple[int, int]]
+    discount: float = 1.0
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Calibration:
         """From its JSON form."""
         curve = tuple((float(strength), float(share)) for strength, share in stored["curve"])
         words = {word: (int(right), int(count)) for word, (right, count) in stored["words"].items()}
-        return cls(curve, words)
+        return cls(curve, words, float(stored["discount"]))
 
     def of_all(self, strength: float) -> float:
         """The share of right ones among roots of all kinds of about this strength."""
@@ -53,7 +56,7 @@ class Calibration:
             strength: of its signs, as its search gives it.
         """
         right, count = self.words.get(word, (0, 0))
-        return (PRIOR * self.of_all(strength) + right) / (PRIOR + count)
+        return self.discount * (PRIOR * self.of_all(strength) + right) / (PRIOR + count)
 
 
 @cache

@@ -45,6 +45,7 @@ __all__ = [
     "feeding",
     "first_accuracy",
     "first_bad",
+    "goes_wrong",
     "gradient_ratio",
     "is_augmented",
     "is_classifier",
@@ -360,6 +361,11 @@ def does_well(history: History) -> bool:
     return found.fall > 0.7 and found.end <= found.best + 0.2 * (found.start - found.best)
 
 
+def goes_wrong(history: History) -> bool:
+    """Whether a setting that is far from usual has come to harm, in the training or in evaluations alone."""
+    return not does_well(history) or overfits(history) is not None
+
+
 def weights(history: History) -> Iterable[Parameter]:
     """Parameters that are matrices or filters and belong to layers that scale what comes in."""
     kinds = {layer.path: layer.kind for layer in history.layers}
@@ -530,7 +536,7 @@ def is_harmed(history: History) -> bool | None:
 def _beats_a_trivial_answer(
     history: History, found: LossCourse, chance: float | None
 ) -> bool | None:
-    """Whether it is right more often than the largest class, or its loss is below that of the mean."""
+    """Whether it is right more often than the largest class, or its loss clearly below that of the mean."""
     shares, trained = classes(history), train_accuracy(history)
     tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
     if shares and is_classifier(history) and (tested or trained is not None):
@@ -541,7 +547,9 @@ def _beats_a_trivial_answer(
     if chance is None:
         return None
     measured = [one.loss for one in evaluations(history) if one.loss is not None]
-    return (float(np.mean(measured[-2:])) if measured else found.end) < 0.95 * chance
+    reached = float(np.mean(measured[-2:])) if measured else found.end
+    # Of rare or noisy events a good model can tell little: just below chance is neither.
+    return None if 0.95 * chance <= reached < chance else reached < chance
 
 
 @_once

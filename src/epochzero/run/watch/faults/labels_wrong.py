@@ -26,6 +26,7 @@ __all__ = ["find"]
 _PAIRS = 200
 _MORE = 0.08
 _LEAST = 0.01
+_RARE_ARE_OTHERS = 0.85
 _CAUSES = ("loss_not_falling", "loss_plateau", "overfitting", "underfitting", "slow_learning",
            "validation_diverging", "constant_output")  # fmt: skip
 
@@ -44,13 +45,14 @@ def find(history: History) -> Iterable[Finding]:
     yield from _other_than_evaluated(history, agreement - chance)
     if agreement > chance + _MORE * (1 - chance) or does_well(history):
         return
-    # Of rare classes no accuracy tells that they are learned, but the loss does.
-    if is_harmed(history) is False:
+    most = max(classes(history).values(), default=1.0)
+    # Of rare classes neither neighbors nor accuracy tell that they are learned, but the loss does.
+    harmed = is_harmed(history)
+    if harmed is False or (harmed is None and most > _RARE_ARE_OTHERS):
         return
     tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
     if not history.ended and len(tested) < 5:
         return
-    most = max(classes(history).values(), default=1.0)
     # Raw inputs may hide a class that a network finds: what it generalizes decides.
     if tested and max(tested) > most + 0.15 * (1 - most):
         return

@@ -1,20 +1,22 @@
-"""A layer with parameters that is made and never called."""
+"""A layer with parameters that is made and never called, or whose result is thrown away."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from epochzero.run.watch.faults._signals import does_well
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import History, Parameter
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
 
 
 def find(history: History) -> Iterable[Finding]:
-    """Leaves that no forward pass has called while their neighbors were, and that get no gradient."""
+    """Leaves that no forward pass has called while their neighbors were, or that a trained one goes around."""
     if len(history.iterations) < 4:
         return
+    yield from _gone_around(history)
     used = {
         name
         for one in history.iterations
@@ -46,3 +48,65 @@ def find(history: History) -> Iterable[Finding]:
             causes=("zero_gradient", "underfitting", "loss_plateau"),
         )
         return
+
+
+def _gone_around(history: History) -> Iterable[Finding]:
+    """Layers without a gradient, and one that is trained and takes what they were given, not what they give."""
+    first = next((one for one in history.iterations if one.layers), None)
+    if first is None:
+        return
+    source = {path: str(first.layers.get(path, {}).get("source", "")) for path, _ in history.order}
+    trained = [path for path in source if _has_gradient(history, path)]
+    around = {source[path]: path for path in trained if source[path]}
+    left = [
+        layer
+        for layer in history.layers
+        if layer.parameters and around.get(source.get(layer.path, "")) and layer.path not in trained
+    ]
+    if not left or len(trained) < 2 or not all(_is_asked(history, one.path) for one in left):
+        return
+    path = _common([layer.path for layer in left]) or left[0].path
+    other = around[source[left[0].path]]
+    yield Finding(
+        "layer_unused",
+        0,
+        f"{path} is called, and what it gives is thrown away: {other} takes what it was given.",
+        layer=path,
+        place=left[0].place,
+        confidence=0.56 if does_well(history) else 0.88,
+        fix="Give its result to what comes next, or take it out.",
+        evidence={"layers": float(len(left))},
+        causes=("zero_gradient", "underfitting", "loss_plateau", "weights_unchanged"),
+    )
+
+
+def _common(paths: Sequence[str]) -> str:
+    """The module that holds all of them; empty for the model itself."""
+    words = [path.split(".") for path in paths]
+    shared = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
+    return ".".join(column[0] for column in shared)
+
+
+def _of(history: History, path: str) -> list[Parameter]:
+    return [one for one in history.parameters if one.layer == path and len(one.shape) > 1]
+
+
+def _has_gradient(history: History, path: str) -> bool:
+    return any(
+        one.parameters.get(parameter.name, {}).get("gradient", {}).get("largest", 0.0) > 0
+        for parameter in _of(history, path)
+        for one in history.iterations
+    )
+
+
+def _is_asked(history: History, path: str) -> bool:
+    """Whether an optimizer holds its weights, which ask for gradients and never get any."""
+    own = _of(history, path)
+    return bool(own) and all(
+        one.trainable
+        and one.held
+        and not any(
+            "gradient" in looked.parameters.get(one.name, {}) for looked in history.iterations
+        )
+        for one in own
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import (
     NORMALIZATIONS,
-    does_well,
+    goes_wrong,
     is_classifier,
     normalizations,
 )
@@ -27,7 +27,7 @@ def find(history: History) -> Iterable[Finding]:
         for layer in normalizations(history)
         if "Batch" in layer.kind or "Instance" in layer.kind
     ]
-    bad = not does_well(history)
+    bad = goes_wrong(history)
     seen = next((one for one in history.iterations if one.layers), None)
     for layer in normalizations(history):
         text, certain = _doubt(layer)
