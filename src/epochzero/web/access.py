@@ -45,7 +45,7 @@ async def viewer(request: Request, service: ServiceState) -> Viewer:
     """
     if isinstance(known := getattr(request.state, "viewer", None), Viewer):
         return known
-    found = await run_in_threadpool(_found, request, service)
+    found = await _found(request, service)
     if found is None:
         raise HTTPException(
             401,
@@ -58,9 +58,16 @@ async def viewer(request: Request, service: ServiceState) -> Viewer:
     return found
 
 
-def _found(request: Request, service: Service) -> Viewer | None:
+async def _found(request: Request, service: Service) -> Viewer | None:
     if not service.settings.authentication:
         return Viewer(team="", name="local", role="admin", csrf=service.csrf)
+    if "authorization" not in request.headers and COOKIE not in request.cookies:
+        return None  # Very many who show nothing take none of the threads.
+    return await run_in_threadpool(_shown, request, service)
+
+
+def _shown(request: Request, service: Service) -> Viewer | None:
+    """Whom the token or the cookie of a request is of."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     cookie = request.cookies.get(COOKIE, "")
     if not token and not cookie:

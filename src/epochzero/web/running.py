@@ -18,6 +18,10 @@ from epochzero.web.settings import Limits, Settings
 __all__ = ["run", "server"]
 
 _UNREAD_S = 60
+_AT_ONCE = 64
+"""Connections that are let in before the requests under way have their turn again."""
+_QUEUE = 4096
+"""Connections that wait at the system; it may allow fewer."""
 _OTHER_FILES = 512
 """What the database, the spool and the modules have open beside connections."""
 
@@ -67,6 +71,17 @@ class _Patient(H11Protocol):
             timer.cancel()
 
 
+class _Server(uvicorn.Server):
+    """Lets few connections in at once, and many wait: asyncio has one number for both."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See `uvicorn.Server.startup`."""
+        await super().startup(sockets)
+        for listener in (one for server in self.servers for one in server.sockets):
+            with socket.fromfd(listener.fileno(), listener.family, listener.type) as same:
+                same.listen(_QUEUE)
+
+
 def run(
     settings: Settings, host: str, port: int, *, certificate: Path | None, key: Path | None
 ) -> None:
@@ -103,13 +118,14 @@ def server(
         ws="none",
         ssl_certfile=certificate,
         ssl_keyfile=key,
+        backlog=_AT_ONCE,
         timeout_keep_alive=int(limits.head_s) + 1,  # Ours comes first.
         timeout_graceful_shutdown=10,
         server_header=False,
         access_log=False,
         log_config=None,
     )
-    return uvicorn.Server(configuration)
+    return _Server(configuration)
 
 
 def _most_files(connections: int) -> int:
