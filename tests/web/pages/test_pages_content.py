@@ -138,6 +138,10 @@ def test_a_failure_says_who_has_it_and_keeps_what_people_say(client: TestClient)
         "<b>Look</b>" not in client.post(f"{path}/note", data=data | {"text": "<b>Look</b>"}).text
     )
     assert "&lt;b&gt;Look&lt;/b&gt;" in client.get(path).text
+    assert "U+000D" not in client.post(f"{path}/note", data=data | {"text": "One.\r\nTwo."}).text
+    wrong = client.post(f"{path}/merge", data=data | {"text": "1:none"})
+    assert wrong.status_code == 422
+    assert 'href="/failures/1%3Aabc">Go back and change it.' in wrong.text
     resolved = client.post(f"{path}/resolve", data=data | {"text": "Set lr in base.yaml"}).text
     assert "Set lr in base.yaml" in resolved
     assert "nothing needs to be done" in resolved
