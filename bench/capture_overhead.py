@@ -4,18 +4,20 @@ The models of `watch_overhead`, trained from a loader of torch, on the CPU. Each
 `epochzero run --capture` does. Blocks of steps of the two are interleaved in one process, so that both meet the
 same machine; what stands before torch is taken away for those that are bare. A block is long enough that its
 steps meet warm caches, as those of a job do. Medians of the steps' wall time are compared, and sums of their
-processor time, since a snapshot does not show in a median, and others' work on the machine not in these.
-"again" is bare against bare, which tells how far numbers can be trusted. The capture is written at the end, and
+processor time, since a snapshot does not show in a median, and others' work on the machine not in these; with an
+interval of 95 %, by drawing rounds of blocks again (percentile bootstrap). "again" is bare against bare, which tells how far
+numbers can be trusted. A large model is trained until it has had a snapshot. The capture is written at the end, and
 compared with `torch.save` of the same state.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ from epochzero.run.replay.child.tensors import write_tensors
 WANTED = {"overhead": 0.03, "times_checkpoint": 2.0}
 """What is wanted at most: the share of a step's time, and the size beside a checkpoint's."""
 WAYS = ("bare", "captured", "again")
+DRAWS = 1000
 BLOCK_S = 0.25
 """Seconds that a block takes, about."""
 WARM = 5
@@ -56,7 +59,7 @@ class Batches(Dataset[Any]):
         self._make = make
 
     def __len__(self) -> int:
-        return 1 << 20
+        return 1 << 40
 
     def __getitem__(self, _: int) -> tuple[torch.Tensor, torch.Tensor]:
         return self._make()
@@ -102,7 +105,7 @@ class Captured:
             setattr(owner, name, value)
 
 
-def measured(name: str, steps: int, folder: Path) -> dict[str, float]:
+def measured(name: str, steps: int, folder: Path) -> dict[str, Any]:
     """Seconds of a step, the shares by which the others take longer, and the size of the capture."""
     captured = Captured()
     model, loader = training_of(name)
@@ -110,18 +113,19 @@ def measured(name: str, steps: int, folder: Path) -> dict[str, float]:
     training = steps_of(model, optimizer, iter(loader))
     captured.course.optimizers.add(optimizer)
     taken: dict[str, list[float]] = {way: [] for way in WAYS}
-    used = dict.fromkeys(WAYS, 0.0)
+    rounds: list[dict[str, float]] = []
     # Time that goes by in steps that are not captured is none in which it may spend.
     elapsed = 0.0
     length = _length_of_block(training)
-    for number in range(max(len(WAYS), steps // length)):
-        first = number % len(WAYS)
+    while len(rounds) < max(len(WAYS), steps // length) or not captured.keeper.taken:
+        first = len(rounds) % len(WAYS)
+        rounds.append({})
         for way in (*WAYS[first:], *WAYS[:first]):
             captured.be(way == "captured")
             captured.course.began = time.monotonic() - elapsed
             began = time.process_time()
             times = [_seconds(training) for _ in range(length)]
-            used[way] += time.process_time() - began
+            rounds[-1][way] = time.process_time() - began
             taken[way] += times
             if way == "captured":
                 elapsed += sum(times)
@@ -132,12 +136,25 @@ def measured(name: str, steps: int, folder: Path) -> dict[str, float]:
     return {
         "bare_s": round(medians["bare"], 5),
         **{way: round(medians[way] / medians["bare"] - 1, 4) for way in WAYS[1:]},
-        **{f"{way}_processor": round(used[way] / used["bare"] - 1, 4) for way in WAYS[1:]},
+        **{f"{way}_processor": round(_more(rounds, way), 4) for way in WAYS[1:]},
+        "captured_processor_interval": _interval(rounds),
         "spent": round(captured.course.spent_s / elapsed, 4),
         "snapshot_s": round(captured.keeper.cost_s, 4),
+        "rounds": len(rounds),
         "capture_mb": round(written / 1e6, 2),
         "times_checkpoint": round(written / (folder / "saved").stat().st_size, 2),
     }
+
+
+def _more(rounds: Sequence[Mapping[str, float]], way: str) -> float:
+    """By which share more processor time was used than bare."""
+    return sum(one[way] for one in rounds) / sum(one["bare"] for one in rounds) - 1
+
+
+def _interval(rounds: Sequence[Mapping[str, float]]) -> list[float]:
+    drawing = random.Random(SEED)
+    found = sorted(_more(drawing.choices(rounds, k=len(rounds)), "captured") for _ in range(DRAWS))
+    return [round(found[round(part * (DRAWS - 1))], 4) for part in (0.025, 0.975)]
 
 
 def _seconds(training: Iterator[None]) -> float:
@@ -161,7 +178,7 @@ def main() -> None:
     numbers: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="capture-overhead-") as folder:
         for name in options.models:
-            steps = options.steps * (100 if name == "perceptron" else 1)
+            steps = options.steps * (1000 if name == "perceptron" else 1)
             numbers[name] = measured(name, steps, Path(folder))
             print(name, numbers[name], flush=True)
     save("capture_overhead", {**numbers, "wanted": WANTED})

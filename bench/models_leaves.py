@@ -17,14 +17,17 @@ import argparse
 import contextlib
 import importlib.metadata
 import json
+import math
 import multiprocessing
 import os
 import random
 import resource
 import runpy
+import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
@@ -33,7 +36,7 @@ from typing import Any
 
 import sklearn.datasets  # noqa: F401 - a mutant that runs in a copy of this process need not load it again
 import torch
-from common import REPOSITORY, SEED, save
+from common import REPOSITORY, RESULTS, SEED, commit, save
 
 import epochzero
 from epochzero import taxonomy
@@ -49,8 +52,15 @@ BASES = (
 )  # fmt: skip
 """Quick ones first."""
 LIMIT_S = 120
+"""Of the processor, since others may keep the machine busy."""
+PATIENCE = 10
+"""How often this limit goes into the time that is waited."""
 MEMORY = 24 << 30
 """Address space that a mutant may take."""
+KEPT_AFTER = 5
+"""Mutants, so that what breaks off can be gone on with."""
+Key = tuple[str, str, int]
+"""Leaf, base and line of a mutant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,13 @@ class Tried:
     check: Answer
     dry: Answer | None
     watch: Answer
+    commit: str
+    """That said so."""
+
+    @property
+    def mutant(self) -> Key:
+        """Which one it is."""
+        return self.leaf, self.base, self.line
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +107,54 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=3, metavar="N", help="at most, of each leaf")
     parser.add_argument("--minutes", type=float, default=120, help="after which no mutant is begun")
     parser.add_argument("--only", nargs="*", default=[], metavar="LEAF", help="keeps no result")
+    parser.add_argument(
+        "--go-on", action="store_true", help="with what the kept result has not tried"
+    )
     options = parser.parse_args()
     torch.set_num_threads(1)
     ends = time.monotonic() + 60 * options.minutes
-    tried: list[Tried] = []
-    healthy: dict[str, Healthy] = {}
     mutants = [each for each in _mutants(options.mutants) if not options.only or each[1].leaf in options.only]  # fmt: skip
-    for number, (base, mutant) in enumerate(mutants, 1):
+    known = _kept() if options.go_on else {}
+    tried = [known[key] for each in mutants if (key := _key(*each)) in known]
+    waiting = [each for each in mutants if _key(*each) not in known]
+    healthy: dict[str, Healthy] = {}
+    for number, (base, mutant) in enumerate(waiting, 1):
         if time.monotonic() > ends:
-            print(f"{len(mutants) - number + 1} of {len(mutants)} mutants are not tried: the time is over")  # fmt: skip
+            print(f"{len(waiting) - number + 1} of {len(mutants)} mutants are not tried: the time is over")  # fmt: skip
             break
         if base not in healthy:
             healthy[base] = _healthy(base)
         tried.append(_tried(base, mutant, healthy[base]))
-        print(f"{number} of {len(mutants)}: {_told(tried[-1])}", file=sys.stderr, flush=True)
-    numbers = _numbers(tried)
-    _print(numbers)
+        print(f"{number} of {len(waiting)}: {_told(tried[-1])}", file=sys.stderr, flush=True)
+        if not options.only and not number % KEPT_AFTER:
+            _keep(tried, len(mutants))
+    _print(_numbers(tried))
     if not options.only:
-        data = [{"name": "lab/watch/base, open half", "programs": len(healthy), "mutants": len(tried), "planned": len(mutants)}]  # fmt: skip
-        save("models_leaves", numbers, data=data, rivals={"torch": importlib.metadata.version("torch")})  # fmt: skip
+        _keep(tried, len(mutants))
+
+
+def _kept() -> dict[Key, Tried]:
+    """What the kept result has tried."""
+    kept = json.loads((RESULTS / "models_leaves.json").read_text(encoding="utf-8"))
+    commit = kept["versions"]["epochzero_commit"]
+    found = [_read({"commit": commit} | one) for one in kept["numbers"]["mutants_tried"]]
+    return {one.mutant: one for one in found}
+
+
+def _read(one: dict[str, Any]) -> Tried:
+    ways = {way: Answer(**one[way]) if one[way] else None for way in ("check", "dry", "watch")}
+    return Tried(**one | ways)
+
+
+def _keep(tried: list[Tried], planned: int) -> None:
+    bases = {one.base for one in tried}
+    commits = Counter(one.commit for one in tried)
+    data = [{"name": "lab/watch/base, open half", "programs": len(bases), "mutants": len(tried), "planned": planned, "by_commit": commits}]  # fmt: skip
+    save("models_leaves", _numbers(tried), data=data, rivals={"torch": importlib.metadata.version("torch")})  # fmt: skip
+
+
+def _key(base: str, mutant: Mutant) -> Key:
+    return mutant.leaf, base, mutant.line
 
 
 def _mutants(most: int) -> Iterator[tuple[str, Mutant]]:
@@ -121,10 +167,11 @@ def _mutants(most: int) -> Iterator[tuple[str, Mutant]]:
         for base, program in programs.items():
             with contextlib.suppress(NoPlaceError):
                 found.append((base, mutate(program, leaf, seed=SEED)))
-    # Where the time does not last for all, those that are tried are of all parts of the taxonomy.
     order = random.Random(SEED).sample(list(of_leaf.values()), len(of_leaf))
     for turn in range(most):
-        yield from (found[turn] for found in order if turn < len(found))
+        of_turn = (found[turn] for found in order if turn < len(found))
+        # Those of quick programs first, so that little time comes to many leaves.
+        yield from sorted(of_turn, key=lambda each: BASES.index(each[0]))
 
 
 def _healthy(base: str) -> Healthy:
@@ -146,12 +193,12 @@ def _tried(base: str, mutant: Mutant, healthy: Healthy) -> Tried:
             new, new and word in leaf.watch, new and root["line"] in _lines(mutant), (word,) * new
         )
         dry = _checked(folder, mutant, healthy, None) if ended not in ("well", "late") else None
-    return Tried(mutant.leaf, base, mutant.line, ended, check, dry, watch)
+    return Tried(mutant.leaf, base, mutant.line, ended, check, dry, watch, commit())
 
 
 def _checked(folder: Path, mutant: Mutant, healthy: Healthy, wanted: frozenset[str] | None) -> Answer:  # fmt: skip
     """What reading says, or where no rules are wanted, what running dry says."""
-    limits = None if wanted is not None else Limits(seconds=LIMIT_S)
+    limits = None if wanted is not None else Limits(seconds=PATIENCE * LIMIT_S)
     checked = epochzero.check(
         [sys.executable, "train.py"], folder=folder, environment=os.environ, dry=limits
     )
@@ -188,11 +235,12 @@ def _watched(folder: Path) -> tuple[str, Mapping[str, Any]]:
     process = fork.Process(target=_train, args=(folder, theirs))
     process.start()
     theirs.close()
-    answered = ours.poll(LIMIT_S)
+    answered = ours.poll(PATIENCE * LIMIT_S)
     try:
         ended, root = ours.recv() if answered else ("late", {})
     except EOFError:
-        ended, root = "killed", {}
+        process.join()
+        ended, root = "late" if process.exitcode == -signal.SIGXCPU else "killed", {}
     process.kill()
     process.join()
     return ended, root
@@ -200,6 +248,8 @@ def _watched(folder: Path) -> tuple[str, Mapping[str, Any]]:
 
 def _train(folder: Path, answer: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    used = math.ceil(time.process_time())
+    resource.setrlimit(resource.RLIMIT_CPU, (used + LIMIT_S, used + LIMIT_S + 1))
     os.chdir(folder)
     sys.argv = ["train.py"]
     ended = "well"

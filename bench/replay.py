@@ -181,6 +181,7 @@ def _scored(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "walked_to_an_operator": sum(o.walked == "not_finite" for o in walked),
         "size_as_wanted": sum(size <= WANTED["size"] for size in sizes),
         "size_of_checkpoint_median": round(statistics.median(sizes), 2) if sizes else None,
+        "size_bytes_most": max((o.size_bytes for o in outcomes), default=None),
         "size_bytes_median": round(statistics.median([o.size_bytes for o in outcomes])) if outcomes else None,
         "spent_share_median": round(statistics.median([o.share for o in outcomes]), 4) if outcomes else None,
     }  # fmt: skip

@@ -31,10 +31,12 @@ BENCHMARKS = {
     "check_speed": ("rivals",),
     "memory": ("rivals",),
     "memory_gpu": ("rivals",),
+    "models_coverage": ("evaldnn",),
     "models_dissect": (),
     "models_fairness": (),
     "models_generate": (),
     "models_leaves": (),
+    "models_search": (),
     "scale": (),
     "serve_pages": (),
     "store": (),
@@ -60,7 +62,10 @@ FOLDERS = {
     "rivals": "virtual environment with the static analysers",
     "python": "virtual environment in which the lab's jobs run dry, with the libraries they use",
     "repos": "folder of clones of Denchmark's projects, named owner+name",
+    "evaldnn": "EvalDNN 0.13, unpacked from the package index",
 }
+NEEDED = ("repos", "evaldnn")
+"""Without which a benchmark that uses them is left out."""
 
 
 def main() -> None:
@@ -78,9 +83,10 @@ def main() -> None:
 def _ran(name: str, options: argparse.Namespace) -> bool:
     """Whether the benchmark ended well, or had nothing to run on."""
     print(f"== {name}", flush=True)
-    if "repos" in BENCHMARKS[name] and options.repos is None:
-        print("left out: --repos is not given")
-        return True
+    for folder in NEEDED:
+        if folder in BENCHMARKS[name] and getattr(options, folder) is None:
+            print(f"left out: --{folder} is not given")
+            return True
     command = [sys.executable, str(Path(__file__).with_name(f"{name}.py"))]
     for folder in BENCHMARKS[name]:
         if given := getattr(options, folder):

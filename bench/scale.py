@@ -1,9 +1,11 @@
-"""Many logs into one table: what a second worker brings, what Ray costs, what kills lose, how it grows.
+"""Many logs into one table: what a second worker brings, what Ray costs, what kills lose, how it grows;
+and one large log.
 
 The logs are those of the unlabelled reports, again and again under other names. Time is that of the whole
 command, its start too; processor time is that of every process that it started, Ray's too. The growth is
 measured as far as `--largest` says and extrapolated from there, and so it is said. The model of 10^8 logs a
-day (`scale_model.py`) gets what was measured on few logs, and is checked on the many.
+day (`scale_model.py`) gets what was measured on few logs, and is checked on the many. One large log is made
+of those of the lab.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +32,20 @@ import pyarrow.parquet
 from common import RESULTS, SEED, data_file, percentile, save, scratch
 from scale_model import ASSUMED, Fleet, Measured, simulate
 
+from epochzero.diagnose import Diagnoser
+from epochzero.logs.source import find_logs
+from epochzero.scale import read_rows
+
 DATA = "failures/unlabelled.jsonl.gz"
+LAB = Path(__file__).resolve().parent.parent / "lab" / "logs"
 TOKEN = "EPOCHZERO_BENCH"
 SAMPLED_EVERY_S = 0.1
 OVERHEAD_LOGS = 3_000
-KILLED_AFTER_S = (0.3, 6.0)
+ROWS_AT_ONCE = 5_000
+FITTED = 3
+"""So many of the smallest runs the model gets."""
+KILLED_AFTER_S = {"local": (0.3, 6.0), "ray": (1.0, 20.0)}
+"""Ray takes longer to start."""
 
 Numbers = Mapping[str, Any]
 
@@ -47,12 +58,14 @@ class Ran:
         seconds, processor_seconds: of all its processes.
         peak_memory_mb: of the process that was started.
         summary: what it printed.
+        rows: of its result, where they were asked for.
     """
 
     seconds: float
     processor_seconds: float
     peak_memory_mb: float
     summary: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]] = ()
 
     def described(self) -> dict[str, float]:
         return {
@@ -66,9 +79,10 @@ def main() -> None:
     """Measures, prints, and keeps the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=10_000, help="for one and two workers")
-    parser.add_argument("--largest", type=int, default=10_000, help="of the growth: 10^3 ... this")
+    parser.add_argument("--largest", type=int, default=100_000, help="of the growth: 10^3 ... this")
     parser.add_argument("--kills", type=int, default=100, help="of workers and drivers together")
     parser.add_argument("--kill-logs", type=int, default=3_000, help="that are diagnosed meanwhile")
+    parser.add_argument("--log-bytes", type=int, default=2 << 30, help="of the one large log")
     parser.add_argument("--only", action="append", choices=STEPS, help="may be repeated; the others' numbers are kept")  # fmt: skip
     options = parser.parse_args()
     before = RESULTS / "scale.json"
@@ -85,15 +99,20 @@ def main() -> None:
 
 def _source(count: int) -> Path:
     """So many logs in a Parquet file."""
-    path = scratch() / f"scale-{count}.parquet"
-    if not path.exists():
-        texts = [record["log"] for record in data_file(DATA).records]
-        logs = [texts[number % len(texts)] for number in range(count)]
-        names = [f"log-{number:08}" for number in range(count)]
-        pyarrow.parquet.write_table(
-            pyarrow.table({"id": names, "log": logs}), path, row_group_size=5_000
-        )
-    return path
+    path = scratch() / f"scale-mixed-{count}.parquet"
+    if path.exists():
+        return path
+    texts = [record["log"] for record in data_file(DATA).records]
+    # Mixed, since neighbours are of one project: a few logs are then like the many.
+    draw = random.Random(SEED)
+    schema = pyarrow.schema([("id", pyarrow.string()), ("log", pyarrow.string())])
+    new = path.with_suffix(".new")
+    with pyarrow.parquet.ParquetWriter(new, schema) as table:
+        for start in range(0, count, ROWS_AT_ONCE):
+            names = [f"log-{n:08}" for n in range(start, min(count, start + ROWS_AT_ONCE))]
+            logs = draw.choices(texts, k=len(names))
+            table.write_batch(pyarrow.record_batch([names, logs], schema))
+    return new.rename(path)
 
 
 def _command(source: Path, out: str, engine: str, workers: int) -> list[str]:
@@ -103,11 +122,17 @@ def _command(source: Path, out: str, engine: str, workers: int) -> list[str]:
     ]  # fmt: skip
 
 
-def _run(count: int, engine: str = "local", workers: int = 1) -> Ran:
+def _run(
+    count: int,
+    engine: str = "local",
+    workers: int = 1,
+    source: Path | None = None,
+    keep: bool = False,
+) -> Ran:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as answer:
         clock = _Clock()
         began = time.perf_counter()
-        command = _command(_source(count), f"{folder}/out", engine, workers)
+        command = _command(source or _source(count), f"{folder}/out", engine, workers)
         child = subprocess.Popen(command, stdout=answer, env={**os.environ, TOKEN: clock.token})
         with clock:
             _, status, used = os.wait4(child.pid, 0)
@@ -115,7 +140,8 @@ def _run(count: int, engine: str = "local", workers: int = 1) -> Ran:
         if status:
             sys.exit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
         answer.seek(0)
-        ran = Ran(seconds, clock.seconds, used.ru_maxrss / 1024, json.load(answer))
+        rows = list(read_rows(f"{folder}/out")) if keep else ()
+        ran = Ran(seconds, clock.seconds, used.ru_maxrss / 1024, json.load(answer), rows)
     if ran.summary["logs"] != count:
         sys.exit(f"{count} logs, {ran.summary['logs']} rows")
     return ran
@@ -184,14 +210,15 @@ def _growth(options: argparse.Namespace, _: Numbers) -> Numbers:
             min(largest, sizes[-1] * 3 if str(sizes[-1])[0] == "1" else sizes[-1] // 3 * 10)
         )
     runs = {size: _run(size, workers=2) for size in sizes}
-    first, last = runs[sizes[0]], runs[sizes[-1]]
-    each = (last.processor_seconds - first.processor_seconds) / (sizes[-1] - sizes[0])
-    start = first.processor_seconds - each * sizes[0]
+    spent = {size: ran.processor_seconds for size, ran in runs.items()}
+    found = Measured.of(spent)
     return {
         "runs": {str(size): ran.described() for size, ran in runs.items()},
-        "processor_seconds_a_log": round(each, 6),
-        "processor_seconds_to_start": round(start, 2),
-        "extrapolated_processor_seconds_of_a_million": round(start + each * 1e6),
+        "processor_seconds_a_log": round(found.log_seconds, 6),
+        "processor_seconds_to_start": round(found.start_seconds, 2),
+        "processor_seconds_of_a_million": round(found.start_seconds + found.log_seconds * 1e6),
+        "measured_up_to": largest,
+        "load_average": os.getloadavg()[0],
     }
 
 
@@ -214,7 +241,66 @@ def _overhead(*_: object) -> Numbers:
             slope("ray", "processor_seconds") / slope("local", "processor_seconds") - 1, 3
         ),
         "seconds_more_to_start": round(runs["ray", few].seconds - runs["local", few].seconds, 2),
+        "logs_from_which_ray_takes_15_percent_more_processor_time": _logs_for(0.15, runs),
     }
+
+
+def _logs_for(share: float, runs: Mapping[tuple[str, int], Ran]) -> int | None:
+    """Of how many logs Ray takes but so much more processor time, its start included; None where each
+    log alone takes more.
+    """
+    of = {}
+    for engine in ("local", "ray"):
+        spent = {
+            count: ran.processor_seconds for (one, count), ran in runs.items() if one == engine
+        }
+        of[engine] = Measured.of(spent)
+    more = of["ray"].start_seconds - (1 + share) * of["local"].start_seconds
+    left = (1 + share) * of["local"].log_seconds - of["ray"].log_seconds
+    return round(more / left) if left > 0 else None
+
+
+def _one_log(options: argparse.Namespace, _: Numbers) -> Numbers:
+    """One log of many ranks, read in parts by one and two workers, and in one go."""
+    path = _large_log(options.log_bytes)
+    runs = {workers: _run(1, workers=workers, source=path, keep=True) for workers in (1, 2)}
+    diagnoser = Diagnoser()
+    (log,) = find_logs([path])
+    began, spent = time.perf_counter(), time.process_time()
+    whole = diagnoser.diagnose([replace(log, name=path.name)]).to_dict()
+    seconds, processor = time.perf_counter() - began, time.process_time() - spent
+    expected = json.loads(json.dumps(whole))
+    rows = [ran.rows[0] for ran in runs.values()]
+    return {
+        "bytes": path.stat().st_size,
+        "events": len(diagnoser.read(log).events),
+        "in_one_go": {"seconds": round(seconds, 2), "processor_seconds": round(processor, 2)},
+        **{f"workers_{workers}": ran.described() for workers, ran in runs.items()},
+        "speed_up": round(runs[1].seconds / runs[2].seconds, 2),
+        "same_answer": all({key: row[key] for key in expected} == expected for row in rows),
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def _large_log(size: int) -> Path:
+    """The logs of the lab, each of one of eight ranks, with training between them."""
+    path = scratch() / f"scale-one-{size}.log"
+    if path.exists():
+        return path
+    draw = random.Random(SEED)
+    logs = [one.read_bytes().splitlines() for one in sorted(LAB.rglob("*.log"))]
+    training = b"".join(
+        b"[rank%d]: step %d loss %.4f, %d samples/s\n" % (step % 8, step // 8, 9 / (step + 1), 900 + step % 7)
+        for step in range(20_000)
+    )  # fmt: skip
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        while file.tell() < size:
+            for _ in range(draw.randint(1, 12)):
+                file.write(training)
+            rank = b"[rank%d]: " % draw.randrange(8)
+            file.writelines(rank + line + b"\n" for line in draw.choice(logs))
+    return new.rename(path)
 
 
 def _local_kills(options: argparse.Namespace, _: Numbers) -> Numbers:
@@ -243,6 +329,7 @@ def _kills(engine: str, kills: int, count: int) -> Numbers:
         "results": complete,
         "results_with_a_loss_or_repeat": wrong,
         "seconds": round(time.monotonic() - began, 1),
+        "load_average": os.getloadavg()[0],
     }
 
 
@@ -257,7 +344,7 @@ def _until_complete(
             command, stdout=subprocess.DEVNULL, env={**os.environ, TOKEN: token}
         )
         while driver.poll() is None:
-            time.sleep(draw.uniform(*KILLED_AFTER_S))
+            time.sleep(draw.uniform(*KILLED_AFTER_S[engine]))
             if sum(done.values()) >= kills or driver.poll() is not None:
                 driver.wait()
             elif draw.random() < 0.4:
@@ -274,7 +361,7 @@ def _until_complete(
 
 
 def _workers_of(engine: str, token: str, driver: int) -> list[int]:
-    mark = b"ray::" if engine == "ray" else b"spawn_main"
+    mark = b"ray::" if engine == "ray" else b"forkserver"
     found = []
     for process in _processes(token):
         try:
@@ -301,21 +388,24 @@ def _is_exact(out: str, count: int) -> bool:
 def _model(_: argparse.Namespace, numbers: Numbers) -> Numbers:
     """The simulation beside what was measured, and a day of 10^8 logs.
 
-    It gets the two smallest runs, and is checked on the largest.
+    It gets the smallest runs, and is checked on the others.
     """
     growth = numbers["growth"]
-    spent = {int(size): run["processor_seconds"] for size, run in growth["runs"].items()}
-    (few, more, *_), largest = sorted(spent), max(spent)
-    measured = Measured.of((few, spent[few]), (more, spent[more]))
-    simulated = simulate(measured, Fleet.here(largest))
-    checked = {
-        "from": [few, more],
-        "logs": largest,
-        "measured_processor_seconds": spent[largest],
-        "simulated_processor_seconds": simulated.processor_seconds,
-        "measured_seconds": growth["runs"][str(largest)]["seconds"],
-        "simulated_seconds": simulated.longest_run_seconds,
-    }
+    runs = {int(size): run for size, run in growth["runs"].items()}
+    spent = {size: run["processor_seconds"] for size, run in runs.items()}
+    few, many = sorted(spent)[:FITTED], sorted(spent)[FITTED:]
+    measured = Measured.of({size: spent[size] for size in few})
+    checked = []
+    for size in many:
+        simulated = simulate(measured, Fleet.here(size))
+        checked.append({
+            "logs": size,
+            "measured_processor_seconds": spent[size],
+            "simulated_processor_seconds": simulated.processor_seconds,
+            "off": round(simulated.processor_seconds / spent[size] - 1, 3),
+            "measured_seconds": runs[size]["seconds"],
+            "simulated_seconds": simulated.longest_run_seconds,
+        })  # fmt: skip
     texts = [len(record["log"]) for record in data_file(DATA).records]
     day = {
         layout: simulate(measured, Fleet.day(layout)).described()
@@ -323,6 +413,9 @@ def _model(_: argparse.Namespace, numbers: Numbers) -> Numbers:
     }
     return {
         "assumed": ASSUMED,
+        "fitted": few,
+        "processor_seconds_a_log": round(measured.log_seconds, 6),
+        "processor_seconds_to_start": round(measured.start_seconds, 2),
         "checked": checked,
         "log_bytes": {"mean": round(sum(texts) / len(texts)), "p95": percentile(texts, 0.95)},
         "day_of_1e8_logs": day,
@@ -335,6 +428,7 @@ STEPS = {
     "kills": _local_kills,
     "ray_overhead": _overhead,
     "ray_kills": _ray_kills,
+    "one_log": _one_log,
     "model": _model,
 }
 

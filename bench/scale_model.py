@@ -13,6 +13,7 @@ import math
 import random
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from statistics import linear_regression
 
 __all__ = ["ASSUMED", "Fleet", "Measured", "Simulated", "simulate"]
 
@@ -39,16 +40,16 @@ HOURLY = tuple(1 + 0.6 * math.sin(2 * math.pi * (hour - 9) / 24) for hour in ran
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Processor seconds of a log, and of the start of a run with two workers."""
+    """Processor seconds of a log, and of the start of a run with its workers."""
 
     log_seconds: float
     start_seconds: float
 
     @staticmethod
-    def of(few: tuple[int, float], more: tuple[int, float]) -> Measured:
-        """From two runs, each by its logs and processor seconds."""
-        log_seconds = (more[1] - few[1]) / (more[0] - few[0])
-        return Measured(log_seconds, few[1] - log_seconds * few[0])
+    def of(spent: Mapping[int, float]) -> Measured:
+        """From the processor seconds of runs by their numbers of logs: the line that is nearest to them."""
+        found = linear_regression([*spent], [*spent.values()])
+        return Measured(found.slope, found.intercept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,10 @@ def simulate(measured: Measured, fleet: Fleet, seed: int = 0) -> Simulated:
             if fleet.layout == "here"
             else ASSUMED["list_seconds"] * _keys(fleet.layout, logs) / 1000
         )
-        free = [listed] * fleet.workers
-        handed, worked = listed, 0.0
+        # Workers start while the driver does.
+        begun = listed + measured.start_seconds / fleet.workers
+        free = [begun] * fleet.workers
+        handed, worked = begun, 0.0
         for number in range(count):
             size = min(LOGS_PER_PART, logs - number * LOGS_PER_PART)
             computed = size * measured.log_seconds * _lognormal(draw, ASSUMED["part_spread"])

@@ -46,7 +46,7 @@ from epochzero.store.schema import Sample as SampleRow
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.client import Client
 
-__all__ = ["DATABASE", "SERVER", "STORES", "Found", "Service", "play"]
+__all__ = ["DATABASE", "SERVER", "STORES", "TEAM", "Found", "Service", "play", "postgresql_in"]
 
 SERVER, DATABASE = "server", "postgresql"
 STORES = ("sqlite", "postgresql")
@@ -128,7 +128,7 @@ def play(store: str, targets: Sequence[str], draw: random.Random) -> Found:
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
-        server = stack.enter_context(_postgresql(folder / "pg")) if store != "sqlite" else None
+        server = stack.enter_context(postgresql_in(folder / "pg")) if store != "sqlite" else None
         address = f"sqlite:///{folder}/store.db" if server is None else server.get_uri()
         service = Service(folder, address)
         stack.callback(service.kill)
@@ -158,7 +158,7 @@ def play(store: str, targets: Sequence[str], draw: random.Random) -> Found:
 class Service:
     """A service that is killed and started again at the same address."""
 
-    def __init__(self, folder: Path, store: str) -> None:
+    def __init__(self, folder: Path, store: str, *options: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -168,7 +168,7 @@ class Service:
         database.close()
         self.url = f"http://127.0.0.1:{port}"
         words = ("--port", str(port), "--store", store, "--folder", str(folder / "spool"))
-        self._command = (sys.executable, "-m", "epochzero", "serve", *words)
+        self._command = (sys.executable, "-m", "epochzero", "serve", *words, *options)
         self._home = folder / "service"
         self.start()
 
@@ -355,7 +355,7 @@ def _count(database: Database, *below: type[SampleRow] | type[Failure]) -> Count
 
 
 @contextmanager
-def _postgresql(folder: Path) -> Iterator[Any]:
+def postgresql_in(folder: Path) -> Iterator[Any]:
     """A PostgreSQL of its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # It says where it puts its lock files.

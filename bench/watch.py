@@ -10,8 +10,9 @@ training where a backward pass makes NaN, and names an operator: how many faulty
 It is run where a loss was no number; elsewhere there is nothing that it could end.
 
 Held out: the mutants of the bases that ``lab/watch/base/split.toml`` names, by model and data set, the
-healthy trainings that ``lab/watch/healthy/split.toml`` names, every second fresh one with the faults in
-it, and the bugs, which nobody looked at while the faults were written.
+healthy trainings that ``lab/watch/healthy/split.toml`` names, every second fresh one and those of the
+families that ``lab/watch/families/split.toml`` names, with the faults in them, and the bugs, which nobody
+looked at while the faults were written.
 """
 
 from __future__ import annotations
@@ -28,13 +29,15 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import REPOSITORY, rate, save
+import numpy as np
+from common import REPOSITORY, SEED, rate, save
 
 from epochzero.injected.companions import with_companions
+from epochzero.models.evaluate.calibration import expected_calibration_error
 from epochzero.run.watch.child.begin import FILE_VARIABLE
 from epochzero.run.watch.history import Record, read_records
 from epochzero.run.watch.live import WATCH_COMPANIONS
@@ -43,14 +46,19 @@ from epochzero.run.watch.model import Watched
 
 sys.path.insert(0, str(REPOSITORY))
 from lab.watch.cases import (
+    FAMILIES,
     FRESH,
     WATCH,
     all_cases,
+    family_cases,
+    family_programs,
     fresh_cases,
     fresh_programs,
     held_out_bases,
+    held_out_families,
     held_out_healthy,
 )
+from lab.watch.cases import Case as Made
 
 SOURCE = REPOSITORY / "src"
 LIMIT_S = 300
@@ -67,7 +75,8 @@ class Case:
 
     Attributes:
         name: identity.
-        part: bugs, keras, mutants, healthy (healthy ones, bases and fixed twins), fresh or fresh_healthy.
+        part: bugs, keras, mutants, healthy (healthy ones, bases and fixed twins), fresh, fresh_healthy, families
+            or families_healthy.
         program: its text.
         truth: what is wrong with it; empty where nothing is.
         held_out: whether nobody looked at it.
@@ -105,19 +114,21 @@ def main() -> None:
     options = parser.parse_args()
     cases = [
         case
-        for case in _cases()
+        for case in cases_of_lab()
         if not (options.open and case.held_out)
         and (not options.only or any(text in case.name for text in options.only))
     ]
     with tempfile.TemporaryDirectory(prefix="watch-") as scratch:
         folder = options.records or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        found = _run_all(cases, folder, options)
+        found = records_of_all(cases, folder, options)
     numbers: dict[str, Any] = {"wanted": WANTED, "failed_to_run": len(cases) - len(found)}
     for name in options.methods:
         method = by_name(name)
         seen = [Seen(case, _verdicts(records, method)) for case, records in found]
         numbers[name] = _scored(seen)
+        if name == "epochzero":
+            numbers[name]["calibration"] = _calibrated(seen)
         for part, of_part in numbers[name].items():
             print(name, part, json.dumps(of_part))
         if options.misses and name == "epochzero":
@@ -128,7 +139,8 @@ def main() -> None:
         save("watch", numbers, data=[{"name": "lab/watch", "programs": len(cases)}])
 
 
-def _cases() -> Iterator[Case]:
+def cases_of_lab() -> Iterator[Case]:
+    """All trainings of the lab."""
     held = held_out_bases()
     for made in all_cases():
         is_mutant = made.collection == "mutants"
@@ -141,20 +153,25 @@ def _cases() -> Iterator[Case]:
     later = held_out_healthy()
     for path in sorted((WATCH / "healthy").glob("*.py")):
         yield Case(f"healthy/{path.stem}", "healthy", path.read_text(), held_out=path.stem in later)
-    yield from _fresh_cases()
+    # Every second fresh one.
+    later = frozenset(sorted(fresh_programs())[1::2])
+    yield from _edited_cases("fresh", FRESH, fresh_programs(), fresh_cases(), later)
+    families = family_programs(), family_cases(), held_out_families()
+    yield from _edited_cases("families", FAMILIES, *families)
 
 
-def _fresh_cases() -> Iterator[Case]:
-    """Of the fresh trainings every second one, with the faults in it, is only looked at in the end."""
-    later = sorted(fresh_programs())[1::2]
-    for name in fresh_programs():
-        program = (FRESH / "healthy" / f"{name}.py").read_text(encoding="utf-8")
-        yield Case(f"fresh/{name}", "fresh_healthy", program, held_out=name in later)
-    for made in fresh_cases():
-        yield Case(made.id, "fresh", made.faulty, made.about, made.about["base"] in later)
+def _edited_cases(
+    part: str, folder: Path, names: Iterable[str], faulty: Iterable[Made], later: frozenset[str]
+) -> Iterator[Case]:
+    """Healthy trainings and the faults in them; of those that are held out only looked at in the end."""
+    for name in names:
+        program = (folder / "healthy" / f"{name}.py").read_text(encoding="utf-8")
+        yield Case(f"{part}/{name}", f"{part}_healthy", program, held_out=name in later)
+    for made in faulty:
+        yield Case(made.id, part, made.faulty, made.about, made.about["base"] in later)
 
 
-def _run_all(
+def records_of_all(
     cases: Sequence[Case], folder: Path, options: argparse.Namespace
 ) -> list[tuple[Case, list[Record]]]:
     """The cases with their records, of those that ran."""
@@ -263,6 +280,28 @@ def _scored(seen: Sequence[Seen]) -> dict[str, Any]:
     return numbers
 
 
+def _calibrated(seen: Sequence[Seen]) -> dict[str, Any]:
+    """How far the confidence of roots lies from the share of them that is right; of healthy ones none is."""
+    numbers = {}
+    for name, held_out in (("open", False), ("held_out", True)):
+        named = [
+            (root.confidence, bool(one.case.truth) and is_named(one.case, root.word))
+            for one in seen
+            if one.case.held_out == held_out and (root := one.last.root) is not None
+        ]
+        if named:
+            confidence, right = np.array(named, dtype=float).T
+            numbers[name] = {
+                "roots": len(named),
+                "right": round(float(right.mean()), 4),
+                "confidence": round(float(confidence.mean()), 4),
+                "expected_calibration_error": asdict(
+                    expected_calibration_error(confidence, right, SEED)
+                ),
+            }
+    return numbers
+
+
 def _healthy(seen: Sequence[Seen]) -> dict[str, Any]:
     found = sum(one.last.root is not None for one in seen)
     ever = sum(any(w.root is not None for w in one.verdicts.values()) for one in seen)
@@ -292,9 +331,13 @@ def _faulty(seen: Sequence[Seen]) -> dict[str, Any]:
     }
 
 
+def is_named(case: Case, word: str) -> bool:
+    """Whether a word names what is wrong with a faulty training."""
+    return word in {case.truth["fault"], *case.truth.get("also", ())}
+
+
 def _is_named(case: Case, watched: Watched) -> bool:
-    words = {case.truth["fault"], *case.truth.get("also", ())}
-    return watched.root is not None and watched.root.word in words
+    return watched.root is not None and is_named(case, watched.root.word)
 
 
 def _has_layer(one: Seen) -> bool:
@@ -333,7 +376,8 @@ def _print_misses(seen: Sequence[Seen]) -> None:
 
 PARTS = {
     "bugs": _faulty, "keras": _faulty, "mutants": _faulty, "fresh": _faulty,
-    "healthy": _healthy, "fresh_healthy": _healthy,
+    "families": _faulty, "healthy": _healthy, "fresh_healthy": _healthy,
+    "families_healthy": _healthy,
 }  # fmt: skip
 
 

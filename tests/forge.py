@@ -1,7 +1,7 @@
 """A server that answers as GitHub's REST API does, as far as comments and the files of pull requests go.
 
-By GitHub's documentation: "REST API endpoints for issue comments", "List pull requests files", "Rate
-limits for the REST API".
+By GitHub's documentation: "REST API endpoints for issue comments", "Get a pull request", "List pull requests
+files", "Rate limits for the REST API".
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 REPOSITORY = "team/project"
+FORK = "somebody/project"
 COMMIT = "3f1c9a04be" * 4
 TOKEN = "ghs_" + "A1b2C3d4E5f6" * 3
 BOT = "github-actions[bot]"
@@ -29,6 +30,7 @@ class Forge:
     Attributes:
         files: of pull requests, by number: objects with ``filename`` and ``status``.
         comments: of issues and pull requests, by number.
+        pulls: pull requests, by number.
         read_only: whether the token may not write, as that of a pull request from a fork.
         troubles: what is answered instead, in turn: a status, headers, and whether the request was
             carried out nevertheless; None for the usual answer.
@@ -37,6 +39,7 @@ class Forge:
 
     files: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    pulls: dict[int, dict[str, Any]] = field(default_factory=dict)
     read_only: bool = False
     troubles: deque[tuple[int, dict[str, str], bool] | None] = field(default_factory=deque)
     asked: list[tuple[str, str]] = field(default_factory=list)
@@ -79,6 +82,9 @@ class Forge:
         """What a request is answered: a status and a value."""
         if found := re.fullmatch(rf"/repos/{REPOSITORY}/pulls/(\d+)/files", path):
             return 200, _page(self.files[int(found[1])], query)
+        if found := re.fullmatch(rf"/repos/{REPOSITORY}/pulls/(\d+)", path):
+            pull = self.pulls.get(int(found[1]))
+            return (200, pull) if pull else (404, {"message": "Not Found"})
         if found := re.fullmatch(rf"/repos/{REPOSITORY}/issues/(\d+)/comments", path):
             if method == "GET":
                 return 200, _page(self.comments.get(int(found[1]), []), query)
@@ -163,6 +169,35 @@ def pull_request_event(number: int = 7, **changes: Any) -> dict[str, Any]:
         "repository": {"full_name": REPOSITORY, "private": False},
         "sender": {"login": "somebody", "type": "User"},
     } | changes
+
+
+def fork_pull(**changes: Any) -> dict[str, Any]:
+    """What GitHub says of a pull request that comes from a fork."""
+    head = {"ref": "longer", "sha": COMMIT, "repo": {"full_name": FORK}}
+    return {"number": 7, "state": "open", "head": head} | changes
+
+
+def run_event(**changes: Any) -> dict[str, Any]:
+    """What a workflow is given when the one of a pull request from a fork has ended: by GitHub's schema
+    the list of pull requests is empty then.
+    """
+    run = {
+        "id": 30433642,
+        "name": "EpochZero",
+        "event": "pull_request",
+        "status": "completed",
+        "conclusion": "failure",
+        "head_branch": "longer",
+        "head_sha": COMMIT,
+        "head_repository": {"full_name": FORK, "fork": True},
+        "pull_requests": [],
+    }
+    return {
+        "action": "completed",
+        "workflow_run": run | changes,
+        "repository": {"full_name": REPOSITORY, "private": False},
+        "sender": {"login": "somebody", "type": "User"},
+    }
 
 
 def issue_event(title: str, body: str | None, number: int = 9) -> dict[str, Any]:

@@ -14,6 +14,7 @@ MODULES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*
 # Each room with the rooms that it may know.
 ROOMS = {
     "errors": set(),
+    "late": set(),
     "redact": {"logs"},
     "wording": set(),
     "markdown": set(),
@@ -25,7 +26,7 @@ ROOMS = {
     "locate": {"errors", "taxonomy", "logs", "diagnose", "code"},
     "data": {"errors"},
     "reports": {"errors", "markdown"},
-    "models": {"errors", "taxonomy", "data", "reports"},
+    "models": {"errors", "late", "taxonomy", "data", "reports"},
     # What ends a dry run is diagnosed as what ends a job.
     "check": {"errors", "injected", "taxonomy", "logs", "diagnose", "data"},
     "run": {
@@ -174,6 +175,8 @@ def test_the_package_itself_imports_no_room() -> None:
     assert {n for n in imported("__init__.py") if n.startswith("epochzero.")} <= {
         "epochzero.errors",
         *(f"epochzero.errors.{name}" for name in ("CatalogError", "EpochZeroError", "InputError")),
+        "epochzero.late",
+        "epochzero.late.load_late",
     }
 
 

@@ -40,7 +40,24 @@ def test_the_documented_calls_work_whatever_was_imported(before: str) -> None:
 def test_starting_loads_no_room() -> None:
     code = "import epochzero, sys; print([n for n in sys.modules if n.startswith('epochzero.')])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "['epochzero.errors']"
+    assert ran.stdout.strip() == "['epochzero.errors', 'epochzero.late']"
+
+
+def test_a_room_of_models_that_shares_its_name_with_a_function_gives_the_function() -> None:
+    code = """
+import epochzero.models.dissect.validity, epochzero.models
+from epochzero.models import dissect, evaluate
+assert callable(dissect) and callable(evaluate)
+assert epochzero.models.dissect is dissect
+assert dir(epochzero.models.mutate)
+"""
+    subprocess.run([sys.executable, "-c", f"import epochzero.models.mutate\n{code}"], check=True)
+
+
+def test_mutants_need_no_torch() -> None:
+    code = "import epochzero.models.mutate, epochzero.cli.model, sys; print('torch' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"
 
 
 def test_a_check_that_only_reads_loads_nothing_of_the_dry_runs_memory() -> None:

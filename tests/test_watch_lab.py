@@ -5,13 +5,27 @@ from __future__ import annotations
 import ast
 import math
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from epochzero import taxonomy
-from lab.watch.cases import FRESH, Case, all_cases, fresh_cases, fresh_programs, mutated
+from lab.watch.cases import (
+    FAMILIES,
+    FRESH,
+    Case,
+    all_cases,
+    family_cases,
+    family_programs,
+    fresh_cases,
+    fresh_programs,
+    held_out_families,
+    mutated,
+)
 
-CASES = [*all_cases(), *fresh_cases()]
+CASES = [*all_cases(), *fresh_cases(), *family_cases()]
 KEYS = {
     "description",
     "symptom",
@@ -38,7 +52,7 @@ def test_the_bugs_of_the_study_are_there() -> None:
 @case
 def test_the_description_is_whole(case: Case) -> None:
     assert case.about.keys() == KEYS | (
-        {"base", "edits"} if case.collection in ("mutants", "fresh") else set()
+        {"base", "edits"} if case.collection in ("mutants", "fresh", "families") else set()
     )
     assert case.about["description"]
     assert case.about["symptom"]
@@ -87,17 +101,35 @@ def test_an_edit_that_does_not_fit_once_is_refused(program: str) -> None:
         mutated(program, [{"old": "lr=1", "new": "lr=2"}])
 
 
-def test_each_fresh_training_is_described() -> None:
-    assert fresh_programs().keys() == {path.stem for path in FRESH.glob("healthy/*.py")}
+DESCRIBED = [
+    (folder, name, about)
+    for folder, programs in ((FRESH, fresh_programs()), (FAMILIES, family_programs()))
+    for name, about in programs.items()
+]
 
 
-@pytest.mark.parametrize("name", fresh_programs())
-def test_a_fresh_training_beats_its_baseline(name: str) -> None:
-    about = fresh_programs()[name]
+def test_each_healthy_training_is_described() -> None:
+    for folder, programs in ((FRESH, fresh_programs()), (FAMILIES, family_programs())):
+        assert programs.keys() == {path.stem for path in folder.glob("healthy/*.py")}
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "about"),
+    DESCRIBED,
+    ids=[f"{folder.name}/{name}" for folder, name, _ in DESCRIBED],
+)
+def test_a_healthy_training_beats_its_baseline(
+    folder: Path, name: str, about: Mapping[str, Any]
+) -> None:
     assert about.keys() == {"metric", "better", "reaches", "baseline", "kind"}
     assert about["kind"]
     assert (about["reaches"] > about["baseline"]) == (about["better"] == "higher")
-    assert about["metric"] in (FRESH / "healthy" / f"{name}.py").read_text(encoding="utf-8")
+    assert about["metric"] in (folder / "healthy" / f"{name}.py").read_text(encoding="utf-8")
+
+
+def test_half_of_the_families_are_held_out() -> None:
+    assert held_out_families() < family_programs().keys()
+    assert len(held_out_families()) * 2 == len(family_programs())
 
 
 def test_the_fresh_faults_name_every_word() -> None:

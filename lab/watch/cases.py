@@ -2,7 +2,7 @@
 
 A case is a faulty program, the healthy one that it was made from, and what is known of the fault.
 In `bugs` and `keras` both programs are files; a mutant is a program of `base` with text replaced, and
-so are the faulty ones of `fresh`.
+so are the faulty ones of `fresh` and `families`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 WATCH = Path(__file__).resolve().parent
 FRESH = WATCH / "fresh"
+FAMILIES = WATCH / "families"
 TWINS = ("bugs", "keras")
 
 
@@ -54,8 +55,13 @@ def mutants() -> list[Case]:
 
 
 def fresh_cases() -> list[Case]:
-    """One fault each in a training of `fresh`; all of them are open."""
+    """One fault each in a training of `fresh`."""
     return _edited("fresh", FRESH / "faulty", FRESH / "healthy")
+
+
+def family_cases() -> list[Case]:
+    """One fault each in a training of `families`."""
+    return _edited("families", FAMILIES / "faulty", FAMILIES / "healthy")
 
 
 def _edited(collection: str, faults: Path, programs: Path) -> list[Case]:
@@ -97,6 +103,11 @@ def held_out_healthy() -> frozenset[str]:
     return _held_out(WATCH / "healthy")
 
 
+def held_out_families() -> frozenset[str]:
+    """The trainings of `families` that, with their faults, nobody looks at while a detector is built."""
+    return _held_out(FAMILIES)
+
+
 def _held_out(folder: Path) -> frozenset[str]:
     path = folder / "split.toml"
     return frozenset(tomllib.loads(path.read_text(encoding="utf-8"))["held_out"])
@@ -110,6 +121,11 @@ def healthy_programs() -> dict[str, Mapping[str, Any]]:
 def fresh_programs() -> dict[str, Mapping[str, Any]]:
     """Of each healthy training of `fresh`, by name, what its healthy.toml says."""
     return _described(FRESH / "healthy")
+
+
+def family_programs() -> dict[str, Mapping[str, Any]]:
+    """Of each healthy training of `families`, by name, what its healthy.toml says."""
+    return _described(FAMILIES / "healthy")
 
 
 def _described(folder: Path) -> dict[str, Mapping[str, Any]]:

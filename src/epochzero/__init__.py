@@ -11,12 +11,10 @@
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from epochzero.errors import CatalogError, EpochZeroError, InputError
+from epochzero.late import load_late
 
 if TYPE_CHECKING:
     from epochzero.check import Checked, Target, check
@@ -67,26 +65,4 @@ _ROOMS = {
     "epochzero.run.replay": ("replay",),
 }
 
-
-def __getattr__(name: str) -> object:
-    """Loads a room when it is first used: starting up must stay fast."""
-    for room, names in _ROOMS.items():
-        if name in names:
-            return getattr(import_module(room), name)
-    raise AttributeError(f"module 'epochzero' has no attribute {name!r}")
-
-
-class _Package(ModuleType):
-    """This package: `diagnose` and `locate` are what they are called for, whatever was imported.
-
-    A room and its function share a name, and loading a room, be it only for
-    ``from epochzero.locate import Locator``, puts its module where the function belongs.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, ModuleType) and name in _ROOMS.get(f"epochzero.{name}", ()):
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+load_late(__name__, _ROOMS)

@@ -14,7 +14,17 @@ import pytest
 import yaml
 
 from epochzero.cli.github import command
-from tests.forge import REPOSITORY, TOKEN, Forge, issue_event, pull_request_event
+from tests.forge import (
+    COMMIT,
+    FORK,
+    REPOSITORY,
+    TOKEN,
+    Forge,
+    fork_pull,
+    issue_event,
+    pull_request_event,
+    run_event,
+)
 
 if TYPE_CHECKING:
     from conftest import Command, Made
@@ -111,6 +121,77 @@ def test_where_the_token_may_not_write_the_findings_are_annotations(
     assert "1 error" in summary(tmp_path)
 
 
+@pytest.fixture
+def handed(run: Command, forge: Forge, checkout: Path, tmp_path: Path) -> Path:
+    """What the run for a pull request from a fork leaves behind; the second run begins."""
+    forge.read_only = True
+    saved = tmp_path / "review.json"
+    assert run("github", "pull-request", "--save", saved).code == 1
+    assert forge.bodies(7) == []
+    forge.read_only = False
+    forge.pulls[7] = fork_pull()
+    (tmp_path / "event.json").write_text(json.dumps(run_event()))
+    (checkout / "train.py").unlink()
+    return saved
+
+
+def test_a_second_run_comments_what_the_first_one_for_a_fork_has_found(
+    run: Command, forge: Forge, handed: Path, tmp_path: Path
+) -> None:
+    first = (tmp_path / "summary.md").read_text().rstrip("\n")
+    assert run("github", "comment", "--review", handed, "--dry-run").out.rstrip("\n") == first
+    ran = run("github", "comment", "--review", handed)
+    assert (ran.code, "comment posted" in ran.err) == (0, True)
+    (body,) = forge.bodies(7)
+    assert body.endswith(first)
+    assert "comment unchanged" in run("github", "comment", "--review", handed).err
+
+    clear = {**json.loads(handed.read_text()), "findings": []}
+    handed.write_text(json.dumps(clear))
+    assert "comment updated" in run("github", "comment", "--review", handed).err
+    (body,) = forge.bodies(7)
+    assert "all clear" in body
+
+
+@pytest.mark.parametrize(
+    ("pull", "event"),
+    [
+        ({"state": "closed"}, {}),
+        ({"head": {"sha": "1" * 40, "repo": {"full_name": FORK}}}, {}),
+        ({"head": {"sha": COMMIT, "repo": {"full_name": "other/project"}}}, {}),
+        ({"head": {"sha": COMMIT, "repo": None}}, {"head_repository": None}),
+        ({}, {"head_sha": "2" * 40}),
+        ({}, {"head_repository": {"full_name": "other/project"}}),
+    ],
+)
+def test_a_pull_request_that_the_run_is_not_of_gets_no_comment(
+    run: Command,
+    forge: Forge,
+    handed: Path,
+    tmp_path: Path,
+    pull: dict[str, Any],
+    event: dict[str, Any],
+) -> None:
+    forge.pulls[7] = fork_pull(**pull)
+    (tmp_path / "event.json").write_text(json.dumps(run_event(**event)))
+    ran = run("github", "comment", "--review", handed)
+    assert (ran.code, "no comment" in ran.err) == (0, True)
+    assert {method for method, _ in forge.asked} == {"GET", "POST"}, "the POST of the first run"
+    assert forge.bodies(7) == []
+
+
+def test_a_file_that_names_another_pull_request_is_of_no_use(
+    run: Command, forge: Forge, handed: Path
+) -> None:
+    forge.pulls[8] = fork_pull(number=8, head={"sha": "3" * 40, "repo": {"full_name": REPOSITORY}})
+    handed.write_text(json.dumps({**json.loads(handed.read_text()), "number": 8}))
+    assert "no comment" in run("github", "comment", "--review", handed).err
+    handed.write_text("### Hello @team")
+    ran = run("github", "comment", "--review", handed)
+    assert (ran.code, "no JSON" in ran.err) == (2, True)
+    assert forge.comments == {}
+
+
 def test_a_dry_run_writes_nothing_and_needs_no_token(
     run: Command, forge: Forge, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +247,7 @@ def steps() -> list[dict[str, Any]]:
 
 def test_the_workflow_calls_commands_that_there_are() -> None:
     called = [step["run"] for step in steps() if step.get("run", "").startswith("epochzero")]
-    assert len(called) == 2
+    assert len(called) == 3
     for line in called:
         name, *words = shlex.split(line)[2:]
         assert isinstance(command, click.Group)
@@ -180,6 +261,15 @@ def test_no_text_of_an_event_becomes_a_command() -> None:
     text = WORKFLOW.read_text(encoding="utf-8")
     assert "pull_request_target" not in text
     assert text.count("persist-credentials: false") == text.count("actions/checkout")
+
+
+def test_nothing_of_a_pull_request_is_beside_the_token_that_may_comment() -> None:
+    job = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]["comment"]
+    assert "workflow_run" in job["if"]
+    used = [step.get("uses", "").partition("@")[0] for step in job["steps"]]
+    assert not any("checkout" in name for name in used)
+    (download,) = (step for step in job["steps"] if "download-artifact" in step.get("uses", ""))
+    assert "runner.temp" in download["with"]["path"]
 
 
 def test_the_guide_calls_the_workflow_as_it_is() -> None:

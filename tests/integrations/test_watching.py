@@ -9,6 +9,7 @@ import sys
 from collections import OrderedDict
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -234,33 +235,52 @@ def test_lightning_is_watched_and_stopped(tmp_path: Path) -> None:
     assert (tmp_path / "page.html").exists()
 
 
-def test_transformers_is_watched(tmp_path: Path) -> None:
+def train_with_transformers(folder: Path, callback: Any, rate: float) -> Any:
+    """A small GPT-2 that begins at random learns to count, over 24 steps; its trainer."""
     transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 96, "n_positions": 8, "n_embd": 16, "n_layer": 1, "n_head": 2}
+    config = transformers.GPT2Config(**sizes, bos_token_id=0, eos_token_id=0)
+    model = transformers.GPT2LMHeadModel(config)
+    rows = (torch.arange(8) + torch.arange(96).unsqueeze(1)) % 96
+    arguments = transformers.TrainingArguments(
+        str(folder), num_train_epochs=4, per_device_train_batch_size=16, report_to=[], learning_rate=rate,
+        lr_scheduler_type="constant", save_strategy="no", disable_tqdm=True, use_cpu=True,
+    )  # fmt: skip
+    data = [{"input_ids": row, "labels": row} for row in rows]
+    trainer = transformers.Trainer(model, arguments, train_dataset=data, callbacks=[callback])
+    trainer.train()
+    return trainer
+
+
+def test_transformers_is_watched(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
     from epochzero.integrations import TransformersWatch
 
-    class Model(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.net = torch.nn.Linear(4, 2)
-
-        def forward(self, x: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
-            out = self.net(x)
-            return {"loss": torch.nn.functional.cross_entropy(out, labels), "logits": out}
-
-    inputs = torch.randn(64, 4)
-    data = [{"x": row, "labels": (row.sum() > 0).long()} for row in inputs]
     callback = TransformersWatch(every=1)
-    arguments = transformers.TrainingArguments(
-        str(tmp_path), num_train_epochs=2, per_device_train_batch_size=16, report_to=[],
-        save_strategy="no", disable_tqdm=True, use_cpu=True,
-    )  # fmt: skip
-    transformers.Trainer(Model(), arguments, train_dataset=data, callbacks=[callback]).train()
+    train_with_transformers(tmp_path, callback, rate=3e-3)
     assert callback.watching is not None
-    assert callback.watching.watched.iterations == 8
-    assert callback.watching.findings == ()
-    place = {layer.path: layer.place for layer in callback.watching.history.layers}["net"]
-    assert place is not None
-    assert place.text.startswith("self.net =")
+    assert callback.watching.watched.iterations == 24
+    # It still falls by much at the end, and that is all there is to say.
+    assert [one.word for one in callback.watching.findings] == ["epochs_too_few"]
+    history = callback.watching.history
+    assert history.loss[-1, 1] < history.loss[0, 1]
+    assert "transformer.h.0.attn.c_attn" in {layer.path for layer in history.layers}
+    assert history.optimizers[0]["class"] == "AdamW"
+
+
+def test_transformers_is_stopped(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from epochzero.integrations import TransformersWatch
+
+    page = tmp_path / "page.html"
+    callback = TransformersWatch(every=1, fail_on="learning_rate_too_high", report=str(page))
+    trainer = train_with_transformers(tmp_path, callback, rate=3.0)
+    assert callback.watching is not None
+    assert callback.watching.fault is not None
+    assert callback.watching.fault.word == "learning_rate_too_high"
+    assert trainer.state.global_step < 24
+    assert page.exists()
 
 
 KERAS = """

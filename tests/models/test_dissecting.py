@@ -138,7 +138,7 @@ def test_layers_are_blocks_at_even_steps() -> None:
     assert names[-1] in ("11", "12")
     few = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(), nn.Linear(8, 3), nn.Softmax(1))
     assert choose_layers(as_classifier(few), torch.zeros(2, 4)) == ("1",)
-    with pytest.raises(InputError, match="no module before its outputs"):
+    with pytest.raises(InputError, match="no layer before its outputs"):
         choose_layers(as_classifier(nn.Sequential(nn.Linear(4, 3))), torch.zeros(2, 4))
 
 
@@ -158,7 +158,7 @@ def test_probabilities_leave_no_energy(net: nn.Module, data: Data) -> None:
 
 def test_wrong_layers_and_data_are_told_of(net: nn.Module, data: Data) -> None:
     train, test = data
-    with pytest.raises(InputError, match="its layer 'fourth' is not called"):
+    with pytest.raises(InputError, match=r"has no layer 'fourth'; it has first, first\.0"):
         dissect(net, train, test, layers=["fourth"])
     small = Examples("small", test.inputs[..., :4], test.labels)
     with pytest.raises(InputError, match=r"differ in their shapes, \(1, 8, 8\) and \(1, 8, 4\)"):

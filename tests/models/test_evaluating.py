@@ -154,6 +154,64 @@ def test_fgsm_fools_a_linear_model_as_computed() -> None:
     assert fgsm.linf <= 2 * epsilon + 1e-6
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_attacks_are_those_of_art_itself(net: nn.Module, data: Data) -> None:
+    pytest.importorskip("art")
+    from art.attacks.evasion import DeepFool, FastGradientMethod, ProjectedGradientDescent
+    from art.estimators.classification import PyTorchClassifier
+
+    from epochzero.models.evaluate.attacks import attack
+    from epochzero.models.seeds import seeded
+
+    right = (net(data[1].inputs).argmax(dim=1) == data[1].labels).nonzero().flatten()[:60]
+    few = data[1].take(right)
+    low, high = float(few.inputs.min()), float(few.inputs.max())
+    epsilon = 0.15 * (high - low)
+    plain = PyTorchClassifier(
+        net, nn.CrossEntropyLoss(), (1, 8, 8), 10, clip_values=(low, high), device_type="cpu"
+    )
+    ours = attack(as_classifier(net), few, 10, epsilon=0.15, seed=3)
+    for found, made in zip(
+        ours,
+        (
+            FastGradientMethod(plain, eps=epsilon, batch_size=64),
+            ProjectedGradientDescent(
+                plain, eps=epsilon, eps_step=epsilon / 8, max_iter=20, num_random_init=1,
+                batch_size=64, verbose=False,
+            ),
+            DeepFool(plain, max_iter=50, batch_size=64, verbose=False),
+        ),
+        strict=True,
+    ):  # fmt: skip
+        with seeded(3):
+            changed = torch.from_numpy(made.generate(few.inputs.numpy(), few.labels.numpy()))
+        fooled = net(changed).argmax(dim=1) != few.labels
+        distance = (changed - few.inputs)[fooled].flatten(1).norm(dim=1).mean()
+        assert found.success.value == pytest.approx(float(fooled.double().mean()))
+        assert found.l2 == pytest.approx(float(distance), rel=1e-5)
+
+
+class Detached(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.flatten(1)[:, :10].detach()
+
+
+class Rounded(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.flatten(1)[:, :10].round()
+
+
+@pytest.mark.parametrize(
+    ("model", "told"), [(Detached(), "have no gradients"), (Rounded(), "gradients are 0 for all")]
+)
+def test_models_without_gradients_are_not_attacked(model: nn.Module, told: str, data: Data) -> None:
+    pytest.importorskip("art")
+    (found,) = evaluate([model], data[1].take(torch.arange(60))).models
+    assert not found.attacks
+    assert told in found.left_out["attacks"]
+    assert found.corruptions
+
+
 def test_what_a_model_cannot_be_asked_is_left_out(data: Data) -> None:
     few = data[1].take(torch.arange(30))
     blind = Classifier(

@@ -25,6 +25,7 @@ from epochzero.models.fairness.adf import clustered, global_phase
 from epochzero.models.fairness.domain import attribute_of
 from epochzero.models.fairness.report import fairness_report, write_instances, write_weights
 from epochzero.models.fairness.search import Archive
+from epochzero.models.fairness.searching import why_not_all
 from epochzero.models.fairness.subject import Subject
 from epochzero.models.fairness.synthetic import KINDS, Region
 from epochzero.reports.page import to_html
@@ -51,7 +52,7 @@ def numbers(name: str, count: int) -> Attribute:
 @pytest.fixture
 def people() -> PeopleTable:
     """Sex, income and a column that nothing depends on."""
-    domain = Domain((numbers("sex", 2), numbers("income", 100), numbers("shoe", 30)), (0,))
+    domain = Domain((numbers("sex", 2), numbers("income", 100), numbers("shoe", 300)), (0,))
     levels = domain.drawn(300, torch.Generator().manual_seed(0))
     labels = Rule(0.0)(domain.inputs(levels)).argmax(dim=1)
     return PeopleTable("people", domain, levels, labels)
@@ -89,8 +90,8 @@ def test_seeds_come_from_all_clusters_in_turn(people: PeopleTable) -> None:
 def test_adf_finds_what_chance_finds_rarely_and_the_seed_decides(people: PeopleTable) -> None:
     first, again = (measure_fairness(Rule(), people, budget=INPUTS, seed=3) for _ in range(2))
     found = {one.search: one.found for one in first.searches}
-    # Three incomes by thirty sizes of shoes are all there is.
-    assert all(0 < count <= 90 for count in found.values())
+    # Three incomes by three hundred sizes of shoes are all there is.
+    assert all(0 < count <= 900 for count in found.values())
     for name, one in first.instances.items():
         assert torch.equal(one.levels, again.instances[name].levels)
         assert len(torch.unique(one.levels[:, 1:], dim=0)) == len(one)
@@ -114,14 +115,117 @@ def test_a_fair_model_has_no_instances(people: PeopleTable) -> None:
     assert [one.found for one in found.searches] == [0, 0, 0]
     assert found.discriminated.value == 0
     assert (found.drivers, found.examples) == ((), ())
-    assert found.left_out == {"retraining": "nothing was found"}
+    assert found.left_out["retraining"] == "nothing was found"
 
 
 def test_without_gradients_the_others_run_alone(people: PeopleTable) -> None:
     blind = Classifier("blind", Rule(), torch.device("cpu"), None, "it has no gradients")
     found = measure_fairness(blind, people, budget=INPUTS, retrain=True)
     assert [one.search for one in found.searches] == ["AEQUITAS", "random"]
-    assert found.left_out == dict.fromkeys(("ADF", "retraining"), "it has no gradients")
+    assert found.left_out["ADF"] == found.left_out["retraining"] == "blind: it has no gradients"
+
+
+class Detached(Rule):
+    """As one that ends in numpy."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x).detach()
+
+
+def test_outputs_without_gradients_are_noticed(people: PeopleTable) -> None:
+    found = measure_fairness(Detached(), people, budget=INPUTS)
+    assert [one.search for one in found.searches] == ["AEQUITAS", "random"]
+    assert "do not depend on its inputs by gradients" in found.left_out["ADF"]
+
+
+def test_what_has_no_weights_is_not_retrained(people: PeopleTable) -> None:
+    found = measure_fairness(Rule(), people, budget=INPUTS, retrain=True)
+    assert (found.retrained, found.left_out["retraining"]) == (None, "Rule: has no weights")
+
+
+# What is asked of the model
+
+
+class Counting(Rule):
+    """Counts the inputs that it is asked about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.asked += len(x)
+        return super().forward(x)
+
+
+def test_all_inputs_are_checked_where_the_budget_suffices(people: PeopleTable) -> None:
+    found = measure_fairness(Rule(), people, budget=Budget(inputs=30_000))
+    (one,) = found.searches
+    assert (one.search, one.found, one.checked) == ("exhaustive", 900, 30_000)
+    assert found.inputs == 30_000
+    assert "exhaustive search" not in found.left_out
+    assert "all there is" in to_html(fairness_report(found))
+    less = measure_fairness(Rule(), people, budget=Budget(inputs=29_999))
+    assert less.left_out["exhaustive search"] == "there are 30,000 inputs, more than the budget"
+
+
+@pytest.mark.parametrize(
+    ("size", "budget", "reason"),
+    [
+        (10**6, Budget(seconds=100), ""),
+        (10**6, Budget(seconds=99), "all 1,000,000 inputs would take about 100 s"),
+        (10**6, Budget(seconds=100, inputs=10), "more than the budget"),
+        (10**6, Budget(seconds=100, instances=10), "would not end at some number"),
+        (10**10, Budget(seconds=10**9), "there are 10,000,000,000 inputs"),
+    ],
+)
+def test_why_not_all_are_checked(size: int, budget: Budget, reason: str) -> None:
+    told = why_not_all(size, budget, seconds=1e-4)
+    assert reason in told
+    assert bool(reason) is bool(told)
+
+
+def test_each_input_has_one_number() -> None:
+    domain = Domain((numbers("a", 3), numbers("sex", 2), numbers("b", 4)), (1,))
+    every = torch.cat((domain.numbered(0, 5), domain.numbered(5, domain.size)))
+    assert len(torch.unique(every, dim=0)) == len(every) == 12
+    assert (every[:, 1] == 0).all()
+
+
+def test_a_likely_variant_changes_the_cost_alone() -> None:
+    domain = Domain((numbers("sex", 6), numbers("income", 100)), (0,))
+    levels = domain.drawn(500, torch.Generator().manual_seed(0))
+    model = Counting()
+    subject = Subject(as_classifier(model), domain)
+    full = subject.judge(levels)
+    cost, model.asked = model.asked, 0
+    likely = subject.judge(levels, full.partner)
+    assert torch.equal(likely.discriminates, full.discriminates)
+    assert torch.equal(likely.output != likely.other, full.discriminates)
+    assert cost == 3000
+    hits = int(full.discriminates.sum())
+    assert model.asked == 1000 + 6 * (500 - hits)
+
+
+def test_what_is_known_is_not_asked_again(people: PeopleTable) -> None:
+    model = Counting()
+    archive = Archive("ADF", Subject(as_classifier(model), people.domain), INPUTS)
+    levels = torch.tensor([[0, 71, 5], [0, 20, 5]])
+    first = archive.follow(levels, people.domain.with_variant(levels, torch.tensor(1)))
+    assert (first.discriminates.tolist(), first.new.tolist()) == ([True, False], [True, False])
+    asked = model.asked
+    again = archive.follow(levels[:1], first.partner[:1])
+    assert (again.discriminates.tolist(), again.new.tolist()) == ([True], [False])
+    assert torch.equal(again.partner, first.partner[:1])
+    assert (model.asked, archive.checked, len(archive)) == (asked, 3, 1)
+
+
+def test_gradients_have_a_sign_where_the_model_is_sure() -> None:
+    domain = Domain((numbers("sex", 2), numbers("income", 100)), (0,))
+    # Scores so far apart that the loss of the predicted class is 0 in 32 bits.
+    subject = Subject(as_classifier(Rule()), domain)
+    gradients = subject.gradients(torch.tensor([[0, 99], [0, 0]]))
+    assert gradients[:, 1].tolist() == [-2.0, 2.0]
 
 
 class Broken(nn.Module):
@@ -164,7 +268,7 @@ def test_retraining_makes_a_network_fairer(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_levels_and_inputs_are_each_others_inverse(columns: list[list[float]]) -> None:
     attributes = [attribute_of(str(at), cells) for at, cells in enumerate(columns)]
-    domain = Domain((numbers("sex", 2), *attributes), (0,))
+    domain = Domain((numbers("sex", 2), numbers("shoe", 30), *attributes), (0,))
     levels = domain.drawn(50, torch.Generator().manual_seed(0))
     again = domain.inputs(domain.levels(domain.inputs(levels)))
     assert torch.equal(again, domain.inputs(levels))
@@ -194,6 +298,7 @@ def test_the_values_of_a_column(cells: list[object], values: list[float]) -> Non
     assert list(attribute_of("x", cells).values) == values
 
 
+MANY = "sex,name,y\n" + "".join(f"{'fm'[n % 2]},x{n},{n % 2}\n" for n in range(10_001))
 TABLE = "sex,age,job,y\nf,30,clerk,no\nm,41,cook,yes\nf,22,cook,no\n"
 
 
@@ -217,12 +322,17 @@ def test_a_table_is_read_with_its_texts(tmp_path: Path) -> None:
         (TABLE, [], "", "no attribute is protected"),
         (TABLE, ["sex", "age", "job"], "", "all attributes are protected"),
         (TABLE.replace("41", ""), ["sex"], "", "record 2, column 'age' is empty"),
+        (TABLE.replace("41", "nan"), ["sex"], "", "record 2, column 'age' holds NaN"),
+        (TABLE.replace("22", "1e999"), ["sex"], "", "record 3, column 'age' holds NaN or inf"),
+        (",sex,y\n1,f,0\n2,m,1\n", ["sex"], "", "a column has no name"),
         (TABLE.replace("m,", "f,"), ["sex"], "", "'sex' has one value only"),
         (TABLE, ["sex"], 'job = ["cook"]', "record 1, column 'job' holds 'clerk'"),
         (TABLE, ["sex"], "age = 3", "domain of 'age': a list of texts or numbers"),
         (TABLE, ["sex"], "age = {low = 0, high = 1e9}", "more than 10,000 values"),
         (TABLE, ["sex"], "age = [", "is no TOML"),
         ("sex,age,job,y\n", ["sex"], "", "which column has the labels"),
+        ("sex,age,y\nf,3,0\nm,3,1\n", ["sex"], "", "no attribute has two values but"),
+        (MANY, ["sex"], "", "column 'name': holds 10,001 different texts"),
     ],
 )
 def test_wrong_tables_are_told_of(

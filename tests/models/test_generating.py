@@ -300,3 +300,10 @@ def test_selections_keep_the_best_first() -> None:
     assert select(fitness, 2, "hybrid", draw)[0] == 1
     assert select(fitness, 1, "pareto", draw) == [2]
     assert sorted(select(fitness, 4, "pareto", draw)) == [0, 1, 2]
+
+
+def test_an_evolution_that_would_keep_all_networks_is_refused() -> None:
+    examples = Examples("images", torch.rand(20, *SHAPE), torch.arange(20) % 2)
+    made = generate(3, SHAPE, 2, blocks=1, elements=1, steps=5)
+    with pytest.raises(InputError, match="full evolution of 3 networks keeps all of them"):
+        evolve(made, examples, evolution="full", epochs=1)

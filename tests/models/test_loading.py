@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from pathlib import Path
 
 import pytest
@@ -46,50 +45,6 @@ def test_weights_within_a_checkpoint_are_found(
     assert torch.equal(loaded.logits(data[1].inputs[:5]), net(data[1].inputs[:5]))
 
 
-def test_torchscript_gives_the_same_without_its_layers(
-    net: nn.Module, tmp_path: Path, data: Data
-) -> None:
-    with warnings.catch_warnings(action="ignore"):
-        torch.jit.save(torch.jit.trace(net, data[0].inputs[:2]), tmp_path / "script.pt")  # type: ignore[no-untyped-call]
-    loaded = load_model(str(tmp_path / "script.pt"))
-    inputs = data[1].inputs[:5]
-    assert torch.allclose(loaded.logits(inputs), net(inputs), atol=1e-6)
-    with pytest.raises(InputError, match=r"TorchScript does not show .* file\.py:function"):
-        loaded.layered()
-
-
-def test_onnx_gives_the_same_without_gradients(net: nn.Module, tmp_path: Path, data: Data) -> None:
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnxscript")
-    inputs = data[1].inputs[:5]
-    with warnings.catch_warnings(action="ignore"):
-        torch.onnx.export(
-            net, (inputs,), str(tmp_path / "net.onnx"), dynamo=True, verbose=False,
-            dynamic_shapes=({0: torch.export.Dim("n")},),
-        )  # fmt: skip
-    loaded = load_model(str(tmp_path / "net.onnx"))
-    assert torch.allclose(loaded.logits(inputs), net(inputs), atol=1e-5)
-    with pytest.raises(InputError, match="ONNX has no gradients"):
-        loaded.differentiable()
-
-
-def test_keras_gives_probabilities_as_logits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    keras = pytest.importorskip("keras")
-    if keras.config.backend() != "torch":
-        pytest.skip("keras was imported with another backend")
-    with warnings.catch_warnings(action="ignore"):
-        made = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-        made.save(tmp_path / "net.keras")
-        loaded = load_model(str(tmp_path / "net.keras"))
-        inputs = torch.rand(5, 4)
-        assert torch.allclose(loaded.logits(inputs).exp(), made(inputs), atol=1e-6)
-    with pytest.raises(InputError, match="layers of Keras"):
-        loaded.layered()
-
-
 class Trap:
     """Unpickling it would leave a trace."""
 
@@ -110,7 +65,7 @@ def test_a_pickled_model_is_refused_and_not_run(
     with pytest.raises(InputError, match=r"pickled .*state_dict\(\)"):
         load_model(str(whole))
     (tmp_path / "plain.pt").write_bytes(pickle.dumps(Trap(tmp_path / "ran")))
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="pickled"):
         load_model(str(tmp_path / "plain.pt"))
     assert not (tmp_path / "ran").exists()
 

@@ -22,6 +22,8 @@ import pytest
 
 from epochzero import diagnose
 from epochzero.errors import InputError
+from epochzero.logs import scan
+from epochzero.logs import source as log_source
 from epochzero.scale import Diagnosed, bulk, diagnose_all, read_rows, sources
 from epochzero.scale.engines import LocalEngine, WorkerLostError
 from epochzero.study import read_diagnoses
@@ -68,7 +70,7 @@ class Inline:
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> Inline:
     engine = Inline()
-    monkeypatch.setattr(bulk, "opened", lambda *_: engine)
+    monkeypatch.setattr(bulk, "opened", lambda *_, **__: engine)
     return engine
 
 
@@ -265,8 +267,49 @@ def test_logs_of_a_large_job_are_read_apart_and_set_beside_each_other(
     monkeypatch.setattr(sources, "BYTES_PER_PART", 10)
     source = write(tmp_path / "in", FILES)
     diagnose_all(str(source), str(tmp_path / "out"))
-    assert sum(call[0].__name__ == "read_log" for call in inline.called) == 2
+    assert sum(call[0].__name__ == "read_piece" for call in inline.called) == 2
     check_rows(rows_of(tmp_path / "out"))
+
+
+def large_log() -> str:
+    """Ranks in one log: the first cause on rank 1, far from what it did to rank 0."""
+    trains = "".join(f"[rank0]: step {n} loss 0.5\n" for n in range(900))
+    waits = "".join(f"[rank0]: alive {n}\n" for n in range(2000))
+    return "".join((trains, FIRST, waits, THEN, waits))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_parts_of_one_large_log_are_read_apart_and_joined(
+    inline: Inline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    monkeypatch.setattr(sources, "BYTES_PER_PART", 20_000)
+    monkeypatch.setattr(log_source, "BLOCK_BYTES", 1000)
+    text = large_log().encode()
+    name = "all.log.gz" if packed else "all.log"
+    content = gzip.compress(text, 0) if packed else text
+    source = write(tmp_path / "in", {name: content, f"two/{name}": content, "two/rank_5.log": THEN})
+    diagnose_all(str(source), str(tmp_path / "out"))
+    pieces = sum(call[0].__name__ == "read_piece" for call in inline.called)
+    assert pieces == 2 if packed else pieces > 8
+    rows = rows_of(tmp_path / "out")
+    monkeypatch.chdir(source)
+    for job in (name, "two"):
+        whole = json.loads(json.dumps(diagnose(job).to_dict()))
+        assert {key: rows[job][key] for key in whole} == whole
+    assert rows[name]["root"]["rank"] == 1
+
+
+def test_a_large_log_that_cannot_be_joined_is_read_in_one_go(
+    inline: Inline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BYTES_PER_PART", 20_000)
+    monkeypatch.setattr(log_source, "BLOCK_BYTES", 1000)
+    source = write(tmp_path / "in", {"all.log": large_log()})
+    diagnose_all(str(source), str(tmp_path / "joined"))
+    monkeypatch.setattr(scan, "KEPT_BYTES", 100)
+    diagnose_all(str(source), str(tmp_path / "whole"))
+    (joined,), (whole,) = (rows_of(tmp_path / name).values() for name in ("joined", "whole"))
+    assert joined["root"] == whole["root"]
 
 
 def test_one_odd_log_does_not_end_the_others(inline: Inline, tmp_path: Path) -> None:
@@ -316,6 +359,18 @@ def test_processes_of_this_machine_survive_the_end_of_one_of_them() -> None:
         failing = engine.start(diagnose, "/no/such")
         with pytest.raises(InputError):
             engine.result(failing)
+    finally:
+        engine.close()
+
+
+def test_processes_are_forked_again_where_what_they_are_forked_from_has_ended() -> None:
+    engine = LocalEngine(1)
+    try:
+        parent = engine.result(engine.start(os.getppid))
+        os.kill(parent, signal.SIGKILL)
+        with pytest.raises(WorkerLostError):
+            engine.result(engine.start(signal.raise_signal, signal.SIGKILL))
+        assert engine.result(engine.start(len, "again")) == 5
     finally:
         engine.close()
 

@@ -34,7 +34,7 @@ def test_tasks_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (tmp_path / "in" / f"{number}.log").write_text(LOG)
     on_sigterm = signal.getsignal(signal.SIGTERM)
     engine = RayEngine(1)
-    monkeypatch.setattr(bulk, "opened", lambda *_: engine)
+    monkeypatch.setattr(bulk, "opened", lambda *_, **__: engine)
     lost, wrong = engine.start(signal.raise_signal, signal.SIGKILL), engine.start(diagnose, "/no")
     with pytest.raises(WorkerLostError):
         engine.result(lost)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import string
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 from sqlalchemy import event, func, select
 
 from epochzero.errors import InputError
-from epochzero.run.model import Started
+from epochzero.run.model import Output, Started
 from epochzero.store import schema
 from epochzero.store.database import Database, StoreAwayError, StoreError, open_database
 from epochzero.store.queries import JobDetails, JobFilter, find_jobs, job_details, read_log
@@ -35,7 +36,9 @@ def _ending(number: int, *, job: str = "", **values: Any) -> Ending:
     """A job of its own; every third has ended well."""
     job = job or f"job{number}"
     records = whole(job, exit_code=min(1, number % 3), time=START + number, **values)
-    return Ending(f"service:/red/{job}/{number}", records, b"step %d\n" % number, Origin("red"))
+    return Ending(
+        f"service:/red/{job}/{number}", records, io.BytesIO(b"step %d\n" % number), Origin("red")
+    )
 
 
 def _told(database: Database, job: str) -> JobDetails:
@@ -86,7 +89,7 @@ def test_an_ending_becomes_the_same_as_a_journal(database: Database, runs: Runs)
     records = whole()
     take_in(database, runs.write(records))
     again = [replace(records[0], job="job2"), *records[1:]]
-    add_endings(database, [Ending("service://job2/1", again, b"hello\nworld\n")])
+    add_endings(database, [Ending("service://job2/1", again, io.BytesIO(b"hello\nworld\n"))])
     journal, ending = _told(database, "job1"), _told(database, "job2")
     assert journal.attempts == ending.attempts
     assert replace(journal.summary, id="") == replace(ending.summary, id="")
@@ -97,7 +100,11 @@ def test_a_journal_and_attempts_without_one_may_be_of_the_same_job(
 ) -> None:
     take_in(database, runs.write(whole()))
     more = [
-        Ending(f"service://job1/{number}", whole(attempt=number, time=START + 3600 * number), b"")
+        Ending(
+            f"service://job1/{number}",
+            whole(attempt=number, time=START + 3600 * number),
+            io.BytesIO(),
+        )
         for number in (2, 3)
     ]
     add_endings(database, more)
@@ -126,7 +133,10 @@ def test_a_job_that_is_none_leaves_all_others_out(
 ) -> None:
     monkeypatch.setattr("epochzero.store.recorder._ENDINGS_AT_ONCE", 3)
     nameless = [one for one in whole("zzz") if not isinstance(one, Started)]
-    several = [*(_ending(number) for number in range(8)), Ending("service:/z", nameless, b"")]
+    several = [
+        *(_ending(number) for number in range(8)),
+        Ending("service:/z", nameless, io.BytesIO()),
+    ]
     with pytest.raises(InputError, match="which job"):
         add_endings(database, several)
     assert _count(database, schema.Job) == 0
@@ -180,9 +190,10 @@ def test_journals_share_a_transaction(database: Database, runs: Runs) -> None:
 def test_a_journal_that_the_store_refuses_does_not_hold_up_the_others(
     database: Database, runs: Runs
 ) -> None:
-    # PostgreSQL has names in an index, which takes no such long ones.
+    # PostgreSQL has names of logs in an index, which takes no such long ones.
     name = "".join(random.Random(1).choices(string.ascii_letters, k=20_000))
-    journals = [runs.write(whole(job, name=name * (job == "b"))) for job in "abc"]
+    wrong = [replace(one, name=name) if isinstance(one, Output) else one for one in whole("b")]
+    journals = [runs.write(records) for records in (whole("a"), wrong, whole("c"))]
     found = take_in_all(database, dict.fromkeys(journals, THIS_MACHINE))
     assert isinstance(found[journals[1]], StoreError) == database.is_postgresql
     assert {"a", "c"} <= {job.id for job in find_jobs(database)}

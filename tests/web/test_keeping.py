@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def _ending(job: str, origin: Origin = THIS_MACHINE) -> Ending:
-    return Ending(f"service://{job}/1", whole(job), b"log\n", origin)
+    return Ending(f"service://{job}/1", whole(job), io.BytesIO(b"log\n"), origin)
 
 
 def _until(is_so: Callable[[], bool]) -> None:
@@ -71,7 +72,7 @@ def test_a_request_that_is_refused_does_not_hold_up_the_others(database: Databas
     keeping = Keeping(database)
     with _writing(keeping, 3) as pool:
         good = [pool.submit(keeping.keep, [_ending(f"job{n}")]) for n in range(2)]
-        wrong = pool.submit(keeping.keep, [Ending("service://x/1", whole("x")[1:], b"")])
+        wrong = pool.submit(keeping.keep, [Ending("service://x/1", whole("x")[1:], io.BytesIO())])
     assert [len(one.result()) for one in good] == [1, 1]
     with pytest.raises(InputError, match="which job"):
         wrong.result()

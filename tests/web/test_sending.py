@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
 import zstandard
 
+from epochzero.store.queries import read_log
 from epochzero.web.app import create_app
+from epochzero.web.diagnosing import About
 from epochzero.web.settings import Settings
 from tests.store.jobs import Runs, whole
 from tests.web.conftest import Served
@@ -109,3 +113,26 @@ def test_many_logs_at_once_are_kept_all_or_none(served: Served) -> None:
 def test_a_service_answers_before_its_signatures_are_loaded(tmp_path: Path) -> None:
     app = create_app(Settings(f"sqlite:///{tmp_path}/store.db", tmp_path / "spool"))
     assert "_diagnoser" not in vars(app.state.service.diagnosing)
+
+
+def test_a_large_log_is_not_held_in_memory(served: Served) -> None:
+    service = served.service
+    line = (
+        b"2026-11-21 10:00:00 step %d loss 0.5 and what else a long line of a log has to say\n" * 10
+    )
+    with service.spool.passing() as log:
+        for number in range(36_000):
+            log.write(line % (*range(number, number + 10),))
+        size = log.tell()
+        log.write(LOG)
+        service.diagnosing.ending("", About(), io.BytesIO(LOG))  # The signatures are loaded.
+        tracemalloc.start()
+        _, found, ending = service.diagnosing.ending("", About(job="large", exit_code=1), log)
+        service.keeping.keep([ending])
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert found.category == "key_not_found"
+    assert size > 24e6
+    assert peak < 0.8 * size
+    parts = read_log(service.database, "large", attempt=None, name="output")
+    assert sum(map(len, parts)) == size + len(LOG) + len(b"[redacted]") - len(b"hunter2x")

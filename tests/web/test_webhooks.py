@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,19 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from bench.serve_kill import TEAM
+from bench.serve_kill import Service as Process
+from epochzero.store.database import open_database
+from epochzero.store.outbox import begin, due
+from epochzero.store.webhooks import add_rule
 from epochzero.web.app import create_app
+from epochzero.web.client import Client
 from epochzero.web.settings import Settings
+from tests.store.conftest import address, postgresql
 from tests.web.conftest import LIMITS, Served
 from tests.web.test_sending import LOG
 
+__all__ = ["address", "postgresql"]
 SENT = "/api/v1/diagnose-and-store?exit_code=1"
 
 
@@ -31,6 +40,7 @@ class Receiver(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers = [200]
         self.told: list[tuple[str, Any]] = []
+        self.identities: list[str | None] = []
         self.leave = threading.Event()
         self.url = f"http://127.0.0.1:{self.server_port}"
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
@@ -42,6 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Keeps what it is told."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.identities.append(self.headers["Webhook-Id"])
         self.server.told.append((self.path, json.loads(body)))
         answers = self.server.answers
         code = answers.pop(0) if len(answers) > 1 else answers[0]
@@ -189,3 +200,82 @@ def test_a_name_that_leads_to_this_machine_is_not_told(telling: Served, receiver
     (_, what), *_ = outcomes(telling, who, 1)
     assert "its address is in a private network" in what
     assert receiver.told == []
+
+
+class Restarted:
+    """Services on one store, one after the other."""
+
+    def __init__(self, address: str, folder: Path, pauses: tuple[float, ...]) -> None:
+        self._settings = Settings(
+            address,
+            folder / "spool",
+            limits=LIMITS,
+            private_webhooks=True,
+            webhook_pauses=pauses,
+        )
+
+    @contextmanager
+    def service(self) -> Iterator[Served]:
+        app = create_app(self._settings)
+        with TestClient(app) as client:
+            yield Served(client, app.state.service)
+
+
+def test_what_is_to_be_tried_again_is_told_after_a_restart(
+    address: str, tmp_path: Path, receiver: Receiver
+) -> None:
+    receiver.answers = [404, 404, 200]
+    restarted = Restarted(address, tmp_path, (0.3, 0.3))
+    with restarted.service() as first:
+        who = hook(first, f"{receiver.url}/hook")
+        first.client.post(f"{SENT}&job=a", content=LOG, headers=who).raise_for_status()
+        outcomes(first, who, 1)
+    with restarted.service() as second:
+        outcomes(second, who, 2)
+    with restarted.service() as third:
+        told = outcomes(third, who, 3)
+    assert [action for action, _ in told] == ["webhook not told"] * 2 + ["webhook told"]
+    assert len(receiver.told) == 3
+    assert len(set(receiver.identities)) == 1
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+def test_what_a_killed_service_had_begun_is_told_again_but_not_for_ever(
+    address: str, tmp_path: Path, receiver: Receiver, tries: int
+) -> None:
+    restarted = Restarted(address, tmp_path, (0.1,))
+    with restarted.service() as first:
+        first.service.deliveries.stop()
+        who = hook(first, f"{receiver.url}/hook")
+        first.client.post(f"{SENT}&job=a", content=LOG, headers=who).raise_for_status()
+        for _ in range(tries):
+            (one,) = due(first.service.database, time.time())
+            assert begin(first.service.database, one, time.time())
+    with restarted.service() as second:
+        told = outcomes(second, who, 1)
+    if tries == 1:
+        assert told == [("webhook told", "127.0.0.1: red.a")]
+        assert receiver.identities == [one.identity]
+    else:
+        given_up = "127.0.0.1: red.a: the service ended while it was told"
+        assert told == [("webhook given up", given_up)]
+        assert receiver.told == []
+
+
+def test_a_kill_of_the_service_loses_nothing_that_is_to_be_told(
+    tmp_path: Path, receiver: Receiver
+) -> None:
+    store = f"sqlite:///{tmp_path}/store.db"
+    service = Process(tmp_path, store, "--private-webhooks")
+    database = open_database(store)
+    add_rule(database, TEAM, f"{receiver.url}/hook", "new_fingerprint")
+    with Client(service.url, service.token) as client:
+        client.diagnose_and_store(LOG, exit_code=1)
+    service.kill()
+    service.start()
+    end = time.monotonic() + 40
+    while not receiver.told and time.monotonic() < end:
+        time.sleep(0.05)
+    service.kill()
+    database.close()
+    assert len(set(receiver.identities)) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from epochzero.cli.engine import engine_options, quiet_ray
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
 from epochzero.logs.source import STDIN
@@ -39,17 +39,9 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 def many_options(command: _Command) -> _Command:
     """``--out`` and what belongs to it."""
-    options = (
-        click.option("-o", "--out", metavar="RESULT", help="Diagnose many jobs, into this folder or s3://..."),
-        click.option("--engine", type=click.Choice(("local", "ray")), default="local", show_default=True,
-                     help="With --out: who works, processes of this machine or a Ray cluster."),
-        click.option("--workers", type=click.IntRange(1),
-                     help="With --out: how many at a time.  [default: one a core]"),
-        click.option("--address", help="With --engine ray: of the cluster; one is started here without it."),
-    )  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
+    out = click.option("-o", "--out", metavar="RESULT",
+                       help="Diagnose many jobs, into this folder or s3://...")  # fmt: skip
+    return out(engine_options("With --out")(command))
 
 
 def check_many(context: click.Context, paths: Sequence[str], out: str | None) -> None:
@@ -98,8 +90,7 @@ def diagnose_many(
     """Diagnoses the logs of SOURCE into RESULT, and prints what there is."""
     from epochzero.scale import diagnose_all
 
-    # Ray tells its makers of its use unless it is told not to; our users were not asked.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    quiet_ray()
     began = time.monotonic()
     with line() as shown:
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from epochzero.cli.group import Group
+from epochzero.cli.output import OutputFile
 from epochzero.cli.render_findings import workflow_command
 from epochzero.errors import InputError
 
@@ -37,8 +38,22 @@ def command() -> None:
     \b
     epochzero github pull-request --job "python train.py --epochs 3"
     epochzero github issue --level function
+    epochzero github comment --review review.json
     epochzero github issue --event event.json --dry-run
     """
+
+
+def _checkout(command: _Command) -> _Command:
+    """The option of the commands that read the code."""
+    return click.option(
+        "--repo",
+        "folder",
+        metavar="DIR",
+        type=click.Path(path_type=Path, file_okay=False, exists=True),
+        default=Path("."),
+        show_default=True,
+        help="The top of the checkout.",
+    )(command)
 
 
 def _common(command: _Command) -> _Command:
@@ -53,15 +68,6 @@ def _common(command: _Command) -> _Command:
             default="github-actions[bot]",
             show_default=True,
             help="Whose comments are brought up to date: the one that the token is of.",
-        ),
-        click.option(
-            "--repo",
-            "folder",
-            metavar="DIR",
-            type=click.Path(path_type=Path, file_okay=False, exists=True),
-            default=Path("."),
-            show_default=True,
-            help="The top of the checkout.",
         ),
         click.option(
             "--event",
@@ -93,12 +99,20 @@ def _common(command: _Command) -> _Command:
     default="",
     help="The platform: a file or a preset.  [default: of pyproject.toml, else nothing is assumed]",
 )
+@click.option(
+    "--save",
+    metavar="FILE",
+    type=OutputFile(),
+    help="Also write what was found there, for `comment`.",
+)
+@_checkout
 @_common
 @click.pass_context
 def pull_request(
     context: click.Context,
     jobs: tuple[str, ...],
     target: str,
+    save: Path | None,
     event: Path,
     folder: Path,
     account: str,
@@ -107,7 +121,8 @@ def pull_request(
     """Check the jobs of a pull request, and say on it what will go wrong.
 
     The findings become annotations of the lines and a summary of the step too; where the token may not
-    comment, as in a pull request from a fork, they are all there is.
+    comment, as in a pull request from a fork, they are all there is, unless a second workflow takes what
+    --save wrote to `comment`.
 
     \b
     epochzero github pull-request
@@ -117,7 +132,7 @@ def pull_request(
     2 when the event or the settings cannot be used, or GitHub does not answer.
     """
     _check_installed()
-    from epochzero.github import read_pull_request, review, review_comment
+    from epochzero.github import handed_json, read_pull_request, review, review_comment
 
     opened = read_pull_request(_text(event))
     lines = [line.strip() for job in jobs for line in job.splitlines() if line.strip()]
@@ -125,6 +140,8 @@ def pull_request(
         changed = github.changed_files(opened.number)
         found = review(folder, changed, jobs=lines, target=target)
         body = review_comment(found, _links(github, opened.commit))
+        if save:
+            save.write_text(handed_json(opened.number, found), encoding="utf-8")
         if dry_run:
             click.echo(body)
         else:
@@ -133,6 +150,48 @@ def pull_request(
             _publish(github, opened.number, body, "check", not found.clear, account)
     if found.errors or found.not_checked:
         context.exit(1)
+
+
+@command.command(name="comment")
+@click.option(
+    "--review",
+    "saved",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="What `pull-request --save` wrote.",
+)
+@_common
+def comment(saved: Path, event: Path, account: str, dry_run: bool) -> None:
+    """Say on a pull request from a fork what a run that might not comment has found.
+
+    Meant for a workflow that `workflow_run` starts when that run has ended. FILE may hold anything: it is
+    taken for values of known forms. The pull request must come from where the event says, and still
+    stand at its commit.
+
+    \b
+    epochzero github comment --review review.json
+
+    Exit code 0 when there is a comment or none is needed, 2 when FILE or the event cannot be used, or
+    GitHub does not answer.
+    """
+    _check_installed()
+    from epochzero.github import read_handed, read_run, review_comment
+
+    run, handed = read_run(_text(event)), read_handed(_text(saved))
+    with _github(run.repository, dry_run) as github:
+        head = github.head(handed.number)
+        same = (head.repository, head.commit) == (run.head_repository, run.commit)
+        if not (head.open and head.repository and same):
+            what = f"pull request {handed.number} does not stand, or no longer, at what was checked"
+            click.echo(f"epochzero: no comment: {what}", err=True)
+            return
+        found = handed.review(github.changed_files(handed.number))
+        body = review_comment(found, _links(github, run.commit))
+        if dry_run:
+            click.echo(body)
+        else:
+            _publish(github, handed.number, body, "check", not found.clear, account)
 
 
 @command.command(name="issue")
@@ -150,6 +209,7 @@ def pull_request(
     show_default=True,
     help="Name at most this many places.",
 )
+@_checkout
 @_common
 def issue(level: Level, top: int, event: Path, folder: Path, account: str, dry_run: bool) -> None:
     """Say on an issue where in the code its bug may be.

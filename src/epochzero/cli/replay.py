@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,6 +106,7 @@ def command(
         write=write,
         seconds=seconds,
         bisect=bisect or program is not None,
+        tell=_tell,
     )
     if form == "json":
         click.echo(json.dumps(replayed.to_dict(), indent=2, ensure_ascii=False, default=str))
@@ -121,6 +123,14 @@ def command(
     if program is not None:
         _write(replayed, program, python, quiet=form == "json")
     context.exit(0 if replayed.reproduced else 1)
+
+
+def _tell(differences: Sequence[str]) -> None:
+    """What is otherwise than then: known before a run that may take long, so that it can be mended first."""
+    from epochzero.cli import layout
+
+    for number, text in enumerate(differences):
+        click.echo(layout.wrapped("" if number else "Since then", text), err=True)
 
 
 def _replay(folder: Path, **how: object) -> Replayed:

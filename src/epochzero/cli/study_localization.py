@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli.cache import cache_folder
+from epochzero.cli.engine import engine_options, quiet_ray
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
 from epochzero.cli.output import OutputFolder
@@ -44,7 +44,7 @@ _PATH = click.Path(path_type=Path)
               help="Search the files as before the fix, or the last release before the report.")  # fmt: skip
 @click.option("--titles-only", is_flag=True, help="Search by titles alone, as where one file has no more.")  # fmt: skip
 @click.option("--sample", metavar="N", type=click.IntRange(min=1), help="Measure N bugs of each file.")  # fmt: skip
-@click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes. [default: processors]")  # fmt: skip
+@engine_options(also="-j --jobs")
 @click.option("--work", metavar="DIR", type=OutputFolder(), help="Keep what is measured there. [default: the cache folder]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
               help="Of the bootstrap, and of what is drawn.")  # fmt: skip
@@ -60,7 +60,9 @@ def command(
     tree: str,
     titles_only: bool,
     sample: int | None,
-    jobs: int | None,
+    engine: str,
+    workers: int | None,
+    address: str | None,
     work: Path | None,
     seed: int,
     form: str,
@@ -77,8 +79,9 @@ def command(
         --repos clones/ --out report/
     epochzero study localization --reports reports.jsonl --repos clones/ --out report/ --sample 100
 
-    What is measured is kept, one file a project and technique: an interrupted run goes on where it
-    stopped, and a second one takes seconds. `epochzero study import` makes reports of issues and a clone.
+    What is measured is kept, fifty bugs of a project in a file: an interrupted run goes on where it
+    stopped, and a second one takes seconds. With --engine ray each machine has the clones at the same
+    place, and --work is on this one. `epochzero study import` makes reports of issues and a clone.
 
     Exit code 0 when the report was written, also of no bug; 2 when the input cannot be used.
     """
@@ -98,6 +101,9 @@ def command(
 
     require_matplotlib()
     require_scipy()
+    if address and engine != "ray":
+        raise click.UsageError("--address is of a Ray cluster; give --engine ray")
+    quiet_ray()
     names = _techniques(techniques)
     selected = select(
         read_reports(reports),
@@ -115,7 +121,9 @@ def command(
             names,
             work or _work(),
             tree="release" if tree == "release" else "parent",
-            jobs=jobs or len(os.sched_getaffinity(0)),
+            engine=engine,
+            workers=workers,
+            address=address,
             hear=_teller(shown),
         )
     external = sorted({name for of in ranked.values() for name in of} - {*names})

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from epochzero.diagnose.catalog import Catalog, Signature, builtin, load_folder
 from epochzero.diagnose.facts import Facts, find_facts, read_facts
@@ -20,7 +20,8 @@ from epochzero.diagnose.timeline import order
 from epochzero.diagnose.verdict import Job, verdict
 from epochzero.errors import InputError
 from epochzero.logs.events import Event, events_of
-from epochzero.logs.scan import Scanner
+from epochzero.logs.parts import PartScan, join_parts, scan_part
+from epochzero.logs.scan import Scan, Scanner
 from epochzero.logs.source import Log, find_logs, looks_binary
 from epochzero.redact import redact_all
 
@@ -98,7 +99,39 @@ class Diagnoser:
         Raises:
             InputError: the log cannot be read, or is no text.
         """
-        scan = self._scanner.scan(log)
+        return self._read(log, self._scanner.scan(log))
+
+    def read_part(
+        self, stream: BinaryIO, size: int, starts: Sequence[int], number: int
+    ) -> PartScan | None:
+        """A part of a large log; the parts can be read by several processes.
+
+        Args:
+            stream, size, starts, number: as of `epochzero.logs.parts.scan_part`.
+
+        Returns:
+            None where so much is found that the log must be read in one go.
+        """
+        return scan_part(self._scanner, stream, size, starts, number)
+
+    def join(self, log: Log, parts: Sequence[PartScan], size: int) -> LogRead | None:
+        """A large log whose parts were read: what `read` would tell of it.
+
+        Args:
+            log: the log; its bytes are not needed.
+            parts: all of them, in order.
+            size: of the log, in bytes.
+
+        Returns:
+            None where so much was found that the log must be read in one go.
+
+        Raises:
+            InputError: the log is no text.
+        """
+        scan = join_parts(self._scanner, parts, size)
+        return self._read(log, scan) if scan else None
+
+    def _read(self, log: Log, scan: Scan) -> LogRead:
         if looks_binary(scan.head):
             raise InputError(f"{log.name}: not a text log; it looks like a binary file")
         events = tuple(events_of(log, scan, self._scanner.anchors))

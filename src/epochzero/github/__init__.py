@@ -9,13 +9,22 @@ from __future__ import annotations
 
 from epochzero.github.api import GitHub, RefusedError
 from epochzero.github.comments import Links, ranking_comment, review_comment
-from epochzero.github.events import IssueEvent, PullRequestEvent, read_issue, read_pull_request
+from epochzero.github.events import (
+    IssueEvent,
+    PullRequestEvent,
+    RunEvent,
+    read_issue,
+    read_pull_request,
+    read_run,
+)
+from epochzero.github.handed import Handed, handed_json, read_handed
 from epochzero.github.publish import ACCOUNT, Published, publish
 from epochzero.github.review import NotChecked, Review, review
 
 __all__ = [
     "ACCOUNT",
     "GitHub",
+    "Handed",
     "IssueEvent",
     "Links",
     "NotChecked",
@@ -23,10 +32,14 @@ __all__ = [
     "PullRequestEvent",
     "RefusedError",
     "Review",
+    "RunEvent",
+    "handed_json",
     "publish",
     "ranking_comment",
+    "read_handed",
     "read_issue",
     "read_pull_request",
+    "read_run",
     "review",
     "review_comment",
 ]

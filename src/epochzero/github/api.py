@@ -1,7 +1,7 @@
 """GitHub's REST API, as far as comments and the files of a pull request need it.
 
-Source: GitHub's documentation, "REST API endpoints for issue comments", "List pull requests files",
-"Rate limits for the REST API", "Best practices for using the REST API".
+Source: GitHub's documentation, "REST API endpoints for issue comments", "Get a pull request", "List pull
+requests files", "Rate limits for the REST API", "Best practices for using the REST API".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import httpx
 
 from epochzero.errors import InputError
 
-__all__ = ["Comment", "GitHub", "RefusedError", "UnsureError"]
+__all__ = ["Comment", "GitHub", "Head", "RefusedError", "UnsureError"]
 
 PUBLIC_API = "https://api.github.com"
 _TIMEOUT_S = 30.0
@@ -56,6 +56,21 @@ class Comment:
     account: str
     body: str
     url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a pull request wants to bring in.
+
+    Attributes:
+        repository: that it comes from, as ``owner/name``; empty where it is gone.
+        commit: its last one.
+        open: whether the pull request is.
+    """
+
+    repository: str
+    commit: str
+    open: bool
 
 
 class GitHub:
@@ -103,6 +118,21 @@ class GitHub:
         """
         files = self._listed(f"/pulls/{number}/files")
         return [str(one.get("filename")) for one in files if one.get("status") != "removed"]
+
+    def head(self, number: int) -> Head:
+        """What a pull request of this repository wants to bring in, as it is now.
+
+        Raises:
+            InputError: GitHub refuses or does not answer; there is no such pull request.
+        """
+        path = f"/pulls/{number}"
+        pull = self._ask("GET", path)
+        head = pull.get("head") if isinstance(pull, dict) else None
+        if not isinstance(head, dict):
+            raise InputError(f"{self._host} answers {path} with what is no pull request")
+        repository = head.get("repo")
+        name = repository.get("full_name") if isinstance(repository, dict) else ""
+        return Head(str(name), str(head.get("sha")), pull.get("state") == "open")
 
     def comments(self, number: int) -> Iterator[Comment]:
         """The comments on an issue or a pull request, the oldest first; at most the first 3,000.

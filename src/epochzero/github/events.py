@@ -14,7 +14,14 @@ from typing import Any
 from epochzero.errors import InputError
 from epochzero.locate import Report, read_report
 
-__all__ = ["IssueEvent", "PullRequestEvent", "read_issue", "read_pull_request"]
+__all__ = [
+    "IssueEvent",
+    "PullRequestEvent",
+    "RunEvent",
+    "read_issue",
+    "read_pull_request",
+    "read_run",
+]
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -50,6 +57,21 @@ class IssueEvent:
     report: Report
 
 
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """A workflow that a pull request started has ended.
+
+    Attributes:
+        repository: as ``owner/name``.
+        head_repository: that the pull request comes from; empty where it is gone.
+        commit: its last one, when the workflow was started.
+    """
+
+    repository: str
+    head_repository: str
+    commit: str
+
+
 def read_pull_request(text: str) -> PullRequestEvent:
     """The event ``pull_request`` from its JSON.
 
@@ -58,12 +80,8 @@ def read_pull_request(text: str) -> PullRequestEvent:
     """
     event = _event(text)
     pull = _object(event, "pull_request")
-    head = _object(pull, "head")
-    repository = _repository(event)
-    commit = head.get("sha")
-    if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
-        raise InputError("the event's pull_request.head.sha is no commit")
-    return PullRequestEvent(repository, _number(pull, "pull_request"), commit)
+    commit = _commit(_object(pull, "head").get("sha"), "pull_request.head.sha")
+    return PullRequestEvent(_repository(event), _number(pull, "pull_request"), commit)
 
 
 def read_issue(text: str) -> IssueEvent:
@@ -77,6 +95,31 @@ def read_issue(text: str) -> IssueEvent:
     said = {name: issue.get(name) for name in ("title", "body", "number", "created_at")}
     report = read_report(json.dumps(said))
     return IssueEvent(_repository(event), _number(issue, "issue"), report)
+
+
+def read_run(text: str) -> RunEvent:
+    """The event ``workflow_run`` from its JSON.
+
+    Raises:
+        InputError: it is no such event, or no pull request started the run.
+    """
+    event = _event(text)
+    run = _object(event, "workflow_run")
+    if run.get("event") != "pull_request":
+        raise InputError("no pull request started this run")
+    head = run.get("head_repository")
+    name = head.get("full_name") if isinstance(head, dict) else ""
+    return RunEvent(
+        repository=_repository(event),
+        head_repository=name if isinstance(name, str) else "",
+        commit=_commit(run.get("head_sha"), "workflow_run.head_sha"),
+    )
+
+
+def _commit(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not _COMMIT.fullmatch(value):
+        raise InputError(f"the event's {name} is no commit")
+    return value
 
 
 def _event(text: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from epochzero.logs.patterns import PatternSet, literal
 from epochzero.logs.source import Block, Log
 
-__all__ = ["Hit", "Region", "Scan", "Scanner"]
+__all__ = ["Hit", "Kept", "Region", "Scan", "Scanner", "Window", "cost", "newlines"]
 
 BEFORE_LINES = 3
 AFTER_LINES = 12
@@ -42,6 +42,8 @@ SAMPLE_BYTES = 1 << 14
 """How far into each block it is."""
 END_BYTES = 4096
 FEW_BYTES = 1 << 19
+MOST_KINDS = 100_000
+START = Block(0, b"")
 
 
 class Hit(NamedTuple):
@@ -73,6 +75,10 @@ class Region:
     progress: tuple[tuple[int, bytes], ...]
     progress_blocks: int
 
+    def between(self, start: int, end: int) -> bytes:
+        """The bytes between two offsets of the log."""
+        return self.text[start - self.offset : end - self.offset]
+
 
 @dataclass(slots=True)
 class Scan:
@@ -94,6 +100,12 @@ class Scan:
     completed: int = -1
     head: bytes = b""
     tail: bytes = b""
+
+    def note_ends(self, head: bytes, tail: bytes) -> None:
+        """Keeps the ends of the log, of which a part comes next that begins and ends so."""
+        if len(self.head) < END_BYTES:
+            self.head = (self.head + head[:END_BYTES])[:END_BYTES]
+        self.tail = (self.tail + tail[-END_BYTES:])[-END_BYTES:]
 
 
 class Scanner:
@@ -126,26 +138,28 @@ class Scanner:
         Raises:
             InputError: the log cannot be read.
         """
+        # Of a compressed log the tail begins too early, so that a little more is kept.
+        return self.scan_blocks(log.blocks(), Window(), Kept(log.size))
+
+    def scan_blocks(self, blocks: Iterable[Block], window: Window, kept: Kept) -> Scan:
+        """One pass over blocks that follow on what is in the window."""
         result = Scan()
-        kept = _Kept()
-        # Of a compressed log this is too early, so that a little more is kept.
-        tail_from = max(0, log.size - TAIL_BYTES)
-        window = _Window()
-        for block in log.blocks():
-            _note_ends(result, block)
-            hits = self._hits(block, result)
+        for block in blocks:
+            result.note_ends(block.data, block.data)
+            result.size = block.offset + len(block.data)
+            hits = self.hits(block, result)
             if self._shows_progress(block):
                 result.progress_blocks += 1
             for run in window.advance(block, hits):
-                self._keep(window, run, result, kept, tail_from)
+                self._keep(window, run, result, kept)
         for run in window.finish():
-            self._keep(window, run, result, kept, tail_from)
+            self._keep(window, run, result, kept)
         result.regions = kept.regions()
         result.skipped = kept.skipped
         return result
 
-    def _hits(self, block: Block, result: Scan) -> list[Hit]:
-        """The lines of ``block`` with cues."""
+    def hits(self, block: Block, result: Scan) -> list[Hit]:
+        """The lines of ``block`` with cues; that the job ended well is noted in ``result``."""
         data, offset = block.data, block.offset
         hits: list[Hit] = []
         line_start = line_end = -1
@@ -174,17 +188,12 @@ class Scanner:
     def _chats(self, data: bytes, start: int, end: int) -> bool:
         return any(data.find(text, start, end) >= 0 for text in self._chatter)
 
-    def _keep(
-        self, window: _Window, run: list[Hit], result: Scan, kept: _Kept, tail_from: int
-    ) -> None:
-        """Keeps a run of hits, unless enough of its kind are kept and the end is still far."""
-        key = self._key(window, run)
-        if kept.seen(key) >= ALIKE and run[-1].end < tail_from:
-            kept.skipped += 1
-            return
-        kept.add(self._region(window, run, result), key)
+    def _keep(self, window: Window, run: list[Hit], result: Scan, kept: Kept) -> None:
+        key = self.key(window.text, run)
+        if kept.wants(key, run[-1].end):
+            kept.add(self._region(window, run, result), key)
 
-    def _region(self, window: _Window, run: list[Hit], result: Scan) -> Region:
+    def _region(self, window: Window, run: list[Hit], result: Scan) -> Region:
         start, end = window.bounds(run)
         return Region(
             offset=start,
@@ -197,10 +206,16 @@ class Scanner:
             progress_blocks=result.progress_blocks,
         )
 
-    def _key(self, window: _Window, run: list[Hit]) -> int:
-        """What the region looks like: a hash of its telling lines without digits."""
+    def key(self, text: Callable[[int, int], bytes], run: Sequence[Hit]) -> int:
+        """What a region looks like: a hash of its telling lines without digits. It differs from
+        process to process.
+
+        Args:
+            text: the bytes between two offsets of the log.
+            run: the hits of the region.
+        """
         lines = frozenset(
-            window.text(hit.start, min(hit.end, hit.start + 240)).translate(None, b"0123456789")
+            text(hit.start, min(hit.end, hit.start + 240)).translate(None, b"0123456789")
             for hit in run
             if not self._frames.issuperset(hit.cues)
         )
@@ -232,14 +247,18 @@ class Scanner:
         return lines
 
 
-class _Window:
-    """The part of a log that is still needed: the open run of hits and a little context."""
+class Window:
+    """The part of a log that is still needed: the open run of hits and a little context.
 
-    def __init__(self) -> None:
-        self._buffer = b""
-        self._offset = 0
+    Args:
+        before: what stands in front of the first block, without hits near its end.
+    """
+
+    def __init__(self, before: Block = START) -> None:
+        self._buffer = before.data
+        self._offset = before.offset
         self._pending: list[Hit] = []
-        self._counted = 0
+        self._counted = before.offset
         self._line = 1
 
     @property
@@ -251,10 +270,12 @@ class _Window:
         return self._buffer[max(0, start - self._offset) : end - self._offset]
 
     def line_number(self, offset: int) -> int:
-        """The number of the line at ``offset``, from 1; offsets must not decrease."""
+        """The number of the line at ``offset``, counted from 1 where the window began; offsets must not
+        decrease.
+        """
         if offset > self._counted:
             start, end = self._counted - self._offset, offset - self._offset
-            self._line += _newlines(self._buffer, start, end)
+            self._line += newlines(self._buffer, start, end)
             self._counted = offset
         return self._line
 
@@ -334,28 +355,47 @@ class _Window:
         return lines > BEFORE_LINES + AFTER_LINES
 
 
-class _Kept:
-    """The regions that are kept: of those that look alike, the first and the last."""
+class Kept:
+    """The regions that are kept: of those that look alike, the first and the last.
 
-    def __init__(self) -> None:
+    Args:
+        size: of the log, in bytes.
+
+    Attributes:
+        skipped: how many were not kept.
+        complete: whether each kind was known to the end; a log may have too many.
+    """
+
+    def __init__(self, size: int) -> None:
         self.skipped = 0
+        self.complete = True
+        self._tail_from = max(0, size - TAIL_BYTES)
         self._first: list[Region] = []
         self._last: deque[tuple[int, Region]] = deque()
         self._first_bytes = self._last_bytes = 0
         self._seen: dict[int, int] = {}
 
-    def seen(self, key: int) -> int:
-        """How many regions that look like ``key`` were kept."""
-        return self._seen.get(key, 0)
+    def wants(self, key: int, end: int) -> bool:
+        """Whether a region is to be added: not if enough of its kind are and the end is still far.
+
+        Args:
+            key: what it looks like.
+            end: of its last hit.
+        """
+        if self._seen.get(key, 0) < ALIKE or end >= self._tail_from:
+            return True
+        self.skipped += 1
+        return False
 
     def add(self, region: Region, key: int) -> None:
+        """Keeps a region that lies behind all others."""
         seen = self._seen[key] = self._seen.get(key, 0) + 1
         if seen <= ALIKE and self._first_bytes < KEPT_BYTES:
             self._first.append(region)
-            self._first_bytes += _cost(region)
+            self._first_bytes += cost(region)
             return
         self._last.append((key, region))
-        self._last_bytes += _cost(region)
+        self._last_bytes += cost(region)
         if self._last_bytes > KEPT_BYTES:
             self._thin()
 
@@ -368,25 +408,27 @@ class _Kept:
             counts[key] = counts.get(key, 0) + 1
             if counts[key] <= ALIKE and size < KEPT_BYTES // 2:
                 kept.appendleft((key, region))
-                size += _cost(region)
+                size += cost(region)
         self.skipped += len(self._last) - len(kept)
         self._last, self._last_bytes = kept, size
         # Kinds beyond this number are not told apart; memory matters more.
-        if len(self._seen) > 100_000:
+        if len(self._seen) > MOST_KINDS:
             self._seen.clear()
+            self.complete = False
 
     def regions(self) -> list[Region]:
+        """Those that are kept, in order."""
         self._thin()
         kept = self._first + [region for _, region in self._last]
         return sorted(kept, key=lambda region: region.offset)
 
 
-def _cost(region: Region) -> int:
+def cost(region: Region) -> int:
     """About how much memory a region takes."""
     return len(region.text) + REGION_COST + HIT_COST * len(region.hits)
 
 
-def _newlines(data: bytes, start: int, end: int) -> int:
+def newlines(data: bytes, start: int, end: int) -> int:
     """How many line ends lie between two places."""
     if end - start < FEW_BYTES:
         return data.count(b"\n", start, end)
@@ -394,13 +436,6 @@ def _newlines(data: bytes, start: int, end: int) -> int:
     import numpy as np
 
     return int(np.count_nonzero(np.frombuffer(data, np.uint8, end - start, start) == ord("\n")))
-
-
-def _note_ends(result: Scan, block: Block) -> None:
-    if len(result.head) < END_BYTES:
-        result.head = (result.head + block.data[:END_BYTES])[:END_BYTES]
-    result.tail = (result.tail + block.data[-END_BYTES:])[-END_BYTES:]
-    result.size = block.offset + len(block.data)
 
 
 @cache

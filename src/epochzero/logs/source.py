@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 import zstandard
 
@@ -29,8 +29,11 @@ __all__ = [
     "STDIN",
     "Block",
     "Log",
+    "blocks_from",
+    "blocks_of",
     "find_logs",
     "is_log_name",
+    "is_packed",
     "last_attempts",
     "looks_binary",
     "rank_of",
@@ -67,6 +70,7 @@ class Log:
         name: what the user sees: the path as given, or relative to the folder given.
         path: the file; None for text held in memory.
         text: the bytes of a log held in memory.
+        file: a log that is open; its bytes are taken as they are, also where they look compressed.
         rank: the rank that its name or folder tells.
         time: when its process failed, in seconds since the epoch, if the launcher recorded that.
         restarts: how often the launcher had started the job again before this log began.
@@ -75,6 +79,7 @@ class Log:
     name: str
     path: Path | None = None
     text: bytes = field(default=b"", repr=False)
+    file: IO[bytes] | None = field(default=None, repr=False)
     rank: int | None = None
     time: float | None = None
     restarts: int = 0
@@ -82,6 +87,8 @@ class Log:
     @property
     def size(self) -> int:
         """Bytes as they are stored; 0 where that cannot be known without reading."""
+        if self.file is not None:
+            return self.file.seek(0, io.SEEK_END)
         if self.path is None:
             return len(self.text)
         try:
@@ -97,12 +104,16 @@ class Log:
         Raises:
             InputError: the log cannot be read.
         """
+        if self.file is not None:
+            self.file.seek(0)
+            yield from blocks_of(self.file)
+            return
         if self.path is None:
-            yield from _blocks(io.BytesIO(self.text))
+            yield from blocks_of(io.BytesIO(self.text))
             return
         try:
             with _open(self.path) as stream:
-                yield from _blocks(stream)
+                yield from blocks_of(stream)
         except OSError as error:
             raise InputError(f"{self.name}: cannot be read: {_reason(error)}") from error
 
@@ -118,6 +129,11 @@ def _open(path: Path) -> Iterator[BinaryIO]:
         return
     with path.open("rb") as raw:
         yield _plain(raw)
+
+
+def is_packed(head: bytes) -> bool:
+    """Whether a file that begins so is compressed."""
+    return head.startswith((GZIP, ZSTD))
 
 
 def _plain(raw: BinaryIO) -> BinaryIO:
@@ -155,9 +171,33 @@ class _Lenient(io.RawIOBase, BinaryIO):
         return b"".join(pieces)
 
 
-def _blocks(stream: BinaryIO) -> Iterator[Block]:
-    offset = 0
-    carry = b""
+def blocks_of(stream: IO[bytes]) -> Iterator[Block]:
+    """The blocks of a stream that is not compressed."""
+    return _blocks(stream, 0, b"")
+
+
+def blocks_from(stream: BinaryIO, start: int) -> Iterator[Block]:
+    """The blocks of a file that is not compressed from the first on that begins in or behind a chunk.
+
+    They are those of `blocks_of`: a block ends with the last line that ends in a chunk.
+
+    Args:
+        stream: that can be read from any place.
+        start: where the chunk begins, a multiple of `BLOCK_BYTES`.
+    """
+    stream.seek(start)
+    if not start:
+        yield from blocks_of(stream)
+        return
+    offset = start
+    while chunk := stream.read(BLOCK_BYTES):
+        offset += len(chunk)
+        if cut := chunk.rfind(b"\n") + 1:
+            yield from _blocks(stream, offset - len(chunk) + cut, chunk[cut:])
+            return
+
+
+def _blocks(stream: IO[bytes], offset: int, carry: bytes) -> Iterator[Block]:
     while chunk := stream.read(BLOCK_BYTES):
         cut = chunk.rfind(b"\n") + 1
         if cut == 0 and len(carry) < LONGEST_LINE_BYTES:

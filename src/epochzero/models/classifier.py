@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from torch import Tensor, nn
 
 from epochzero.errors import InputError
 from epochzero.models.examples import Examples
+from epochzero.models.layers import Call, Layers
+from epochzero.models.layers.modules import ModuleLayers
 
 __all__ = [
     "BATCH_SIZE",
@@ -41,6 +44,7 @@ class Classifier:
         module: what can be differentiated; None where there are no gradients.
         no_gradients: why there are none; empty where there are.
         no_layers: why the outputs of its layers cannot be seen; empty where they can.
+        layers: its layers; None where they cannot be seen.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Classifier:
     module: nn.Module | None = None
     no_gradients: str = ""
     no_layers: str = ""
+    layers: Layers | None = None
 
     def logits(self, inputs: Tensor) -> Tensor:
         """Logits, shape (n, classes); of a model that gives probabilities their logarithms.
@@ -56,25 +61,44 @@ class Classifier:
         Raises:
             InputError: the model fails on them, or gives no score for each class.
         """
-        try:
+        with self._telling(inputs):
             raw = self.forward(inputs.to(self.device))
+        return _as_logits(raw, len(inputs), self.name)
+
+    def seen(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Tensor, list[Call]]:
+        """Logits, and what the wanted layers give on the way to them.
+
+        Raises:
+            InputError: as `logits`, or layers cannot be seen.
+        """
+        layers = self.layered()
+        with self._telling(inputs):
+            raw, calls = layers.run(inputs.to(self.device), wanted)
+        return _as_logits(raw, len(inputs), self.name), calls
+
+    @contextmanager
+    def _telling(self, inputs: Tensor) -> Iterator[None]:
+        """What fails on inputs is told with their shape."""
+        try:
+            yield
+        except InputError:
+            raise
         except Exception as error:
             message = " ".join(str(error).split())
             raise InputError(
                 f"{self.name}: fails on inputs of shape {tuple(inputs.shape)}, {inputs.dtype}: "
                 f"{type(error).__name__}: {message[:300]}"
             ) from error
-        return _as_logits(raw, len(inputs), self.name)
 
-    def layered(self) -> nn.Module:
-        """The module whose layers can be seen.
+    def layered(self) -> Layers:
+        """The layers.
 
         Raises:
-            InputError: they cannot.
+            InputError: they cannot be seen.
         """
-        if self.no_layers or self.module is None:
+        if self.layers is None:
             raise InputError(f"{self.name}: {self.no_layers or 'its layers cannot be seen'}")
-        return self.module
+        return self.layers
 
     def differentiable(self) -> nn.Module:
         """The module that has gradients.
@@ -94,7 +118,8 @@ def as_classifier(model: Classifier | nn.Module, name: str = "") -> Classifier:
     model.eval()
     weights = next(model.parameters(), None)
     device = weights.device if weights is not None else torch.device("cpu")
-    return Classifier(name or type(model).__name__, model, device, model)
+    layers = ModuleLayers(model)
+    return Classifier(name or type(model).__name__, model, device, model, layers=layers)
 
 
 def batches(examples: Examples, batch_size: int = BATCH_SIZE) -> Iterator[Tensor]:

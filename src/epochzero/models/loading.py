@@ -3,8 +3,8 @@
 net.py:build              a function or class of the user's that gives a torch module
 net.py:build + net.pt     the same with weights: a state dict (.pt, .pth, .safetensors)
 net.pt                    TorchScript
-net.onnx                  ONNX, by onnxruntime: no gradients, no layers
-net.keras                 Keras 3 on its torch backend: no layers
+net.onnx                  ONNX, by onnxruntime: no gradients; its layers by onnx
+net.keras                 Keras 3 on its torch backend
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,9 @@ from torch import Tensor, nn
 
 from epochzero.errors import InputError
 from epochzero.models.classifier import Classifier, as_classifier
+from epochzero.models.layers.keras import KerasLayers
+from epochzero.models.layers.onnx import OnnxLayers, run_onnx
+from epochzero.models.layers.scripted import ScriptedLayers
 from epochzero.models.own_code import is_own_code, made_by
 from epochzero.models.seeds import seeded
 
@@ -103,7 +107,7 @@ def _state_dict(path: Path) -> Mapping[str, Tensor]:
     if not path.is_file():
         raise InputError(f"{path}: no such file of weights")
     if path.suffix.lower() == ".safetensors":
-        safe = _needed("safetensors.torch", "safetensors", path)
+        safe = _needed("safetensors.torch", "models", path)
         try:
             tensors: Mapping[str, Tensor] = safe.load_file(path)
         except Exception as error:  # its own kind of error, which is not exported for catching
@@ -129,13 +133,21 @@ def _is_state_dict(found: Any) -> bool:
 def _unpickled(path: Path) -> Any:
     """What torch reads with ``weights_only``, which builds tensors and plain containers only."""
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # of protocols that torch does not write itself
+            return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        if "Unsupported global" in str(error) or "GLOBAL" in str(error):
+        if "GLOBAL" in str(error) or _is_plain_pickle(path):
             raise InputError(f"{path}: {_PICKLED}") from error
         raise InputError(f"{path}: is no file that torch has saved, or it is damaged") from error
     except Exception as error:  # torch raises almost anything for files that are not its own
         raise InputError(f"{path}: is no file that torch has saved, or it is damaged") from error
+
+
+def _is_plain_pickle(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(1) == pickle.PROTO
 
 
 # Files of whole models
@@ -152,8 +164,8 @@ def _from_torch_file(path: Path, device: torch.device) -> Classifier:
         told = " ".join(str(error).split())[:200]
         raise InputError(f"{path}: TorchScript that cannot be loaded: {told}") from error
     module.eval()
-    why = f"TorchScript does not show the outputs of its layers; {_OWN_CODE}"
-    return Classifier(str(path), module, device, module, no_layers=why)
+    layers = ScriptedLayers(module)
+    return Classifier(str(path), module, device, module, layers=layers)
 
 
 def _is_torchscript(path: Path) -> bool:
@@ -165,22 +177,27 @@ def _is_torchscript(path: Path) -> bool:
 
 
 def _from_onnx(path: Path, device: torch.device) -> Classifier:
-    runtime = _needed("onnxruntime", "onnxruntime", path)
-    try:
-        session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    except Exception as error:  # its own kinds of error, which have no common base
-        told = " ".join(str(error).split())[:200]
-        raise InputError(f"{path}: ONNX that cannot be loaded: {told}") from error
+    runtime = _needed("onnxruntime", "onnx", path)
+
+    def opened(model: str | bytes) -> Any:
+        try:
+            return runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        except Exception as error:  # its own kinds of error, which have no common base
+            told = " ".join(str(error).split())[:200]
+            raise InputError(f"{path}: ONNX that cannot be loaded: {told}") from error
+
+    session = opened(str(path))
     if len(session.get_inputs()) != 1:
         names = ", ".join(one.name for one in session.get_inputs())
         raise InputError(f"{path}: has several inputs ({names}); one is expected")
-    name = session.get_inputs()[0].name
-
-    def forward(inputs: Tensor) -> Tensor:
-        return torch.from_numpy(session.run(None, {name: inputs.numpy()})[0])
-
-    why = f"ONNX has no gradients and does not show its layers; {_OWN_CODE}"
-    return Classifier(str(path), forward, torch.device("cpu"), None, why, why)
+    output = session.get_outputs()[0].name
+    layers = OnnxLayers(path, output, opened) if find_spec("onnx") else None
+    return Classifier(
+        str(path), lambda inputs: run_onnx(session, (output,), inputs)[0], torch.device("cpu"),
+        no_gradients=f"ONNX has no gradients; {_OWN_CODE}",
+        no_layers="" if layers else f"its layers need onnx: {_install('onnx')}",
+        layers=layers,
+    )  # fmt: skip
 
 
 def _from_keras(path: Path, device: torch.device) -> Classifier:
@@ -195,15 +212,20 @@ def _from_keras(path: Path, device: torch.device) -> Classifier:
         told = " ".join(str(error).split())[:200]
         raise InputError(f"{path}: a Keras model that cannot be loaded: {told}") from error
     module.eval()
-    why = f"layers of Keras are not looked into; {_OWN_CODE}"
-    return Classifier(str(path), module.to(device), device, module, no_layers=why)
+    layers = KerasLayers(module)
+    return Classifier(str(path), module.to(device), device, module, layers=layers)
 
 
-def _needed(module: str, package: str, path: Path) -> ModuleType:
+def _needed(module: str, extra: str, path: Path) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        raise InputError(f"{path}: needs {package}: pip install {package}") from error
+        package = module.partition(".")[0]
+        raise InputError(f"{path}: needs {package}: {_install(extra)}") from error
+
+
+def _install(extra: str) -> str:
+    return f"pip install 'epochzero[{extra}]'"
 
 
 _LOADERS: Mapping[str, Callable[[Path, torch.device], Classifier]] = {

@@ -103,8 +103,12 @@ class Webhook:
         found = (form for pattern, form in _FORMS if re.match(pattern, address))
         self._form = next(found, _plain)
 
-    def tell(self, notice: Notice) -> None:
+    def tell(self, notice: Notice, identity: str = "") -> None:
         """Sends a notice; takes 12 s at most.
+
+        Args:
+            notice: what is told.
+            identity: what the receiver tells it by from others, should it come twice; empty for none.
 
         Raises:
             InputError: the host could not be reached, or does not accept it.
@@ -116,7 +120,10 @@ class Webhook:
         data = json.dumps(self._form(notice)).encode()
         # Not waited for at the end of the program: nothing interrupts looking up a name.
         sending = threading.Thread(
-            target=lambda: answers.append(post(self._url, data, private=self._private)), daemon=True
+            target=lambda: answers.append(
+                post(self._url, data, private=self._private, identity=identity)
+            ),
+            daemon=True,
         )
         sending.start()
         sending.join(_DEADLINE_S)

@@ -1,5 +1,6 @@
 """Sends JSON to an address: the certificate is verified, no redirect is followed, once tried again.
 
+The header that tells one delivery from others is that of the Standard Webhooks specification, "Webhook Metadata".
 Source of what is refused on request: OWASP, "Server-Side Request Forgery Prevention Cheat Sheet"; the special
 addresses are those of IANA's registries (`ipaddress.IPv4Address.is_global`).
 """
@@ -82,15 +83,18 @@ def _is_public(address: str) -> bool:
     return found.is_global and not found.is_multicast and (inner is None or inner.is_global)
 
 
-def post(url: str, data: bytes, *, private: bool = True) -> str:
+def post(url: str, data: bytes, *, private: bool = True, identity: str = "") -> str:
     """What is wrong; empty when the host has accepted the data.
 
     Args:
         url: the address.
         data: JSON.
         private: whether the address may be one of a private network or of this machine.
+        identity: goes along as ``Webhook-Id``, the same in each try; none where it is empty.
     """
     headers = {"Content-Type": "application/json", "User-Agent": "epochzero"}
+    if identity:
+        headers["Webhook-Id"] = identity
     request = urllib.request.Request(url, data, headers)
     # A proxy would look the name up once more.
     direct = (_PublicHTTPHandler, _PublicHTTPSHandler, urllib.request.ProxyHandler({}))

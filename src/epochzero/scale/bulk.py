@@ -16,11 +16,10 @@ from typing import Any
 
 from epochzero.diagnose import Signature
 from epochzero.errors import InputError
-from epochzero.logs.source import Log, last_attempts, rank_of
-from epochzero.scale import work
+from epochzero.scale import large, work
 from epochzero.scale.engines import Engine, WorkerLostError, opened
 from epochzero.scale.results import SCHEMA, Result, Run, not_diagnosed
-from epochzero.scale.sources import Job, Part, jobs_of, parts_of
+from epochzero.scale.sources import Part, jobs_of, parts_of
 from epochzero.scale.storage import Storage
 
 __all__ = ["Diagnosed", "diagnose_all"]
@@ -88,17 +87,20 @@ def diagnose_all(
         InputError: SOURCE cannot be read, RESULT cannot be written or holds something else, Ray or pyarrow
             is not installed, or the cluster does not answer.
     """
-    logs, place = Storage.at(source), Storage.at(out)
-    if f"{place.root}/".startswith(f"{logs.root}/"):
-        raise InputError(f"{place.name}: lies in SOURCE, and would be read as part of it")
-    run = Run(logs.address, place.address, tuple(signatures), redact)
-    result = Result(run)
-    plan = parts_of(jobs_of(logs), run.key)
-    # A SOURCE that cannot be used is told before anything is written.
-    first = next(plan)
-    before = result.begin()
-    at_work = opened(engine, workers, address)
+    # Workers get ready while SOURCE is looked at.
+    at_work = opened(
+        engine, workers, address, ready="epochzero.scale.ready", needs="pyarrow.parquet"
+    )
     try:
+        logs, place = Storage.at(source), Storage.at(out)
+        if f"{place.root}/".startswith(f"{logs.root}/"):
+            raise InputError(f"{place.name}: lies in SOURCE, and would be read as part of it")
+        run = Run(logs.address, place.address, tuple(signatures), redact)
+        result = Result(run)
+        plan = parts_of(jobs_of(logs), run.key)
+        # A SOURCE that cannot be used is told before anything is written.
+        first = next(plan)
+        before = result.begin()
         parts = _Bulk(result, at_work, before, tell).done(chain([first], plan))
     finally:
         at_work.close()
@@ -127,6 +129,21 @@ class _Call:
     attempt: int = 1
 
 
+@dataclass(slots=True)
+class _Gathered:
+    """What the calls for the pieces of a part have given.
+
+    Attributes:
+        wanted: how many there are.
+        pieces: of the part's one large job; none where each call gives a row.
+        given: by number.
+    """
+
+    wanted: int
+    pieces: tuple[large.Piece, ...] = ()
+    given: dict[int, Any] = field(default_factory=dict)
+
+
 class _Bulk:
     """The calls of a run: which are under way, and what becomes of those that end."""
 
@@ -139,7 +156,7 @@ class _Bulk:
         self._logs = 0
         self._parts: list[str] = []
         self._again: deque[_Call] = deque()
-        self._pieces: dict[str, dict[int, Any]] = {}
+        self._gathered: dict[str, _Gathered] = {}
 
     def done(self, plan: Iterable[Part]) -> list[str]:
         """Does all parts of the plan; their names, in order."""
@@ -150,6 +167,9 @@ class _Bulk:
                 under_way[self._engine.start(call.function, self._run, *call.arguments)] = call
             if not under_way:
                 return self._parts
+            # The next one is read and unpacked while the others are at work.
+            if not self._again and (ahead := next(planned, None)):
+                self._again.append(ahead)
             for handle in self._engine.ended(list(under_way)):
                 call = under_way.pop(handle)
                 try:
@@ -165,10 +185,12 @@ class _Bulk:
         self._parts.append(part.name)
         if part.name in self._before:
             self._count(part)
-        elif part.is_large_job:
-            self._pieces[part.name] = {}
-            for number, log in enumerate(_logs_of(part.jobs[0])):
-                yield _Call(part, number, work.read_log, (part.jobs[0], log))
+        elif len(pieces := large.pieces_of(self._run, part.jobs[0])) > 1:
+            (job,) = part.jobs
+            self._gathered[part.name] = _Gathered(len(pieces), tuple(pieces))
+            for number, piece in enumerate(pieces):
+                only = job.only(piece.file.name)
+                yield _Call(part, number, large.read_piece, (only, piece))
         else:
             yield _Call(part, None, work.diagnose_part, (part,))
 
@@ -178,22 +200,22 @@ class _Bulk:
         if call.number is None:
             self._count(part)
             return
-        pieces = self._pieces[part.name]
-        pieces[call.number] = given
-        if len(pieces) < (len(_logs_of(part.jobs[0])) if part.is_large_job else len(part.jobs)):
+        gathered = self._gathered[part.name]
+        gathered.given[call.number] = given
+        if len(gathered.given) < gathered.wanted:
             return
-        del self._pieces[part.name]
-        rows = [pieces[number] for number in sorted(pieces)]
-        self._result.write(
-            part.name, [work.conclude(self._run, part.jobs[0], rows)] if part.is_large_job else rows
-        )
+        del self._gathered[part.name]
+        rows = [gathered.given[number] for number in range(gathered.wanted)]
+        if gathered.pieces:
+            rows = [large.conclude(self._run, part.jobs[0], gathered.pieces, rows)]
+        self._result.write(part.name, rows)
         self._count(part)
 
     def _hear_lost(self, call: _Call) -> None:
         """The worker of a call was lost."""
         part = call.part
         if call.number is None:
-            self._pieces[part.name] = {}
+            self._gathered[part.name] = _Gathered(len(part.jobs))
             self._again.extend(
                 _Call(part, number, work.diagnose_job, (job,))
                 for number, job in enumerate(part.jobs)
@@ -202,13 +224,9 @@ class _Bulk:
             self._again.append(replace(call, attempt=call.attempt + 1))
         else:
             job = call.arguments[0]
-            self._hear(call, LOST if part.is_large_job else not_diagnosed(job.id, LOST))
+            large_job = self._gathered[part.name].pieces
+            self._hear(call, LOST if large_job else not_diagnosed(job.id, LOST))
 
     def _count(self, part: Part) -> None:
         self._logs += len(part.jobs)
         self._tell(self._logs)
-
-
-def _logs_of(job: Job) -> list[Log]:
-    """The logs of a large job, as they are named; their bytes stay where they are."""
-    return last_attempts([Log(file.name, rank=rank_of(file.name)) for file in job.logs])

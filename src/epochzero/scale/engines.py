@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from importlib import import_module
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, forkserver, get_context, parent_process
 from threading import Thread
 from types import ModuleType
 from typing import Any, Protocol
@@ -23,7 +24,11 @@ from epochzero.errors import InputError
 __all__ = ["ENGINES", "Engine", "LocalEngine", "RayEngine", "WorkerLostError", "opened"]
 
 ENGINES = ("local", "ray")
-ATTEMPTS_TO_START = 3
+ATTEMPTS_TO_START = 6
+_NOT_STARTED = (BrokenProcessPool, EOFError, OSError)
+"""What is raised where a process has ended; the second and third where what it would be forked from has."""
+PAUSE_S = 0.1
+"""Before the second attempt, and so much longer before each later one: what was killed takes time to end."""
 
 
 class WorkerLostError(Exception):
@@ -56,18 +61,32 @@ class Engine(Protocol):
         """Ends the workers."""
 
 
-def opened(name: str, workers: int | None = None, address: str | None = None) -> Engine:
+def opened(
+    name: str,
+    workers: int | None = None,
+    address: str | None = None,
+    *,
+    ready: str = "",
+    needs: str = "",
+    once: bool = False,
+) -> Engine:
     """An engine by its name.
 
     Args:
         name: of `ENGINES`.
         workers: as many as there are cores when None.
         address: of a Ray cluster; one of this machine is started when None.
+        ready: a module that makes at import what all calls need, and no threads; processes of this
+            machine find it made.
+        needs: a module that these import at their start, whatever threads it makes.
+        once: each call has a process of its own, so that its memory is given back.
 
     Raises:
         InputError: Ray is not installed, or the cluster does not answer.
     """
-    return RayEngine(workers, address) if name == "ray" else LocalEngine(workers)
+    if name == "ray":
+        return RayEngine(workers, address, once=once)
+    return LocalEngine(workers, ready=ready, needs=needs, once=once)
 
 
 class LocalEngine:
@@ -75,11 +94,25 @@ class LocalEngine:
 
     Args:
         workers: as many as there are cores when None.
+        ready, needs, once: as of `opened`.
     """
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        ready: str = "",
+        needs: str = "",
+        once: bool = False,
+    ) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
-        self._idle = [_process() for _ in range(self.workers)]
+        self._needs = needs
+        self._once = once
+        # Not forked from this process: threads, such as those of pyarrow, do not survive that.
+        self._context = get_context("forkserver")
+        self._context.set_forkserver_preload([ready] if ready else [])
+        forkserver.ensure_running()
+        self._idle = [self._process() for _ in range(self.workers)]
         self._busy: dict[Future[Any], ProcessPoolExecutor] = {}
 
     def start(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -88,16 +121,17 @@ class LocalEngine:
         Raises:
             InputError: no process can be started.
         """
-        for _ in range(ATTEMPTS_TO_START):
+        for attempt in range(ATTEMPTS_TO_START):
+            time.sleep(attempt * PAUSE_S)
             process = self._idle.pop()
             try:
                 handle = process.submit(function, *arguments)
-            except BrokenProcessPool:
+            except _NOT_STARTED:
                 self._replace(process)
                 continue
             self._busy[handle] = process
             return handle
-        raise InputError("processes to diagnose in end as soon as they start; is memory left?")
+        raise InputError("processes to work in end as soon as they start; is memory left?")
 
     def ended(self, handles: Collection[Future[Any]]) -> Collection[Future[Any]]:
         """Those that have ended; waits until one has."""
@@ -116,14 +150,27 @@ class LocalEngine:
             self._replace(process)
             raise WorkerLostError from error
         except BaseException:
-            self._idle.append(process)
+            self._release(process)
             raise
-        self._idle.append(process)
+        self._release(process)
         return given
+
+    def _release(self, process: ProcessPoolExecutor) -> None:
+        if self._once:
+            self._replace(process)
+        else:
+            self._idle.append(process)
 
     def _replace(self, process: ProcessPoolExecutor) -> None:
         process.shutdown(wait=False)
-        self._idle.append(_process())
+        self._idle.append(self._process())
+
+    def _process(self) -> ProcessPoolExecutor:
+        process = ProcessPoolExecutor(1, self._context, _begin_worker)
+        if self._needs:
+            with suppress(*_NOT_STARTED):  # The first call finds out.
+                process.submit(_import, self._needs)
+        return process
 
     def close(self) -> None:
         """Ends the processes; calls that have begun are waited for."""
@@ -131,9 +178,8 @@ class LocalEngine:
             process.shutdown(cancel_futures=True)
 
 
-def _process() -> ProcessPoolExecutor:
-    # Not forked: the threads of pyarrow do not survive that.
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin_worker)
+def _import(name: str) -> None:
+    import_module(name)
 
 
 def _begin_worker() -> None:
@@ -154,12 +200,15 @@ class RayEngine:
     Args:
         workers: how many at a time; as many as the cluster has cores when None.
         address: of the cluster; one of this machine is started, and ended, when None.
+        once: as of `opened`.
 
     Raises:
         InputError: Ray is not installed, or the cluster does not answer.
     """
 
-    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
+    def __init__(
+        self, workers: int | None = None, address: str | None = None, *, once: bool = False
+    ) -> None:
         self._ray = _ray()
         self._on_sigterm = signal.getsignal(signal.SIGTERM)
         quiet = {"include_dashboard": False, "num_cpus": workers} if address is None else {}
@@ -177,7 +226,7 @@ class RayEngine:
             ) from error
         self.workers = workers or int(self._ray.cluster_resources().get("CPU", 1))
         # Ray would begin a call again by itself, whatever ended its worker, and say nothing.
-        self._call = self._ray.remote(max_retries=0, num_cpus=1)(_call)
+        self._call = self._ray.remote(max_retries=0, num_cpus=1, max_calls=int(once))(_call)
 
     def start(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Starts a call somewhere in the cluster."""

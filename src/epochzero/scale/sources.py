@@ -99,11 +99,6 @@ class Part:
     name: str
     jobs: tuple[Job, ...]
 
-    @property
-    def is_large_job(self) -> bool:
-        """Whether it is one job whose logs are better read by several workers."""
-        return self.jobs[0].size > BYTES_PER_PART and len(self.jobs[0].logs) > 1
-
 
 def parts_of(jobs: Iterable[Job], key: str) -> Iterator[Part]:
     """The jobs in portions, always the same for the same jobs in the same order.

@@ -10,14 +10,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from epochzero.diagnose import Catalog, Diagnoser, Facts, LogRead, Signature, builtin, find_facts
+from epochzero.diagnose import Catalog, Diagnoser, Facts, Signature, builtin, find_facts
 from epochzero.errors import InputError
 from epochzero.logs.source import Log, find_logs, rank_of
 from epochzero.scale.results import Result, Row, Run, diagnosed, not_diagnosed
 from epochzero.scale.sources import Job, Part
 from epochzero.scale.storage import Storage
 
-__all__ = ["conclude", "diagnose_job", "diagnose_part", "read_log"]
+__all__ = ["diagnose_job", "diagnose_part", "diagnoser", "placed"]
 
 FETCHED_AT_ONCE = 16
 
@@ -56,7 +56,7 @@ def diagnose_job(run: Run, job: Job) -> Row:
         return not_diagnosed(job.id, job.problem)
     try:
         with _logs(run, job) as (logs, facts):
-            found = _diagnoser(run.signatures, run.redact).diagnose(logs, facts)
+            found = diagnoser(run.signatures, run.redact).diagnose(logs, facts)
         return diagnosed(job.id, found, facts)
     except InputError as error:
         return not_diagnosed(job.id, str(error))
@@ -64,38 +64,8 @@ def diagnose_job(run: Run, job: Job) -> Row:
         return not_diagnosed(job.id, f"{type(error).__name__}: {error}")
 
 
-def read_log(run: Run, job: Job, log: Log) -> LogRead | str:
-    """One log of a large job; why it cannot be read where that is so."""
-    try:
-        with _placed(run, job.only(log.name)) as folder:
-            (found,) = find_logs([folder / log.name])
-            named = replace(found, name=log.name, rank=log.rank, restarts=log.restarts)
-            return _diagnoser(run.signatures, run.redact).read(named)
-    except InputError as error:
-        return str(error)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-
-
-def conclude(run: Run, job: Job, reads: Sequence[LogRead | str]) -> Row:
-    """The row of a large job, of which all logs were read."""
-    usable: list[LogRead] = []
-    for read in reads:
-        if isinstance(read, str):
-            return not_diagnosed(job.id, read)
-        usable.append(read)
-    beside = job.only(*(one.name for one in job.files if one not in job.logs))
-    try:
-        with _placed(run, beside) as folder:
-            facts = find_facts([folder])
-        found = _diagnoser(run.signatures, run.redact).conclude(usable, facts)
-        return diagnosed(job.id, found, facts)
-    except InputError as error:
-        return not_diagnosed(job.id, str(error))
-
-
 @cache
-def _diagnoser(signatures: tuple[Signature, ...], redact: bool) -> Diagnoser:
+def diagnoser(signatures: tuple[Signature, ...], redact: bool) -> Diagnoser:
     """Made once in a process: it takes a second."""
     return Diagnoser(builtin() | Catalog(signatures), redact=redact)
 
@@ -107,7 +77,7 @@ def _logs(run: Run, job: Job) -> Iterator[tuple[Sequence[Log], Facts]]:
     if first.data is not None and not job.folder and first.name == "log":
         yield [Log(job.id, text=first.data)], Facts()
         return
-    with _placed(run, job) as folder:
+    with placed(run, job) as folder:
         if job.folder:
             yield find_logs([folder]), find_facts([folder])
         else:
@@ -117,7 +87,7 @@ def _logs(run: Run, job: Job) -> Iterator[tuple[Sequence[Log], Facts]]:
 
 
 @contextmanager
-def _placed(run: Run, job: Job) -> Iterator[Path]:
+def placed(run: Run, job: Job) -> Iterator[Path]:
     """The folder of a job's files on this machine: where they lie, or copies that are taken away in the end."""
     source = Storage.at(run.source)
     if source.local and job.files and all(file.data is None for file in job.files):

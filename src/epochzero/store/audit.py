@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from epochzero.store.database import Database
 from epochzero.store.schema import AuditEntry
 
-__all__ = ["Act", "acts", "note"]
+__all__ = ["Act", "acts", "note", "note_in"]
 
 _LONGEST = 500
 
@@ -44,16 +45,23 @@ def note(
         StoreError: the store cannot be written.
     """
     with database.write() as session:
-        session.add(
-            AuditEntry(
-                time=time.time(),
-                team=team,
-                who=who[:_LONGEST],
-                action=action,
-                object=what[:_LONGEST],
-                address=address,
-            )
+        note_in(session, team, who, action, what, address=address)
+
+
+def note_in(
+    session: Session, team: str, who: str, action: str, what: str = "", *, address: str = ""
+) -> None:
+    """The same, together with what else a session writes."""
+    session.add(
+        AuditEntry(
+            time=time.time(),
+            team=team,
+            who=who[:_LONGEST],
+            action=action,
+            object=what[:_LONGEST],
+            address=address,
         )
+    )
 
 
 def acts(database: Database, team: str | None = None, *, limit: int = 100) -> Sequence[Act]:

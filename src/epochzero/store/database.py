@@ -24,7 +24,7 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import NullPool, QueuePool
 
 from epochzero.errors import InputError
 from epochzero.store.schema import REVISION
@@ -122,18 +122,22 @@ class Database:
             raise kind(f"{self.name}: {_first_line(error)}") from error
 
 
-def open_database(address: str | Path, *, busy: float = _BUSY_S) -> Database:
+def open_database(
+    address: str | Path, *, busy: float = _BUSY_S, stays_open: bool = False
+) -> Database:
     """Opens a store and brings its tables up to date.
 
     Args:
         address: ``postgresql://user@host/name``, ``sqlite:///path``, or the path of an SQLite file.
         busy: seconds that an SQLite file may be locked by others.
+        stays_open: whether an SQLite file does between sessions, for a process that has many of them and
+            does not fork. Whoever closes it last writes its whole log into it.
 
     Raises:
         StoreError: no such database, no driver for it, no permission, or one that a newer version
             of EpochZero has written.
     """
-    database = _opened(_url(address), busy)
+    database = _opened(_url(address), busy, stays_open)
     try:
         with database._errors(), database._engine.connect() as connection:
             _bring_up_to_date(connection, database.name)
@@ -180,11 +184,11 @@ def _url(address: str | Path) -> URL:
     return url
 
 
-def _opened(url: URL, busy: float = _BUSY_S) -> Database:
+def _opened(url: URL, busy: float = _BUSY_S, stays_open: bool = False) -> Database:
     """The database, whatever tables it has."""
     name = url.render_as_string(hide_password=True)
     try:
-        return Database(_engine(url, busy), name)
+        return Database(_engine(url, busy, stays_open), name)
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         raise StoreError(
             f"{name}: no driver for this database ({error}). "
@@ -192,12 +196,15 @@ def _opened(url: URL, busy: float = _BUSY_S) -> Database:
         ) from error
 
 
-def _engine(url: URL, busy: float) -> Engine:
+def _engine(url: URL, busy: float, stays_open: bool) -> Engine:
     if url.get_backend_name() == "postgresql":
         patience = {"connect_timeout": _CONNECT_S, "tcp_user_timeout": _UNANSWERED_MS}
         return create_engine(url, pool_pre_ping=True, connect_args=patience)
     # Each session has a file handle of its own: nothing is shared between threads or forks.
-    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": busy})
+    pool: dict[str, Any] = {"poolclass": NullPool}
+    if stays_open:
+        pool = {"poolclass": QueuePool, "max_overflow": -1}
+    engine = create_engine(url, connect_args={"timeout": busy}, **pool)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

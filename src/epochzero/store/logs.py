@@ -12,7 +12,6 @@ import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -41,8 +40,9 @@ _MOST = 1 << 20
 # One line in so many ends a part: about 100 kB of usual lines beyond the least.
 _ONE_LINE_IN = 1024
 _LEVEL = 6
-_PARTS_AT_ONCE = 32
-"""So many are in memory at a time."""
+_PARTS_AT_ONCE = 250
+_BYTES_AT_ONCE = 2 << 20
+"""So many parts, or bytes of them, are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,18 @@ def parts_in(folder: Path, text: Callable[[bytes], bytes]) -> Parts:
     return parts
 
 
-def parts_of(log: bytes, text: Callable[[bytes], bytes]) -> Parts:
-    """A log that lies in no file."""
-    return lambda _: map(text, _chunks(io.BytesIO(log)))
+def parts_of(log: IO[bytes], text: Callable[[bytes], bytes]) -> Parts:
+    """A log that is open, from its beginning."""
+
+    def parts(_: Output) -> Iterable[bytes]:
+        log.seek(0)
+        return map(text, _chunks(log))
+
+    return parts
+
+
+_Piece = tuple[dict[str, Any], bytes]
+"""A part of a log: its place there, and its bytes."""
 
 
 def store_outputs(session: Session, parts: Mapping[int, Parts]) -> None:
@@ -144,8 +153,7 @@ def store_outputs(session: Session, parts: Mapping[int, Parts]) -> None:
         select(Output).where(Output.rank_id.in_(parts), Output.stored.is_(None))
     ).all()
     compressor = zstandard.ZstdCompressor(level=_LEVEL)
-    pieces = _pieces(outputs, parts)
-    while some := list(islice(pieces, _PARTS_AT_ONCE)):
+    for some in _together(_pieces(outputs, parts)):
         chunks = {place["digest"]: chunk for place, chunk in some}
         known = set(session.scalars(select(Chunk.digest).where(Chunk.digest.in_(chunks))))
         new = [
@@ -158,9 +166,21 @@ def store_outputs(session: Session, parts: Mapping[int, Parts]) -> None:
         insert_rows(session, OutputChunk, [place for place, _ in some])
 
 
-def _pieces(
-    outputs: Iterable[Output], parts: Mapping[int, Parts]
-) -> Iterator[tuple[dict[str, Any], bytes]]:
+def _together(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
+    """The parts in groups, each of which is written at once."""
+    some: list[_Piece] = []
+    size = 0
+    for piece in pieces:
+        some.append(piece)
+        size += len(piece[1])
+        if len(some) >= _PARTS_AT_ONCE or size >= _BYTES_AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _pieces(outputs: Iterable[Output], parts: Mapping[int, Parts]) -> Iterator[_Piece]:
     """The parts of logs, each with its place in its log."""
     for output in outputs:
         found = parts[output.rank_id](output)

@@ -15,8 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
 from epochzero.run.journal import NAME, read_journal
@@ -24,6 +26,7 @@ from epochzero.run.model import Output, Record
 from epochzero.run.output import logs_in
 from epochzero.store.database import Database, StoreAwayError, StoreError
 from epochzero.store.logs import Parts, parts_in, parts_of, store_outputs
+from epochzero.store.outbox import owe
 from epochzero.store.outcomes import sum_up
 from epochzero.store.rows import Row, rows_of
 from epochzero.store.schema import Attempt, Job, Rank
@@ -64,12 +67,14 @@ class Origin:
         text: what is kept of a part of a log.
         place: whose paths tell the journals apart; empty for this host. A service that is moved
             to another host, as a container is, must know its journals again.
+        tells: whether who has a rule for it is told of a failure.
     """
 
     team: str = ""
     record: Callable[[Record], Record | None] = lambda record: record
     text: Callable[[bytes], bytes] = lambda text: text
     place: str = ""
+    tells: bool = False
 
 
 THIS_MACHINE = Origin()
@@ -82,14 +87,19 @@ class Ending:
     Attributes:
         identity: what the store shall know it by, as a journal.
         records: of it, the first a `Started`; an `Output` that names ``log``.
-        log: what it wrote.
+        log: what it wrote, open.
         origin: where it comes from.
     """
 
     identity: str
     records: Sequence[Record]
-    log: bytes
+    log: IO[bytes]
     origin: Origin = THIS_MACHINE
+
+    @property
+    def size(self) -> int:
+        """Bytes of the log."""
+        return self.log.seek(0, os.SEEK_END)
 
 
 def take_in(database: Database, journal: Path, origin: Origin = THIS_MACHINE) -> int:
@@ -180,6 +190,8 @@ def _take_in_some(database: Database, journals: Mapping[Path, Origin]) -> dict[P
                 read[identity] = some
                 new.append(_grown(identity, journal, journals[journal], start, some))
         written = write(session, new, known) if new else set()
+        changed = (one.identity for one in new if one.changes_job and one.identity in written)
+        _owe(session, {identity: journals[by_identity[identity]] for identity in changed})
     return {by_identity[identity]: len(read[identity]) for identity in written}
 
 
@@ -245,7 +257,15 @@ def add_endings(database: Database, endings: Iterable[Ending]) -> frozenset[str]
             known = known_ranks(session, some)
             new = [_ended(wanted[identity]) for identity in some if identity not in known]
             added |= write(session, new, known)
+        _owe(session, {identity: wanted[identity].origin for identity in added})
     return frozenset(added)
+
+
+def _owe(session: Session, written: Mapping[str, Origin]) -> None:
+    """Last of all, since other writers may be waited for."""
+    telling = {identity: origin.team for identity, origin in written.items() if origin.tells}
+    if telling:
+        owe(session, telling)
 
 
 def _ended(ending: Ending) -> New:

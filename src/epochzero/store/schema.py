@@ -22,6 +22,7 @@ __all__ = [
     "Counted",
     "DayCount",
     "Decision",
+    "Delivery",
     "Event",
     "Failure",
     "FailureCount",
@@ -43,7 +44,7 @@ __all__ = [
     "WebhookRule",
 ]
 
-REVISION = "0004"
+REVISION = "0005"
 """The newest migration; the store must be at this one."""
 
 _JSON = JSON().with_variant(JSONB(), "postgresql")
@@ -438,6 +439,30 @@ class WebhookRule(Base):
     what: Mapped[str]
     hours: Mapped[float | None]
     created: Mapped[float]
+
+
+class Delivery(Base):
+    """That an address is to be told, or was told, of an attempt that failed.
+
+    Attributes:
+        identity: what its receiver tells it by from others, when it comes twice.
+        tried: how often it was begun to tell it.
+        due: when that is done next; None where nothing is to be done any more.
+    """
+
+    __tablename__ = "deliveries"
+
+    job_id: Mapped[str] = mapped_column(
+        String(64), ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True
+    )
+    attempt: Mapped[int] = mapped_column(primary_key=True)
+    rule_id: Mapped[int] = mapped_column(
+        _ID, ForeignKey("webhooks.id", ondelete="CASCADE"), primary_key=True
+    )
+    team: Mapped[str] = mapped_column(String(20))
+    identity: Mapped[str] = mapped_column(String(32))
+    tried: Mapped[int]
+    due: Mapped[float | None] = mapped_column(index=True)
 
 
 class KnownFailure(Base):

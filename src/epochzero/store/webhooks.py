@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import select
 
 from epochzero.errors import InputError
 from epochzero.run.notify import Webhook
 from epochzero.store.database import Database
-from epochzero.store.schema import Job, WebhookRule
+from epochzero.store.schema import WebhookRule
 
-__all__ = ["Rule", "add_rule", "due", "remove_rule", "rules"]
+__all__ = ["Rule", "add_rule", "remove_rule", "rules"]
 
 What = Literal["new_fingerprint", "gpu_hours"]
 
@@ -65,7 +65,7 @@ def rules(database: Database, team: str) -> Sequence[Rule]:
 
 
 def remove_rule(database: Database, team: str, identity: int) -> None:
-    """Takes a rule away.
+    """Takes a rule away, and what waits to be told by it.
 
     Raises:
         InputError: the team has no such rule.
@@ -76,27 +76,3 @@ def remove_rule(database: Database, team: str, identity: int) -> None:
         if row is None or row.team != team:
             raise InputError(f"there is no rule {identity}")
         session.delete(row)
-
-
-def due(database: Database, team: str, identity: str) -> Sequence[str]:
-    """The addresses that are told of a job's failure."""
-    with database.read() as session:
-        wanted = session.scalars(select(WebhookRule).where(WebhookRule.team == team)).all()
-        job = session.get(Job, identity)
-        if not wanted or job is None or job.state != "failed":
-            return ()
-        # Many jobs may come in at once: it is new in the one that ended first.
-        before = select(Job.id).where(
-            Job.team == team,
-            Job.fingerprint == job.fingerprint,
-            tuple_(Job.ended, Job.id) < tuple_(job.ended, job.id),
-        )
-        is_new = bool(job.fingerprint) and session.scalar(before.limit(1)) is None
-        hours = job.gpu_hours
-        return tuple(
-            dict.fromkeys(
-                rule.url
-                for rule in wanted
-                if (is_new if rule.what == "new_fingerprint" else hours > (rule.hours or 0.0))
-            )
-        )

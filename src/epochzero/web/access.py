@@ -10,13 +10,15 @@ Each question to the store names the viewer's team: what is another team's is no
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from epochzero.store.teams import ROLES, Role, Viewer, signed_in, viewer_of
+from epochzero.web.limits import too_many
 from epochzero.web.state import Service, ServiceState
 
 __all__ = [
@@ -28,7 +30,6 @@ __all__ = [
     "Writes",
     "address_of",
     "checked_form",
-    "too_many",
     "viewer",
 ]
 
@@ -36,13 +37,15 @@ COOKIE = "epochzero"
 _LONGEST_SECRET = 200
 
 
-def viewer(request: Request, service: ServiceState) -> Viewer:
-    """Who asks, as a dependency.
+async def viewer(request: Request, service: ServiceState) -> Viewer:
+    """Who asks, as a dependency; is looked up once a request.
 
     Raises:
         HTTPException: 401 without a valid token or session, 429 after too many requests.
     """
-    found = _found(request, service)
+    if isinstance(known := getattr(request.state, "viewer", None), Viewer):
+        return known
+    found = await run_in_threadpool(_found, request, service)
     if found is None:
         raise HTTPException(
             401,
@@ -74,21 +77,13 @@ def _found(request: Request, service: Service) -> Viewer | None:
     return found
 
 
-def too_many(wait: float) -> HTTPException:
-    """The answer to one who asks too often."""
-    seconds = max(1, int(wait) + 1)
-    return HTTPException(
-        429, f"too many requests: ask again in {seconds} s", {"Retry-After": str(seconds)}
-    )
-
-
 def address_of(request: Request) -> str:
     """The network address of who asks."""
     return request.client.host if request.client else ""
 
 
-def _at_least(role: Role) -> Callable[[Viewer], Viewer]:
-    def allowed(one: Annotated[Viewer, Depends(viewer)]) -> Viewer:
+def _at_least(role: Role) -> Callable[[Viewer], Awaitable[Viewer]]:
+    async def allowed(one: Annotated[Viewer, Depends(viewer)]) -> Viewer:
         if ROLES.index(one.role) < ROLES.index(role):
             raise HTTPException(403, f"a {one.role} may not do this: it takes a {role}'s token")
         return one

@@ -18,6 +18,7 @@ from epochzero import __version__
 from epochzero.errors import InputError
 from epochzero.store.database import StoreError, StoreFullError
 from epochzero.web import api, health, ingest, manage, pages, signin
+from epochzero.web.away import away
 from epochzero.web.guard import LOGGER, Guard
 from epochzero.web.metrics import Metrics
 from epochzero.web.settings import Settings
@@ -72,6 +73,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service.diagnosing.start()
     summing = Summing(service.database)
     service.intake.start()
+    service.deliveries.start()
     summing.start()
     if watched is not None:
         watched.start()
@@ -81,6 +83,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await run_in_threadpool(watched.stop)
     await run_in_threadpool(summing.stop)
     await run_in_threadpool(service.intake.stop)
+    await run_in_threadpool(service.deliveries.stop)
     service.database.close()
 
 
@@ -99,10 +102,7 @@ def _is_api(request: Request) -> bool:
 
 
 async def _away(request: Request, error: Exception) -> Response:
-    """The store does not answer: an address or an account in its words is for the operator only."""
-    LOGGER.error("the store does not answer", exc_info=error)
-    told = {"detail": "the database does not answer: nothing was lost, try again"}
-    return JSONResponse(told, 503, {"Retry-After": "5"})
+    return away(request.url.path, error)
 
 
 async def _full(request: Request, error: Exception) -> Response:

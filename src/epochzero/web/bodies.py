@@ -12,7 +12,7 @@ from typing import Protocol
 import zstandard
 from fastapi import HTTPException, Request
 
-__all__ = ["body", "pieces"]
+__all__ = ["pieces"]
 
 _PIECE = 256 << 10
 _STEP = 1 << 10
@@ -99,11 +99,6 @@ async def pieces(request: Request, most: int) -> AsyncIterator[bytes]:
         raise HTTPException(422, f"the compression is damaged: {error}") from error
     if not decoder.whole():
         raise HTTPException(422, "the compressed body is cut off")
-
-
-async def body(request: Request, most: int) -> bytes:
-    """The whole body; see `pieces`."""
-    return b"".join([piece async for piece in pieces(request, most)])
 
 
 def _decoder(encoding: str) -> _Decoder:

@@ -1,6 +1,7 @@
-"""Brings notices to webhooks: again after a while where one does not take it, and the team sees what became of it.
+"""Tells webhooks what is due: again after a while where one does not take it, and the team sees what became of it.
 
-A team whose receiver hangs waits for itself alone: each team has one delivery under way at a time.
+What waits is in the store: it is told after a restart too. A team whose receiver hangs waits for itself alone: each team
+has one delivery under way at a time.
 """
 
 from __future__ import annotations
@@ -8,36 +9,28 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import dataclass, replace
 
 from epochzero.errors import EpochZeroError
-from epochzero.run.notice import Notice
 from epochzero.run.notify import Webhook
-from epochzero.store.audit import note
-from epochzero.store.database import Database
+from epochzero.store.database import Database, StoreError
+from epochzero.store.outbox import Owed, begin, due, settle
+from epochzero.web.notices import failure_notice
 
 __all__ = ["Deliveries"]
 
 _LOGGER = logging.getLogger("epochzero.web")
 _AT_ONCE = 4
-_MOST_WAITING = 200
-"""Of one team."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Delivery:
-    team: str
-    url: str
-    notice: Notice
-    tried: int = 0
-    due: float = 0.0
+_EVERY_S = 1.0
+_LONGEST_PAUSE_S = 30.0
+_TAKES_S = 30.0
+"""More than a try may take: what is not settled by then was begun by a service that is gone."""
 
 
 class Deliveries:
-    """What waits to be told, and the threads that tell it. It is kept in this process only.
+    """Looks from time to time for what is due, and tells it in threads.
 
     Args:
-        database: whose audit log says what became of each.
+        database: the store.
         private: whether addresses in private networks are told too.
         pauses: seconds before each further try.
     """
@@ -46,70 +39,79 @@ class Deliveries:
         self._database = database
         self._private = private
         self._pauses = pauses
-        self._waiting: list[_Delivery] = []
         self._busy: set[str] = set()
-        self._changed = threading.Condition()
-        for number in range(_AT_ONCE):
-            threading.Thread(target=self._work, name=f"webhooks-{number}", daemon=True).start()
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._changed = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="webhooks", daemon=True)
 
-    def add(self, team: str, url: str, notice: Notice) -> None:
-        """Has an address told, as soon as it is the team's turn."""
-        with self._changed:
-            is_full = sum(one.team == team for one in self._waiting) >= _MOST_WAITING
-            if not is_full:
-                self._waiting.append(_Delivery(team, url, notice))
-                self._changed.notify()
-        if is_full:
-            self._say(team, "webhook not told", url, notice, "too many others wait")
+    def start(self) -> None:
+        """Begins with what a service before has left."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends; what is not told stays in the store."""
+        self._ended.set()
+        self._changed.set()
+        self._thread.join()
 
     def _work(self) -> None:
-        while True:
-            one = self._next()
+        pause = _EVERY_S
+        while not self._ended.is_set():
             try:
-                self._deliver(one)
-            except Exception:
-                _LOGGER.exception("a webhook is not told")
-            finally:
-                with self._changed:
-                    self._busy.discard(one.team)
-                    self._changed.notify_all()
+                self._begin_due()
+                pause = _EVERY_S
+            except StoreError as error:
+                _LOGGER.error("webhooks are not told: %s", error)
+                pause = min(2 * pause, _LONGEST_PAUSE_S)
+            self._changed.wait(pause)
+            self._changed.clear()
 
-    def _next(self) -> _Delivery:
-        """The delivery whose turn it is; waits for it."""
-        with self._changed:
-            while True:
-                free = [one for one in self._waiting if one.team not in self._busy]
-                first = min(free, key=lambda one: one.due, default=None)
-                left = None if first is None else first.due - time.monotonic()
-                if first is not None and left is not None and left <= 0:
-                    self._waiting.remove(first)
-                    self._busy.add(first.team)
-                    return first
-                self._changed.wait(left)
+    def _begin_due(self) -> None:
+        with self._lock:
+            busy = frozenset(self._busy)
+        room = _AT_ONCE - len(busy)
+        if not room:
+            return
+        for one in due(self._database, time.time(), without=busy)[:room]:
+            if begin(self._database, one, time.time() + _TAKES_S):
+                with self._lock:
+                    self._busy.add(one.team)
+                threading.Thread(target=self._tell, args=(one,), daemon=True).start()
 
-    def _deliver(self, one: _Delivery) -> None:
+    def _tell(self, one: Owed) -> None:
         try:
-            Webhook(one.url, private=self._private).tell(one.notice)
-        except EpochZeroError as error:
-            problem = str(error)
-        else:
-            self._say(one.team, "webhook told", one.url, one.notice)
-            return
-        if one.tried == len(self._pauses):
-            self._say(one.team, "webhook given up", one.url, one.notice, problem)
-            return
-        pause = self._pauses[one.tried]
-        again = f"{problem}; tried again in {pause:g} s"
-        self._say(one.team, "webhook not told", one.url, one.notice, again)
-        with self._changed:
-            later = replace(one, tried=one.tried + 1, due=time.monotonic() + pause)
-            self._waiting.append(later)
+            self._settle(one, self._problem(one))
+        except StoreError as error:
+            _LOGGER.error("what became of a webhook is not kept: %s", error)
+        except Exception:
+            _LOGGER.exception("a webhook is not told")
+        finally:
+            with self._lock:
+                self._busy.discard(one.team)
+            self._changed.set()
 
-    def _say(self, team: str, action: str, url: str, notice: Notice, problem: str = "") -> None:
-        """Tells the team, in its audit log; of an address its host only."""
-        what = f"{Webhook(url).host}: {notice.job}" + (f": {problem}" if problem else "")
+    def _problem(self, one: Owed) -> str:
+        """What is wrong, once it was tried; empty where nothing is."""
+        if one.tried > len(self._pauses):
+            return "the service ended while it was told"
+        try:
+            notice = failure_notice(self._database, one.job, one.attempt)
+            Webhook(one.url, private=self._private).tell(notice, one.identity)
+        except StoreError:
+            raise
+        except EpochZeroError as error:
+            return str(error)
+        return ""
+
+    def _settle(self, one: Owed, problem: str) -> None:
+        """Says what became of it, to the team in its audit log; of an address its host only."""
+        again = None
+        action = "webhook given up" if problem else "webhook told"
+        if problem and one.tried < len(self._pauses):
+            pause = self._pauses[one.tried]
+            again = time.time() + pause
+            action, problem = "webhook not told", f"{problem}; tried again in {pause:g} s"
+        what = f"{Webhook(one.url).host}: {one.job}" + (f": {problem}" if problem else "")
         _LOGGER.log(logging.WARNING if problem else logging.INFO, "%s: %s", action, what)
-        try:
-            note(self._database, team, "service", action, what)
-        except EpochZeroError as error:
-            _LOGGER.error("the audit log cannot be written: %s", error)
+        settle(self._database, one, action, what, again=again)

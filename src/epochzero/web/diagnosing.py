@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import threading
 import time
 from functools import cached_property
-from typing import Annotated
+from typing import IO, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,6 +22,9 @@ from epochzero.web.received import cleaned, origin_of
 
 __all__ = ["About", "Diagnosing"]
 
+_READ_BYTES = 1 << 20
+_AFTER_S = 0.3
+"""The first answer has the processor for itself."""
 Word = Annotated[str, Field(max_length=500)]
 Time = Annotated[float, Field(ge=0, lt=1e11)]
 
@@ -54,15 +58,22 @@ class Diagnosing:
         return Diagnoser()
 
     def start(self) -> None:
-        """Loads the signatures in a thread of its own, so that a service answers before they are there."""
-        threading.Thread(target=self._load, name="signatures", daemon=True).start()
+        """Loads the signatures soon, in a thread of its own: a service answers before they are there."""
+        loading = threading.Timer(_AFTER_S, self._load)
+        loading.daemon = True
+        loading.start()
 
     def _load(self) -> None:
         with self._lock:
             _ = self._diagnoser
 
-    def ending(self, team: str, about: About, log: bytes) -> tuple[str, Diagnosis, Ending]:
+    def ending(self, team: str, about: About, log: IO[bytes]) -> tuple[str, Diagnosis, Ending]:
         """A job that is over: its identity in the store, why it failed, and what is kept of it.
+
+        Args:
+            team: whose.
+            about: what is known of it.
+            log: what it wrote; is read again when the job is kept.
 
         Raises:
             InputError: the log is no text, or the job ended before it began.
@@ -74,16 +85,25 @@ class Diagnosing:
             raise InputError("the job ended before it began")
         facts = Facts(exit_code=about.exit_code, start=start, end=end, gpus=about.gpus or None)
         with self._lock:  # The scanner's memory is one for all scans.
-            found = self._diagnoser.diagnose([Log("output.log", text=log)], facts)
-        job = about.job or derived_job("log", hashlib.sha256(log).hexdigest())
-        records = (record for record in _records(about, job, found, log, start, end))
+            found = self._diagnoser.diagnose([Log("output.log", file=log)], facts)
+        job = about.job or derived_job("log", _digest(log))
+        size = log.seek(0, io.SEEK_END)
+        records = (record for record in _records(about, job, found, size, start, end))
         kept = [one for record in records if (one := cleaned(record)) is not None]
         identity = f"service:/{team}/{job}/{about.attempt}"
         return job_key(team, job), found, Ending(identity, kept, log, origin_of(team))
 
 
+def _digest(log: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    log.seek(0)
+    while data := log.read(_READ_BYTES):
+        digest.update(data)
+    return digest.hexdigest()
+
+
 def _records(
-    about: About, job: str, found: Diagnosis, log: bytes, start: float, end: float
+    about: About, job: str, found: Diagnosis, size: int, start: float, end: float
 ) -> list[Record]:
     took = end - start
     code = about.exit_code
@@ -103,7 +123,7 @@ def _records(
             gpus=about.gpus,
             launcher=about.launcher,
         ),
-        Output(end, took, "output", ("output.log",), len(log)),
+        Output(end, took, "output", ("output.log",), size),
         Ended(end, took, code),
     ]
     if code:

@@ -11,16 +11,22 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import MutableMapping
+from collections.abc import AsyncIterator, MutableMapping
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from epochzero.store.database import StoreError
+from epochzero.web.access import viewer
+from epochzero.web.away import away
 from epochzero.web.metrics import Metrics
+from epochzero.web.room import Room
 from epochzero.web.settings import Settings
 
 __all__ = ["LOGGER", "Guard"]
@@ -60,6 +66,7 @@ class Guard:
         self._app = app
         self._settings = settings
         self._metrics = metrics
+        self._forms = Room(settings.limits.forms)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -72,14 +79,20 @@ class Guard:
         is_log = scope["path"].startswith(_SENDING)
         try:
             self._check(scope)
-            await self._app(scope, self._bounded(receive, is_log), answer.send)
+            async with self._turn(scope, is_log):
+                await self._app(scope, self._bounded(receive, is_log), answer.send)
         except _UnreadError:
             pass  # The connection is closed where an answer is not whole.
-        except _RefusedError as refused:
+        except HTTPException as refused:
             if not answer.status:
-                refusal = JSONResponse({"detail": refused.detail}, refused.status_code)
+                refusal = JSONResponse(
+                    {"detail": refused.detail}, refused.status_code, refused.headers
+                )
                 refusal.headers["connection"] = "close"
                 await refusal(scope, receive, answer.send)
+        except StoreError as error:
+            if not answer.status:
+                await away(scope["path"], error)(scope, receive, answer.send)
         finally:
             self._tell(scope, answer.status or 500, time.perf_counter() - began)
 
@@ -100,6 +113,21 @@ class Guard:
         if foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             raise _RefusedError(403, "a page of another site may not ask for this")
 
+    @asynccontextmanager
+    async def _turn(self, scope: Scope, is_log: bool) -> AsyncIterator[None]:
+        """Lets a body that is no log be read where it is known whose it is, and not too many of one team."""
+        headers = Headers(scope=scope)
+        if is_log or not (
+            "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+        ):
+            yield
+            return
+        team = ""
+        if scope["path"] != "/login":
+            team = (await viewer(Request(scope), scope["app"].state.service)).team
+        async with self._forms.taken(team):
+            yield
+
     def _bounded(self, receive: Receive, is_log: bool) -> Receive:
         """What receives a body that may have so many bytes, and take so long."""
         limits = self._settings.limits
@@ -114,7 +142,8 @@ class Guard:
                 return await receive()
             try:
                 left = min(limits.silent_s, end - time.monotonic())
-                message = await asyncio.wait_for(receive(), left)
+                async with asyncio.timeout(left):
+                    message = await receive()
             except TimeoutError as error:
                 raise _RefusedError(408, "the request was not sent to its end") from error
             size += len(message.get("body", b""))

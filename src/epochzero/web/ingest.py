@@ -5,9 +5,12 @@ A piece is acknowledged when it is safe on disk; a diagnosed log when the store 
 
 from __future__ import annotations
 
+import io
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi import Path as InPath
@@ -16,10 +19,11 @@ from pydantic import BaseModel, ValidationError
 
 from epochzero.diagnose import Diagnosis
 from epochzero.run.journal import NAME
-from epochzero.store.webhooks import rules
-from epochzero.web.access import Viewer, Writes, too_many
-from epochzero.web.bodies import body, pieces
+from epochzero.store.recorder import Ending
+from epochzero.web.access import Writes
+from epochzero.web.bodies import pieces
 from epochzero.web.diagnosing import About
+from epochzero.web.limits import too_many
 from epochzero.web.spool import Full, Gap, appending
 from epochzero.web.state import Service, ServiceState
 
@@ -28,6 +32,9 @@ __all__ = ["router"]
 router = APIRouter(prefix="/api/v1", tags=["sending"])
 
 _MOST_IN_BULK = 10_000
+_READ_BYTES = 1 << 20
+_LOG_MEMORY = 8 << 20
+_JOB_MEMORY = 24 << 10
 _ATTEMPT = "/jobs/{job}/attempts/{attempt}/ranks/{rank}"
 _LOGS = r"^(output|rank\d{1,5})(\.\d{1,9})?\.log$"
 
@@ -76,7 +83,7 @@ class Place:
     folder: Path
 
 
-def _place(
+async def _place(
     viewer: Writes,
     service: ServiceState,
     job: Annotated[
@@ -136,15 +143,16 @@ async def _append(
     limits = service.settings.limits
     path = attempt.folder / name
     try:
-        with appending(path, offset, most=limits.file_bytes) as piece:
-            async for data in pieces(request, limits.text_bytes):
-                piece.write(data)
-            await run_in_threadpool(piece.sync)
-            size, new = piece.size, piece.size - piece.begun
+        async with service.pieces.taken(attempt.team):
+            with appending(path, offset, most=limits.file_bytes) as piece:
+                async for data in pieces(request, limits.text_bytes):
+                    piece.write(data)
+                await run_in_threadpool(piece.sync)
+                size, new = piece.size, piece.size - piece.begun
     except Gap as error:
         raise HTTPException(409, {"message": str(error), "size": error.size}) from error
     except Full as error:
-        raise HTTPException(507, str(error), {"Retry-After": "60"}) from error
+        raise _no_room(error) from error
     _count(service, attempt.team, "journal" if name == NAME else "log", new)
     service.intake.grown(attempt.team, path, new)
     return Acknowledged(size=size)
@@ -155,11 +163,11 @@ async def diagnose_and_store(
     request: Request, viewer: Writes, service: ServiceState, about: Annotated[About, Query()]
 ) -> KeptWhole:
     """Diagnoses the log in the body, of a job that ran without EpochZero, and keeps it."""
-    _check_room(service, viewer.team)
-    text = await body(request, service.settings.limits.text_bytes)
-    kept = await run_in_threadpool(_keep, service, viewer, [(about, text)])
-    answer, diagnosis = kept[0]
-    return KeptWhole(**answer.model_dump(), diagnosis=dict(diagnosis.to_dict()))
+    async with (
+        _received(request, service, viewer.team, service.settings.limits.text_bytes) as text,
+        service.work.taken(size=_LOG_MEMORY),
+    ):
+        return await run_in_threadpool(_keep, service, viewer.team, about, text)
 
 
 class Line(About):
@@ -182,23 +190,74 @@ async def diagnose_and_store_many(
     request: Request, viewer: Writes, service: ServiceState
 ) -> list[Kept]:
     """Diagnoses and keeps many small logs, one a line: `{"log": "...", "name": "..."}`; all or none."""
-    _check_room(service, viewer.team)
-    text = await body(request, service.settings.limits.text_bytes)
-    kept = await run_in_threadpool(lambda: _keep(service, viewer, _lines(text)))
-    return [answer for answer, _ in kept]
+    async with _received(
+        request, service, viewer.team, service.settings.limits.bulk_bytes
+    ) as lines:
+        needed = await run_in_threadpool(_memory_for, lines)
+        async with service.work.taken(size=needed):
+            return await run_in_threadpool(_keep_many, service, viewer.team, lines)
 
 
-def _lines(text: bytes) -> list[tuple[About, bytes]]:
-    """The jobs of a body.
+@asynccontextmanager
+async def _received(
+    request: Request, service: Service, team: str, most: int
+) -> AsyncIterator[IO[bytes]]:
+    """The body of a request in a file: many of them that wait to be diagnosed need no memory."""
+    _check_room(service, team)
+    try:
+        async with service.logs.taken(team):
+            with service.spool.passing() as file:
+                async for data in pieces(request, most):
+                    file.write(data)
+                yield file
+    except Full as error:
+        raise _no_room(error) from error
+
+
+def _memory_for(lines: IO[bytes]) -> int:
+    """About what the jobs of a body take until they are stored."""
+    size = count = 0
+    lines.seek(0)
+    while data := lines.read(_READ_BYTES):
+        size += len(data)
+        count += data.count(b"\n")
+    return max(_LOG_MEMORY, 2 * size + count * _JOB_MEMORY)
+
+
+def _keep(service: Service, team: str, about: About, log: IO[bytes]) -> KeptWhole:
+    job, found, ending = service.diagnosing.ending(team, about, log)
+    new = _store(service, team, [ending])
+    told = _told(job, found)
+    return KeptWhole(**told, new=ending.identity in new, diagnosis=dict(found.to_dict()))
+
+
+def _keep_many(service: Service, team: str, lines: IO[bytes]) -> list[Kept]:
+    endings, told = [], []
+    for about, log in _jobs(lines):
+        job, found, ending = service.diagnosing.ending(team, about, log)
+        endings.append(ending)
+        told.append(_told(job, found))
+    new = _store(service, team, endings)
+    return [
+        Kept(**words, new=ending.identity in new)
+        for words, ending in zip(told, endings, strict=True)
+    ]
+
+
+def _jobs(lines: IO[bytes]) -> Iterator[tuple[About, IO[bytes]]]:
+    """The jobs of a body, a line each.
 
     Raises:
         HTTPException: 413 for too many, 422 for a line that is none; it says which.
     """
-    lines = [line for line in text.split(b"\n") if line.strip()]
-    if len(lines) > _MOST_IN_BULK:
-        raise HTTPException(413, f"a request has at most {_MOST_IN_BULK} jobs")
-    found: list[tuple[About, bytes]] = []
-    for number, line in enumerate(lines, 1):
+    number = 0
+    lines.seek(0)
+    for line in lines:
+        if not line.strip():
+            continue
+        number += 1
+        if number > _MOST_IN_BULK:
+            raise HTTPException(413, f"a request has at most {_MOST_IN_BULK} jobs")
         try:
             one = Line.model_validate_json(line)
         except ValidationError as error:
@@ -206,34 +265,29 @@ def _lines(text: bytes) -> list[tuple[About, bytes]]:
             place = ".".join(map(str, first["loc"]))
             told = f"line {number}: {place}: {first['msg']}; nothing of this request was kept"
             raise HTTPException(422, told) from error
-        found.append((one, one.log.encode("utf-8", "replace")))
-    return found
+        yield one, io.BytesIO(one.log.encode("utf-8", "replace"))
 
 
-def _keep(
-    service: Service, viewer: Viewer, given: list[tuple[About, bytes]]
-) -> list[tuple[Kept, Diagnosis]]:
-    found = [service.diagnosing.ending(viewer.team, *one) for one in given]
-    new = service.keeping.keep([ending for _, _, ending in found])
-    service.metrics.diagnosed.inc(len(found))
-    _count(service, viewer.team, "diagnosed", sum(len(text) for _, text in given))
-    answers = []
-    for job, diagnosis, ending in found:
-        is_new = ending.identity in new
-        answer = Kept(
-            job=job,
-            new=is_new,
-            outcome=diagnosis.outcome,
-            category=diagnosis.category or "",
-            fingerprint=diagnosis.fingerprint or "",
-            title=diagnosis.title or "",
-        )
-        answers.append((answer, diagnosis))
-    if rules(service.database, viewer.team):
-        for answer, _ in answers:
-            if answer.new:
-                service.rules.look_at(answer.job, viewer.team)
-    return answers
+def _store(service: Service, team: str, endings: Sequence[Ending]) -> frozenset[str]:
+    new = service.keeping.keep(endings)
+    service.metrics.diagnosed.inc(len(endings))
+    _count(service, team, "diagnosed", sum(ending.size for ending in endings))
+    return new
+
+
+def _told(job: str, found: Diagnosis) -> dict[str, str]:
+    """What is told of a diagnosis in few words."""
+    return {
+        "job": job,
+        "outcome": found.outcome,
+        "category": found.category or "",
+        "fingerprint": found.fingerprint or "",
+        "title": found.title or "",
+    }
+
+
+def _no_room(error: Full) -> HTTPException:
+    return HTTPException(507, str(error), {"Retry-After": "60"})
 
 
 def _check_room(service: Service, team: str) -> None:

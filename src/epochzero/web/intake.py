@@ -19,7 +19,6 @@ from epochzero.store.recorder import mark_lost, take_in_all
 from epochzero.store.retention import prune_folders
 from epochzero.web.metrics import Metrics
 from epochzero.web.received import origin_of
-from epochzero.web.rules import Rules
 from epochzero.web.spool import Spool
 
 __all__ = ["Intake"]
@@ -40,14 +39,12 @@ class Intake:
         database: the store.
         spool: where they lie.
         metrics: of the service.
-        rules: that are told of failures.
     """
 
-    def __init__(self, database: Database, spool: Spool, metrics: Metrics, rules: Rules) -> None:
+    def __init__(self, database: Database, spool: Spool, metrics: Metrics) -> None:
         self._database = database
         self._spool = spool
         self._metrics = metrics
-        self._rules = rules
         self._waiting: dict[Path, str] = {}
         self._used: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -126,7 +123,7 @@ class Intake:
                 raise
             for journal, result in results.items():
                 try:
-                    self._taken(journal, some[journal], result)
+                    self._taken(result)
                 except StoreError as error:
                     # One journal that the store refuses must not hold up the others.
                     trouble = error
@@ -144,12 +141,11 @@ class Intake:
             for journal, team in journals.items():
                 self._waiting.setdefault(journal, team)
 
-    def _taken(self, journal: Path, team: str, result: int | Exception) -> None:
-        """What follows once a journal is taken in; raises why it was not."""
+    def _taken(self, result: int | Exception) -> None:
+        """Counts what was taken in of a journal; raises why nothing was."""
         if isinstance(result, Exception):
             raise result
         self._metrics.taken.inc(result)
-        self._rules.look(journal, team)
 
     def _tidy(self) -> None:
         for team in self._spool.teams():

@@ -17,6 +17,8 @@ from epochzero.store.recorder import Ending, add_endings
 
 __all__ = ["Keeping"]
 
+_BYTES_AT_ONCE = 64 << 20
+
 
 @dataclass(slots=True)
 class _Waiting:
@@ -50,14 +52,22 @@ class Keeping:
         with self._gathering:
             self._waiting.append(mine)
         with self._writing:
-            if mine.added is None and mine.trouble is None:
-                with self._gathering:
-                    group, self._waiting = self._waiting, []
-                self._write(group)
+            while mine.added is None and mine.trouble is None:
+                self._write(self._next_group())
         if mine.trouble is not None:
             raise mine.trouble
         assert mine.added is not None
         return mine.added
+
+    def _next_group(self) -> Sequence[_Waiting]:
+        """Those who have waited longest, with so few bytes of logs that the others need not wait long for them."""
+        with self._gathering:
+            sizes = itertools.accumulate(
+                sum(one.size for one in each.endings) for each in self._waiting
+            )
+            count = max(1, sum(size <= _BYTES_AT_ONCE for size in sizes))
+            group, self._waiting = self._waiting[:count], self._waiting[count:]
+        return group
 
     def _write(self, group: Sequence[_Waiting]) -> None:
         """Writes what a group of requests has; one that the store refuses does not hold up the others."""

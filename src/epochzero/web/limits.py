@@ -9,7 +9,9 @@ from __future__ import annotations
 import threading
 import time
 
-__all__ = ["Buckets"]
+from fastapi import HTTPException
+
+__all__ = ["Buckets", "too_many"]
 
 _MOST = 10_000
 """Of so many names none is kept longer than it takes to fill its bucket."""
@@ -56,3 +58,11 @@ class Buckets:
             full = [name for name in self._levels if self._level(name, now) >= self._most]
             for name in full:
                 del self._levels[name]
+
+
+def too_many(wait: float) -> HTTPException:
+    """The answer to one who asks too often, or with too many others."""
+    seconds = max(1, int(wait) + 1)
+    return HTTPException(
+        429, f"too many requests: ask again in {seconds} s", {"Retry-After": str(seconds)}
+    )

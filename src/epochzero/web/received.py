@@ -30,7 +30,7 @@ _DEEPEST = 40
 
 def origin_of(team: str) -> Origin:
     """How a team's journals are taken in."""
-    return Origin(team, cleaned, redact_log, PLACE)
+    return Origin(team, cleaned, redact_log, PLACE, tells=True)
 
 
 def cleaned(record: Record) -> Record | None:

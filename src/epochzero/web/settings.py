@@ -23,6 +23,11 @@ class Limits:
         megabytes_per_minute: that a team may send; twice as many at once.
         tries_per_minute: wrong tokens of one address.
         form_bytes: of a request that sends no log, as it arrives: it is held in memory.
+        bulk_bytes: of many logs in one request, without its compression: these are held in memory too.
+        work_bytes: of memory for what is diagnosed at once; what needs more is alone.
+        logs: to be diagnosed, that a team has here or on their way at once.
+        pieces: of logs and journals, likewise.
+        forms: requests that send no log, likewise.
         connections: at once; fewer where the system allows this process fewer files.
         head_s: in which the next request of a connection must begin, and its head end.
         silent_s: for which a client may send nothing in the middle of a request, or take nothing of
@@ -38,6 +43,11 @@ class Limits:
     megabytes_per_minute: int = 30_000
     tries_per_minute: int = 20
     form_bytes: int = 128 << 10
+    bulk_bytes: int = 64 << 20
+    work_bytes: int = 128 << 20
+    logs: int = 32
+    pieces: int = 64
+    forms: int = 32
     connections: int = 12_000
     head_s: float = 15.0
     silent_s: float = 30.0

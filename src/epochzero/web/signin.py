@@ -10,7 +10,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from epochzero.store.audit import note
 from epochzero.store.teams import SESSION_S, sign_in, sign_out
-from epochzero.web.access import COOKIE, CheckedForm, Reads, address_of, too_many
+from epochzero.web.access import COOKIE, CheckedForm, Reads, address_of
+from epochzero.web.limits import too_many
 from epochzero.web.state import ServiceState
 
 __all__ = ["router"]

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
 from epochzero.errors import InputError
 from epochzero.run.identity import attempt_folder
@@ -25,6 +27,7 @@ __all__ = ["FULL", "Appending", "Full", "Gap", "Spool", "appending"]
 
 _NOBODY = "_"
 """The folder of this machine's jobs; no team is called so."""
+_IN_MEMORY = 256 << 10
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FULL = (
     "the disk of the service is full: nothing of this was kept, and nothing lost that was acknowledged. "
@@ -77,6 +80,20 @@ class Spool:
     def journals(self, team: str) -> Iterator[Path]:
         """The journals of a team."""
         yield from sorted((self.home(team) / "runs").glob(f"*/*/{NAME}"))
+
+    @contextmanager
+    def passing(self) -> Iterator[IO[bytes]]:
+        """A file without a name, for what does not stay; as long as it is short it is in memory.
+
+        Raises:
+            Full: there is no room.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with SpooledTemporaryFile(_IN_MEMORY, dir=str(self.folder)) as file:
+                yield file
+        except OSError as error:
+            raise _full(error) from error
 
     def used(self, team: str) -> int:
         """Bytes that a team has here."""
@@ -153,7 +170,7 @@ def appending(path: Path, offset: int, *, most: int) -> Iterator[Appending]:
         except BaseException as error:
             os.ftruncate(file, piece.begun)
             if isinstance(error, OSError) and error.errno in _NO_ROOM:
-                raise Full(FULL) from error
+                raise _full(error) from error
             raise
     finally:
         os.close(file)
@@ -166,10 +183,15 @@ def _opened(path: Path) -> int:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise Full(f"the service cannot keep it: {error.strerror}") from error
+        raise _full(error) from error
     if not there:
         for folder in list(path.parents)[:4]:
             descriptor = os.open(folder, os.O_RDONLY)
             os.fsync(descriptor)
             os.close(descriptor)
     return file
+
+
+def _full(error: OSError) -> Full:
+    told = FULL if error.errno in _NO_ROOM else f"the service cannot keep it: {error.strerror}"
+    return Full(told)

@@ -16,7 +16,7 @@ from epochzero.web.keeping import Keeping
 from epochzero.web.limits import Buckets
 from epochzero.web.metrics import Metrics
 from epochzero.web.reporting import Reporting
-from epochzero.web.rules import Rules
+from epochzero.web.room import Room
 from epochzero.web.settings import Settings
 from epochzero.web.spool import Spool
 from epochzero.web.watched import Watched
@@ -29,6 +29,8 @@ class Service:
     """What a running service has.
 
     Attributes:
+        logs, pieces: of which each team has room for so many requests at once.
+        work: memory for what is diagnosed.
         csrf: what forms bear where nobody signs in.
     """
 
@@ -37,13 +39,16 @@ class Service:
     metrics: Metrics
     spool: Spool
     intake: Intake
-    rules: Rules
+    deliveries: Deliveries
     diagnosing: Diagnosing
     keeping: Keeping
     requests: Buckets
     megabytes: Buckets
     tries: Buckets
     reporting: Reporting
+    logs: Room
+    pieces: Room
+    work: Room
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
 
@@ -54,25 +59,27 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
         StoreError: the store cannot be opened.
     """
     limits = settings.limits
-    database = open_database(settings.store)
+    database = open_database(settings.store, stays_open=True)
     spool = Spool(settings.folder.absolute())
     deliveries = Deliveries(
         database, private=settings.private_webhooks, pauses=settings.webhook_pauses
     )
-    rules = Rules(database, deliveries)
     prepared = Service(
         settings,
         database,
         metrics,
         spool,
-        Intake(database, spool, metrics, rules),
-        rules,
+        Intake(database, spool, metrics),
+        deliveries,
         Diagnosing(),
         Keeping(database),
         Buckets(limits.requests_per_minute),
         Buckets(limits.megabytes_per_minute),
         Buckets(limits.tries_per_minute),
         Reporting(),
+        Room(limits.logs),
+        Room(limits.pieces),
+        Room(limits.work_bytes),
     )
     app.state.service = prepared
     app.state.database = prepared.database
@@ -85,17 +92,18 @@ def watched_folder(service: Service) -> Watched | None:
     if settings.watched is None:
         return None
     most = settings.limits.text_bytes
-    return Watched(settings.watched, service.keeping, service.diagnosing, service.rules, most=most)
+    return Watched(settings.watched, service.keeping, service.diagnosing, service.spool, most=most)
 
 
-def service(request: Request) -> Service:
+# Not to be asked in threads: to change into one and back takes longer than these do.
+async def service(request: Request) -> Service:
     """The running service, as a dependency."""
     return cast("Service", request.app.state.service)
 
 
-def store(request: Request) -> Database:
+async def store(request: Request) -> Database:
     """The open store, as a dependency."""
-    return service(request).database
+    return (await service(request)).database
 
 
 ServiceState = Annotated[Service, Depends(service)]

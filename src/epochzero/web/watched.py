@@ -13,7 +13,7 @@ from epochzero.logs.source import Log
 from epochzero.store.database import StoreError
 from epochzero.web.diagnosing import About, Diagnosing
 from epochzero.web.keeping import Keeping
-from epochzero.web.rules import Rules
+from epochzero.web.spool import Spool
 
 __all__ = ["Watched"]
 
@@ -39,7 +39,7 @@ class Watched:
         folder: Path,
         keeping: Keeping,
         diagnosing: Diagnosing,
-        rules: Rules,
+        spool: Spool,
         *,
         most: int,
         quiet: float = _QUIET_S,
@@ -47,7 +47,7 @@ class Watched:
         self._folder = folder
         self._keeping = keeping
         self._diagnosing = diagnosing
-        self._rules = rules
+        self._spool = spool
         self._most = most
         self._quiet = quiet
         self._done: dict[Path, tuple[float, int]] = {}
@@ -95,18 +95,15 @@ class Watched:
                 _LOGGER.error("%s: %s", self._folder, error)
 
     def _keep(self, path: Path) -> None:
-        pieces = []
-        size = 0
-        for block in Log(path.name, path).blocks():
-            size += len(block.data)
-            if size > self._most:
-                raise InputError(f"it has more than {self._most} bytes")
-            pieces.append(block.data)
         name = os.fsencode(path.relative_to(self._folder)).decode("utf-8", "replace")
         about = About(name=name[-_LONGEST_NAME:], ended=path.stat().st_mtime)
-        job, _, ending = self._diagnosing.ending("", about, b"".join(pieces))
-        if self._keeping.keep([ending]):
-            self._rules.look_at(job, "")
+        with self._spool.passing() as log:
+            for block in Log(path.name, path).blocks():
+                if block.offset + len(block.data) > self._most:
+                    raise InputError(f"it has more than {self._most} bytes")
+                log.write(block.data)
+            _, _, ending = self._diagnosing.ending("", about, log)
+            self._keeping.keep([ending])
 
 
 def _is_log(path: Path) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +22,14 @@ def keeper(monkeypatch: pytest.MonkeyPatch) -> Keeper:
     return Keeper(Course(), lambda: None)
 
 
+@pytest.fixture
+def poor(monkeypatch: pytest.MonkeyPatch) -> Keeper:
+    """One that may spend no time on batches."""
+    monkeypatch.setattr(keepers, "FREE_S", -1.0)
+    monkeypatch.setattr(keepers, "BATCHES", -1.0)
+    return Keeper(Course(), lambda: None)
+
+
 def deliver(keeper: Keeper, batch: Any) -> torch.Tensor:
     """The copy of a batch that a loader delivers."""
     keeper.delivers(0, None, lambda: batch)
@@ -33,8 +43,8 @@ def test_batches_after_a_snapshot_are_copied_into_the_memory_of_those_before(
     copy = deliver(keeper, first)
     first.zero_()
     assert copy.tolist() == [1] * 4
-    keeper._take()
-    assert not keeper.events
+    keeper._take(False)
+    assert not keeper.events()
     again = deliver(keeper, torch.full((4,), 2.0))
     assert again.data_ptr() == copy.data_ptr()
     assert again.tolist() == [2] * 4
@@ -44,6 +54,57 @@ def test_batches_after_a_snapshot_are_copied_into_the_memory_of_those_before(
 def test_what_a_validation_in_inference_mode_delivers_is_kept(keeper: Keeper) -> None:
     with torch.inference_mode():
         deliver(keeper, torch.ones(4))
-    keeper._take()
+    keeper._take(False)
     assert deliver(keeper, torch.zeros(4)).tolist() == [0] * 4
     assert not keeper._course.troubles
+
+
+def test_a_batch_that_can_be_sampled_again_is_kept_by_its_indices_where_a_copy_is_too_dear(
+    poor: Keeper,
+) -> None:
+    poor.delivers(0, None, lambda: poor.chooses(0, lambda: [3, 5]) and torch.ones(4))
+    assert (poor.complete, poor.tensors()) == (True, {})
+    assert poor.events()[0]["indices"] == {"kind": "list", "items": [3, 5]}
+    assert poor.events()[0]["batch"]["kind"] == "left_out"
+
+
+def test_of_a_stream_nothing_is_kept_where_copies_are_too_dear(poor: Keeper) -> None:
+    poor.delivers(0, None, lambda: torch.ones(4))
+    assert (poor.complete, poor.events()) == (False, [])
+
+
+def test_indices_take_no_more_room_than_they_may(
+    poor: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keepers, "LEAST_ROOM", 200)
+    for kept in (1, 2, 0):
+        poor.delivers(0, None, lambda: poor.chooses(0, lambda: [3, 5]) and torch.ones(4))
+        assert len(poor.events()) == kept
+
+
+def test_snapshots_take_their_share_of_the_time_whatever_one_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A clock that a snapshot puts on by three seconds, and each step by one."""
+    now = [0.0]
+    monkeypatch.setattr(keepers.time, "monotonic", lambda: now[0])
+    course = Course()
+    keeper = Keeper(course, lambda: None)
+    model = torch.nn.Linear(2, 2)
+    course.models.add(model)
+    taken = []
+
+    def states() -> dict[str, Any]:
+        now[0] += 3.0
+        taken.append(now[0])
+        return {}
+
+    monkeypatch.setattr(keepers, "random_states", states)
+    for _ in range(1000):
+        now[0] += 1.0
+        course.steps += 1
+        keeper.delivers(0, SimpleNamespace(_num_yielded=1), lambda: torch.ones(4))
+        assert keeper.complete
+    between = [later - before for before, later in pairwise(taken)]
+    assert len(between) == 3
+    assert min(between) >= 3.0 / keepers.SNAPSHOTS

@@ -169,13 +169,42 @@ def test_without_namespaces_python_is_held_to_it(place: Place) -> None:
     assert found["files"] == 256
     assert not found["module"]
     assert found["user"] == os.getuid()
-    impossible = [aspect.what for aspect in made.aspects if aspect.how == "impossible"]
-    assert {"isolation", "quota"} <= set(impossible)
+    assert found["scratch"] == ["done", "ENOSPC"]
+    assert {aspect.what: aspect.how for aspect in made.aspects} | {
+        "isolation": "impossible",
+        "quota": "hinted",
+    } == {aspect.what: aspect.how for aspect in made.aspects}
 
 
 def job_of(made: Plan, top: Path) -> subprocess.CompletedProcess[bytes]:
     environment = with_companions(made.environment, SIMULATE_COMPANIONS, top)
     return subprocess.run(made.command, env=environment, capture_output=True)
+
+
+KEEPS = """
+import os, torch
+def saved(name, kilobytes):
+    try:
+        torch.save(torch.zeros(256 * kilobytes), name + ".tmp")
+        os.replace(name + ".tmp", name)
+    except (OSError, RuntimeError):
+        return "full"
+    return "done"
+print(*(saved(f"{number}.pt", 400) for number in range(3)))
+os.remove("0.pt")
+print(saved("3.pt", 400))
+"""
+
+
+def test_a_quota_of_the_jobs_own_folder_is_held_in_python_and_what_is_written_stays(
+    run: Run, place: Place
+) -> None:
+    pytest.importorskip("torch")
+    place.write("look.py", KEEPS)
+    target = place.target(f'[[mounts]]\npath = "{place.folder.parent}"\nquota_bytes = "1 MiB"\n')
+    done = run("--simulate", "--target", str(target), "--", sys.executable, "look.py")
+    assert done.stdout.split() == [b"done", b"done", b"full", b"done"], done.stderr.decode()
+    assert {"1.pt", "3.pt"} <= {path.name for path in place.folder.iterdir()}
 
 
 def test_a_path_in_the_jobs_own_folder_is_missing_and_its_results_stay(

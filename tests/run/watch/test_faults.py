@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +12,7 @@ import pytest
 
 from epochzero import taxonomy
 from epochzero.run.watch.faults import catalogue
+from epochzero.run.watch.faults._signals import chance_loss
 from epochzero.run.watch.history import History, read_records
 from epochzero.run.watch.verdict import conclude
 
@@ -51,6 +53,7 @@ class Training:
     shuffle: bool = True
     clears: bool = True
     steps: bool = True
+    passes: int = 1
     goes_back: bool = True
     trains: bool = True
     evaluates: bool = True
@@ -89,15 +92,15 @@ class Training:
         for _ in range(self.epochs):
             if self.trains:
                 model.train()
-            for given, wanted in loader:
-                if self.clears:
+            for number, (given, wanted) in enumerate(loader):
+                if self.clears and number % self.passes == 0:
                     optimizer.zero_grad()
                 loss = self.loss(model(given), wanted)
                 if self.goes_back:
                     loss.backward()
                 if self.clip:
                     nn.utils.clip_grad_norm_(model.parameters(), self.clip)
-                if self.steps:
+                if self.steps and (number + 1) % self.passes == 0:
                     optimizer.step()
                 if schedule:
                     schedule.step()
@@ -215,6 +218,21 @@ def by_chance(labels: Any) -> Any:
     return labels[torch.randperm(len(labels), generator=torch.Generator().manual_seed(5))]
 
 
+def symbols(count: int, seed: int) -> tuple[Any, Any]:
+    """Rows of six symbols out of eight, of which the first tells the class; nobody can say which row is which."""
+    given = torch.randint(8, (count, 6), generator=torch.Generator().manual_seed(seed))
+    return given, given[:, 0] // 2
+
+
+def reader() -> Any:
+    return nn.Sequential(
+        nn.Embedding(8, 8), nn.Flatten(), nn.Linear(48, 64), nn.ReLU(), nn.Linear(64, 4)
+    )
+
+
+READING = Training(
+    model=reader, data=partial(symbols, 1920, 1), tested=partial(symbols, 400, 2), epochs=3
+)
 SGD = partial(torch.optim.SGD, lr=0.1)
 FAULTY = {
     "zero_grad_missing": replace(GOOD, clears=False),
@@ -284,6 +302,19 @@ FAULTY = {
 }
 
 
+FAULTY_READING = {
+    "labels_wrong": replace(READING, data=with_(READING.data, labels=by_chance), epochs=2),
+    "data_duplicated": replace(
+        READING,
+        data=with_(
+            READING.data,
+            inputs=lambda x: x[:16].repeat(120, 1),
+            labels=lambda y: by_chance(y[:16]).repeat(120),
+        ),
+    ),
+}
+
+
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
@@ -298,10 +329,51 @@ def test_the_fault_is_the_root(word: str) -> None:
     assert watched.root.fix
 
 
+@pytest.mark.parametrize("word", FAULTY_READING)
+def test_the_fault_is_the_root_where_examples_cannot_be_told_apart(word: str) -> None:
+    watched = conclude(FAULTY_READING[word].run())
+    assert watched.failed == ()
+    assert watched.root is not None
+    assert watched.root.word == word, (watched.root, watched.others)
+
+
+def gathered(output: Any, wanted: Any) -> Any:
+    """Of four passes, whose gradients are added up."""
+    return functional.cross_entropy(output, wanted) / 4
+
+
+@pytest.mark.parametrize(
+    ("loss", "passes", "chance"),
+    [
+        (functional.cross_entropy, 1, math.log(4)),
+        (gathered, 4, math.log(4) / 4),
+        (functional.cross_entropy, 4, math.log(4)),
+    ],
+    ids=["one pass", "divided", "not divided"],
+)
+def test_the_loss_by_chance_is_divided_as_the_loss_is(
+    loss: Callable[[Any, Any], Any], passes: int, chance: float
+) -> None:
+    history = replace(GOOD, loss=loss, epochs=1, passes=passes).run()
+    assert chance_loss(history) == pytest.approx(chance, rel=0.02)
+
+
+def test_the_huber_loss_by_chance_is_that_of_the_mean() -> None:
+    wanted = torch.randn(4000, generator=torch.Generator().manual_seed(3))
+    spread = {"std": 2.0, "shape": [32]}
+    looks = [
+        {"kind": "iteration", "iteration": n, "function": "huber_loss", "target": spread}
+        for n in range(3)
+    ]
+    by_mean = functional.huber_loss(torch.zeros(4000), 2.0 * wanted)
+    assert chance_loss(read_records(looks)) == pytest.approx(float(by_mean), rel=0.03)
+
+
 @pytest.mark.parametrize(
     "training",
     [
         GOOD,
+        READING,
         replace(GOOD, model=lambda: network(nn.Dropout(0.3))),
         replace(GOOD, model=lambda: network(nn.BatchNorm1d(32))),
         replace(GOOD, optimizer=partial(torch.optim.SGD, lr=0.1, momentum=0.9)),
@@ -315,6 +387,7 @@ def test_the_fault_is_the_root(word: str) -> None:
     ],
     ids=[
         "plain",
+        "symbols",
         "dropout",
         "batch norm",
         "momentum",

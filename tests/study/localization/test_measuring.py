@@ -11,10 +11,11 @@ import pytest
 
 from epochzero.code import Repository
 from epochzero.errors import InputError
-from epochzero.study.localization import Measured, Progress, bugs_of, clones, measure
+from epochzero.study.localization import Measured, Progress, bugs_of, clones, measure, measuring
 from epochzero.study.localization.bugs import releases_of
 from epochzero.study.localization.ranks import Ranked, ranked, ranked_paths
 from epochzero.study.localization.size import size_of
+from tests.scale.test_bulk import Inline
 from tests.study.localization.made import Project
 
 TECHNIQUES = ("bm25", "blia")
@@ -29,7 +30,9 @@ def measured(project: Project, work: Path, heard: list[Progress] | None = None) 
     bugs = bugs_of(project.records)
     asked = {bug.report.id for bug in bugs}
     hear = [] if heard is None else heard
-    return measure(bugs, asked, clones(project.clone.parent), TECHNIQUES, work, hear=hear.append)[0]
+    return measure(
+        bugs, asked, clones(project.clone.parent), TECHNIQUES, work, workers=1, hear=hear.append
+    )[0]
 
 
 def test_releases_are_tags_whatever_their_names_hold(tmp_path: Path) -> None:
@@ -58,6 +61,59 @@ def test_every_technique_ranks_every_bug_and_what_is_kept_is_used(
     changed = kept[1].name.split(".")[2]
     assert again[0].ranks[changed] == Ranked(2, 2, 0.5)
     assert again[0].facts == first[0].facts
+
+
+def test_portions_of_a_project_are_the_project(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = measured(project, tmp_path / "whole")
+    monkeypatch.setattr(measuring, "PORTION", 2)
+    heard: list[Progress] = []
+    portions = measured(project, tmp_path / "portions", heard)
+    assert portions == whole
+    assert [(now.projects, now.bugs) for now in heard][-1] == (1, 5)
+    assert {(now.projects, now.bugs) for now in heard[:-1]} <= {(0, n) for n in range(5)}
+    # After an end of any kind, what is there is not measured again.
+    (gone, *kept) = sorted((tmp_path / "portions").glob("*.bm25.*"))
+    gone.unlink()
+    before = [path.stat().st_mtime_ns for path in kept]
+    assert measured(project, tmp_path / "portions") == whole
+    assert [path.stat().st_mtime_ns for path in kept] == before
+    assert gone.exists()
+
+
+def test_what_ends_its_worker_twice_costs_only_its_own_bugs(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "PORTION", 2)
+    monkeypatch.setattr(measuring, "opened", lambda *_, **__: Losing())
+    bugs = bugs_of(project.records)
+    asked = {bug.report.id for bug in bugs}
+    repos = clones(project.clone.parent)
+    found, lost = measure(bugs, asked, repos, ["bm25"], tmp_path / "work")
+    assert (len(found), lost) == (3, {measuring.KILLED: 2})
+    monkeypatch.undo()
+    monkeypatch.setattr(measuring, "PORTION", 2)
+    assert len(measure(bugs, asked, repos, ["bm25"], tmp_path / "work")[0]) == 5
+
+
+class Losing(Inline):
+    """An engine that loses the worker of the first thing that it is given, whenever it is."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _, arguments: arguments[0] == self.called[0][1])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_over_ray(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    bugs = bugs_of(project.records)
+    asked, repos = {bug.report.id for bug in bugs}, clones(project.clone.parent)
+    local = measure(bugs, asked, repos, ["bm25"], tmp_path / "local", workers=1)
+    assert measure(bugs, asked, repos, ["bm25"], tmp_path / "ray", engine="ray", workers=1) == local
 
 
 def test_bugs_that_cannot_be_used_are_counted(project: Project, tmp_path: Path) -> None:

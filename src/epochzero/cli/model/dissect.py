@@ -25,7 +25,7 @@ __all__ = ["command"]
 @click.option("--test", required=True, metavar="DATA",
               help="Data that the model was not trained on: one half chooses the threshold, the other is reported on.")  # fmt: skip
 @click.option("--layers", metavar="NAME,...",
-              help="Modules to look into.  [default: some six at even steps of depth]")  # fmt: skip
+              help="Layers to look into.  [default: some six at even steps of depth]")  # fmt: skip
 @click.option("--growth", type=click.Choice(("linear", "log", "exp")), default="exp", show_default=True,
               help="How the weight of a layer grows with its number.")  # fmt: skip
 @click.option("--false-rejections", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
@@ -73,7 +73,7 @@ def command(
             classifier,
             named.load(data, tell),
             named.load(test, tell),
-            layers=layers.split(",") if layers else None,
+            layers=[name.strip() for name in layers.split(",") if name.strip()] if layers else None,
             growth=growth,
             false_rejections=false_rejections,
             seed=seed,

@@ -58,9 +58,10 @@ def command(
 ) -> None:
     """Search inputs that MODEL judges otherwise when only protected attributes differ (ADF).
 
-    DATA is a table. Texts are numbered in their order, which must be what MODEL was trained with. AEQUITAS and random
-    search run beside ADF, each with the same budget; without gradients they run alone. MODEL may be the
-    word train: the paper's network is trained on 70 % of DATA.
+    DATA is a table. Texts are numbered in their order, which must be what MODEL was trained with. Where the budget
+    suffices to check all inputs, that is done. Where not, AEQUITAS and random search run beside ADF, each with
+    the same budget; without gradients they run alone. MODEL may be the word train: the paper's network is
+    trained on 70 % of DATA.
 
     \b
     epochzero model fairness net.py:build people.csv --protected sex,age --target income --weights net.pt
@@ -86,7 +87,7 @@ def command(
             budget = SECONDS
         people = load_people(
             data,
-            protected=protected.split(",") if protected else (),
+            protected=[one.strip() for one in protected.split(",")] if protected else (),
             target=target,
             domains=domains,
             most=most,
@@ -129,7 +130,7 @@ def _classifier(
 
 
 def _write_text(found: Fairness, out: Path | None) -> None:
-    from epochzero.models.fairness.report import described
+    from epochzero.models.fairness.report import described, remark
 
     click.echo(wrapped("Model", f"{found.model}, right on {_told(found.accuracy)} of {found.rows:,} rows"))  # fmt: skip
     click.echo(wrapped("Protected", f"{', '.join(found.protected)}: {found.variants} variants of each input"))  # fmt: skip
@@ -137,6 +138,8 @@ def _write_text(found: Fairness, out: Path | None) -> None:
     for one in found.searches:
         told = f"{one.search}: {one.found:,} discriminatory instances in {one.seconds:.1f} s, {100 * one.share:.1f}\xa0% of {one.checked:,} inputs checked"
         click.echo(wrapped("Search", told))
+    if told := remark(found):
+        click.echo(wrapped("", told))
     for kind, said in ((True, "by one alone"), (False, "depends on")):
         told = ", ".join(f"{one.attribute} {_share(one.share)}" for one in found.drivers if one.protected is kind)  # fmt: skip
         if told:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli.layout import wrapped
-from epochzero.cli.model.options import require_torch
 from epochzero.cli.output import OutputFolder, echo_json, format_option
 from epochzero.errors import InputError
 
@@ -49,7 +48,6 @@ def command(
     """
     if bool(leaves) is every:
         raise InputError("give either --leaf, once or more, or --all")
-    require_torch()
     from epochzero.models.mutate import NoPlaceError, injectable, mutate
 
     text = _read(program)

@@ -14,7 +14,6 @@ from epochzero.errors import InputError
 from epochzero.models.classifier import Classifier, as_classifier
 from epochzero.models.dissect.dissector import Dissector, read_dissector
 from epochzero.models.dissect.layers import snapshots_of
-from epochzero.models.layers import recorded
 
 __all__ = ["Guard", "Guarded", "Overhead", "measure_overhead"]
 
@@ -61,9 +60,9 @@ class Guard:
         self.classifier = as_classifier(model)
         read = dissector if isinstance(dissector, Dissector) else read_dissector(dissector)
         self.dissector = read.to(self.classifier.device)
-        modules = dict(self.classifier.layered().named_modules())
+        known = {one.name for one in self.classifier.layered().known}
         for layer in self.dissector.layers:
-            if layer not in modules:
+            if layer not in known:
                 raise InputError(
                     f"{self.classifier.name}: has no layer {layer!r}: another model was dissected"
                 )
@@ -77,10 +76,9 @@ class Guard:
         Raises:
             InputError: the model fails on them, or has other classes than the one that was dissected.
         """
-        layers = set(self.dissector.layers)
-        module = self.classifier.layered()
-        with torch.no_grad(), recorded(module, lambda name, layer: name in layers) as calls:
-            logits = self.classifier.logits(inputs).float()
+        with torch.no_grad():
+            scores, calls = self.classifier.seen(inputs, self.dissector.layers)
+            logits = scores.float()
         if logits.shape[1] != self.dissector.classes:
             raise InputError(
                 f"{self.classifier.name}: has {logits.shape[1]} classes, the model that was dissected "

@@ -35,6 +35,8 @@ __all__ = ["SOFTMAX", "Dissection", "LayerSeen", "Score", "dissect"]
 
 SCHEMA = "epochzero.model-dissection/1"
 SOFTMAX = "max softmax"
+SHOWN = 20
+"""Layers, in a message."""
 Curve = tuple[Sequence[float], Sequence[float]]
 
 
@@ -159,7 +161,7 @@ def dissect(
     """
     classifier = as_classifier(model)
     classes = _check(classifier, train, test)
-    names = tuple(layers) if layers is not None else choose_layers(classifier, train.inputs[:2])
+    names = _known(classifier, layers) if layers else choose_layers(classifier, train.inputs[:2])
     chosen_by, reported_by = test.halves(seed)
     learned = look_into(classifier, names, train, tell)
     submodels = _train(names, learned, train, classes, tell)
@@ -202,6 +204,20 @@ def _check(classifier: Classifier, train: Examples, test: Examples) -> int:
     for examples in (train, test):
         check_labels(classifier.name, classes, examples)
     return classes
+
+
+def _known(classifier: Classifier, layers: Sequence[str]) -> tuple[str, ...]:
+    """The layers, which the model has.
+
+    Raises:
+        InputError: it has not.
+    """
+    known = [one.name for one in classifier.layered().known]
+    for layer in layers:
+        if layer not in known:
+            told = ", ".join(known[:SHOWN]) + (" and others" if len(known) > SHOWN else "")
+            raise InputError(f"{classifier.name}: has no layer {layer!r}; it has {told}")
+    return tuple(layers)
 
 
 def _train(

@@ -12,7 +12,6 @@ from torch.nn import functional
 from epochzero.models.classifier import BATCH_SIZE, Classifier, Tell, batches
 from epochzero.models.dissect.layers import snapshots_of
 from epochzero.models.examples import Examples
-from epochzero.models.layers import recorded
 
 __all__ = ["Snapshots", "Submodel", "look_into", "train_submodel"]
 
@@ -72,14 +71,12 @@ def look_into(
     features: list[list[Tensor]] = [[] for _ in layers]
     logits: list[Tensor] = []
     done = 0
-    wanted = set(layers)
-    module = classifier.layered()
-    with torch.no_grad(), recorded(module, lambda name, layer: name in wanted) as calls:
+    with torch.no_grad():
         for batch in batches(examples, batch_size):
-            logits.append(classifier.logits(batch).float().cpu())
+            scores, calls = classifier.seen(batch, layers)
+            logits.append(scores.float().cpu())
             for kept, seen in zip(features, snapshots_of(classifier, layers, calls), strict=True):
                 kept.append(seen.cpu())
-            calls.clear()
             done += len(batch)
             if tell:
                 tell(f"{examples.name}: {done:,} of {len(examples):,} examples looked into")

@@ -110,7 +110,7 @@ def attack(
         tell: hears what is done.
 
     Raises:
-        InputError: the model has no gradients, or the inputs are tokens.
+        InputError: the model has no gradients, or only zeros, or the inputs are tokens.
     """
     if not examples.inputs.is_floating_point():
         raise InputError(f"{examples.name}: inputs are tokens, which have no gradients")
@@ -118,6 +118,7 @@ def attack(
     if low == high:
         raise InputError(f"{examples.name}: all inputs are {low:g}; there is no range to attack in")
     module = _Logits(classifier)
+    _check_gradients(module, examples)
     estimator = import_module("art.estimators.classification").PyTorchClassifier(
         module,
         loss=nn.CrossEntropyLoss(),
@@ -138,6 +139,29 @@ def attack(
             )
         found.append(_measured(name, classifier, examples, torch.from_numpy(np.asarray(changed))))
     return tuple(found)
+
+
+def _check_gradients(model: _Logits, examples: Examples) -> None:
+    """Refuses a model that attacks would say nothing of.
+
+    Raises:
+        InputError: it hands on no gradients, or none but zeros.
+    """
+    name = model.classifier.name
+    inputs = examples.inputs[:BATCH].to(model.classifier.device).requires_grad_()
+    with torch.enable_grad():
+        logits = model(inputs)
+        if not logits.requires_grad:
+            raise InputError(
+                f"{name}: its outputs have no gradients: it detaches them, or leaves torch"
+            )
+        loss = nn.functional.cross_entropy(logits, examples.labels[:BATCH].to(logits.device))
+        (gradient,) = torch.autograd.grad(loss, inputs, allow_unused=True)
+    if gradient is None or not gradient.any():
+        raise InputError(
+            f"{name}: its gradients are 0 for all of {len(inputs)} examples, so that no attack by "
+            "gradients could change anything"
+        )
 
 
 def _measured(name: str, classifier: Classifier, examples: Examples, changed: Tensor) -> Attacked:

@@ -1,24 +1,21 @@
 """Neuron coverage (EvalDNN, after Pei et al., DeepXplore, SOSP 2017).
 
 A neuron is a channel of a layer. For each input a layer's outputs are scaled to 0 to 1, then averaged over space. A
-neuron is covered when some input brings it above the threshold. Layers are all modules without parts but
-dropout; a module that is called twice counts twice.
+neuron is covered when some input brings it above the threshold. Layers are all without parts but dropout; one that
+is called twice counts twice.
 """
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from epochzero.models.classifier import Classifier, Tell, batches
 from epochzero.models.examples import Examples
-from epochzero.models.layers import recorded
 
 __all__ = ["THRESHOLDS", "neuron_coverage"]
 
 THRESHOLDS = tuple(n / 10 for n in range(10))
-_DROPOUT = nn.modules.dropout._DropoutNd
-_CHANNELS_SECOND = (nn.Conv1d, nn.ConvTranspose1d)
 
 
 def neuron_coverage(
@@ -29,21 +26,19 @@ def neuron_coverage(
     Raises:
         InputError: the layers cannot be seen, or the model fails.
     """
-    module = classifier.layered()
-    # Sequences have their channels last, but for models that convolve over them.
-    second = any(isinstance(one, _CHANNELS_SECOND) for one in module.modules())
+    layers = classifier.layered().known
+    names = [one.name for one in layers if not one.has_parts and not one.drops]
     highest: list[Tensor] = []
     done = 0
-    with torch.no_grad(), recorded(module, _is_layer) as calls:
+    with torch.no_grad():
         for batch in batches(examples):
-            classifier.logits(batch)
-            seen = [_activation(output, second).max(dim=0).values for _, _, output in calls]
+            _, calls = classifier.seen(batch, names)
+            seen = [_activation(one.output).max(dim=0).values for one in calls]
             highest = (
                 [torch.maximum(one, two) for one, two in zip(highest, seen, strict=True)]
                 if highest
                 else seen
             )
-            calls.clear()
             done += len(batch)
             if tell:
                 tell(f"{classifier.name}: coverage of {done:,} of {len(examples):,} examples")
@@ -51,20 +46,12 @@ def neuron_coverage(
     return tuple((one, _share(neurons > one)) for one in THRESHOLDS)
 
 
-def _is_layer(name: str, module: nn.Module) -> bool:
-    return next(module.children(), None) is None and not isinstance(module, _DROPOUT)
-
-
-def _activation(output: Tensor, second: bool) -> Tensor:
+def _activation(output: Tensor) -> Tensor:
     """Scaled activation of each neuron, shape (n, neurons); of a constant layer 0."""
     flat = output.flatten(1).float()
     low, high = flat.min(dim=1, keepdim=True).values, flat.max(dim=1, keepdim=True).values
-    scaled = ((flat - low) / (high - low).clamp_min(torch.finfo(flat.dtype).tiny)).reshape(
-        output.shape
-    )
-    if output.ndim == 3 and not second:
-        return scaled.mean(dim=1)
-    return scaled.flatten(2).mean(dim=2) if output.ndim > 2 else scaled
+    scaled = (flat - low) / (high - low).clamp_min(torch.finfo(flat.dtype).tiny)
+    return scaled.reshape(output.shape).flatten(2).mean(dim=2) if output.ndim > 2 else scaled
 
 
 def _share(covered: Tensor) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import takewhile
 
 import numpy as np
 import torch
@@ -15,15 +16,20 @@ from torch import Tensor
 
 from epochzero.errors import InputError
 from epochzero.models.fairness.domain import Domain
-from epochzero.models.fairness.search import SEEDS, Archive, walk
+from epochzero.models.fairness.search import SEEDS, Archive, Instances, gathered, walk
 
-__all__ = ["adf", "clustered", "global_phase", "require_sklearn"]
+__all__ = ["Local", "adf", "clustered", "global_phase", "require_sklearn"]
 
 CLUSTERS = 4
-ITERATIONS = 10
+CLUSTERED = 50_000
+"""So many rows at most are clustered; seeds come from them."""
+STEPS = 10
+"""Of the global phase."""
 REFRESH = 10
 """Trials of the local search after which its gradients are taken anew: a network of ReLUs is linear nearby."""
 SMALLEST_GRADIENT = 1e-12
+SMALLEST_SHARE = 1e-3
+"""Of the largest gradient: an attribute without any influence is no likelier to be moved than one with so little."""
 
 
 def require_sklearn() -> None:
@@ -50,15 +56,18 @@ def adf(archive: Archive, data: Tensor, draw: torch.Generator, seeds: int = SEED
     Raises:
         InputError: the model has no gradients.
     """
-    rounds = clustered(data, archive.subject.domain, seeds, draw)
-    while not archive.over:
-        levels, partners = global_phase(archive, next(rounds), draw)
-        walk(archive, levels, partners, _Local(archive, draw))
+    rounds = takewhile(
+        lambda _: not archive.over, clustered(data, archive.subject.domain, seeds, draw)
+    )
+    for levels, partners in gathered(global_phase(archive, one, draw) for one in rounds):
+        walk(archive, levels, partners, Local(archive, draw))
 
 
 def clustered(data: Tensor, domain: Domain, seeds: int, draw: torch.Generator) -> Iterator[Tensor]:
     """Seeds of each round, one cluster of the data after the other in turn; the data are shuffled between passes."""
     cluster = import_module("sklearn.cluster")
+    if len(data) > CLUSTERED:
+        data = data[torch.randperm(len(data), generator=draw)[:CLUSTERED]]
     inputs = data / (domain.counts - 1).clamp_min(1)
     number = min(CLUSTERS, len(np.unique(data.numpy(), axis=0)))
     found = cluster.KMeans(number, n_init=1, random_state=draw.initial_seed() % 2**32)
@@ -81,35 +90,33 @@ def _round_robin(labels: Tensor) -> Tensor:
     return torch.argsort(place, stable=True)
 
 
-def global_phase(archive: Archive, levels: Tensor, draw: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Moves seeds to where they are discriminated against, by at most 10 steps.
+def global_phase(archive: Archive, levels: Tensor, draw: torch.Generator) -> Instances:
+    """Moves seeds to where they are discriminated against in a way not yet known, by at most 10 steps.
 
     An attribute moves by the sign of its gradient where that of the seed and of its most different variant
     agree; where none does, one attribute is moved at random.
 
     Returns:
-        The instances found and their partners, shape (found, attributes) each.
+        The instances found and their partners.
     """
     domain = archive.subject.domain
-    instances: list[Tensor] = [levels[:0]]
-    partners: list[Tensor] = [levels[:0]]
-    for step in range(ITERATIONS):
-        judged = archive.check(levels)
-        instances.append(levels[judged.discriminates])
-        partners.append(judged.partner[judged.discriminates])
-        left = ~judged.discriminates
-        levels, partner = levels[left], judged.partner[left]
-        if step == ITERATIONS - 1 or not len(levels) or archive.over:
+    found: list[Instances] = []
+    for step in range(STEPS + 1):
+        checked = archive.check(levels)
+        found.append((levels[checked.new], checked.partner[checked.new]))
+        levels, partner = levels[~checked.new], checked.partner[~checked.new]
+        if step == STEPS or not len(levels) or archive.over:
             break
         signs = _gradients(archive, levels, partner).sign()
         direction = torch.where(signs[0] == signs[1], signs[0], 0.0).long() * domain.free
         still = (direction == 0).all(dim=1)
         direction[still] = _random_steps(domain, int(still.sum()), draw)
         levels = (levels + direction).clamp_min(0).minimum(domain.counts - 1)
+    instances, partners = zip(*found, strict=True)
     return torch.cat(instances), torch.cat(partners)
 
 
-class _Local:
+class Local:
     """A step of the local phase: rather along an attribute that the output hardly depends on."""
 
     def __init__(self, archive: Archive, draw: torch.Generator) -> None:
@@ -120,8 +127,7 @@ class _Local:
         domain = self.archive.subject.domain
         if trial % REFRESH == 0:
             sizes = _gradients(self.archive, levels, partners).abs().sum(dim=0)
-            # Relative to the largest, so that attributes without any influence are no more than likely.
-            floor = SMALLEST_GRADIENT + sizes.amax(dim=1, keepdim=True) * 1e-3
+            floor = SMALLEST_GRADIENT + sizes.amax(dim=1, keepdim=True) * SMALLEST_SHARE
             self.probabilities = domain.free / sizes.maximum(floor)
         chosen = torch.multinomial(self.probabilities, 1, generator=self.draw)
         signs = torch.randint(2, chosen.shape, generator=self.draw) * 2 - 1

@@ -9,10 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from epochzero.models.fairness.search import SEEDS, Archive, walk
-from epochzero.models.fairness.subject import Judged
+from epochzero.models.fairness.search import SEEDS, Archive, chance, gathered, walk
 
-__all__ = ["aequitas"]
+__all__ = ["Directed", "aequitas"]
 
 CHANGE = 0.001
 """By how much a probability changes with an outcome."""
@@ -26,15 +25,16 @@ def aequitas(archive: Archive, draw: torch.Generator, seeds: int = SEEDS) -> Non
         draw: of all that is random.
         seeds: of a round.
     """
-    directed = _Directed(archive, draw)
-    while not archive.over:
-        levels = archive.subject.domain.drawn(seeds, draw)
-        judged = archive.check(levels)
-        at = judged.discriminates
-        walk(archive, levels[at], judged.partner[at], directed, directed.learn)
+    directed = Directed(archive, draw)
+    rounds = (
+        (levels[checked.new], checked.partner[checked.new])
+        for levels, checked in chance(archive, draw, seeds)
+    )
+    for levels, partners in gathered(rounds):
+        walk(archive, levels, partners, directed, directed.learn)
 
 
-class _Directed:
+class Directed:
     """Chooses an attribute and a direction by how often they have led to discrimination."""
 
     def __init__(self, archive: Archive, draw: torch.Generator) -> None:
@@ -49,9 +49,9 @@ class _Directed:
         signs = torch.where(random < self.down[chosen], -1, 1)
         return self.domain.moved(levels, chosen, signs)
 
-    def learn(self, steps: Tensor, judged: Judged) -> None:
+    def learn(self, steps: Tensor, discriminates: Tensor) -> None:
         """What led to discrimination becomes likelier, what did not less likely."""
-        outcome = torch.where(judged.discriminates, CHANGE, -CHANGE)[:, None]
+        outcome = torch.where(discriminates, CHANGE, -CHANGE)[:, None]
         moved = steps != 0
         self.attributes = (self.attributes + (moved * outcome).sum(dim=0)).clamp_min(0.0)
         # None may be left without a chance for good, since all learn at once.

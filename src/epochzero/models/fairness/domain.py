@@ -78,6 +78,10 @@ class Domain:
                     f"the protected attribute {name!r} has one value only; two at least are needed, "
                     "in the data or in --domains"
                 )
+        if not self.free.any():
+            raise InputError(
+                "no attribute has two values but the protected ones; nothing can be searched"
+            )
         count = prod(len(self.attributes[at].values) for at in self.protected)
         if count > MOST_VARIANTS:
             raise InputError(
@@ -92,8 +96,8 @@ class Domain:
 
     @cached_property
     def free(self) -> Tensor:
-        """Whether an attribute is not protected, shape (attributes,)."""
-        mask = torch.ones(len(self.attributes), dtype=torch.bool)
+        """Whether a search can move an attribute: it is not protected, and has two values; shape (attributes,)."""
+        mask = self.counts > 1
         mask[list(self.protected)] = False
         return mask
 
@@ -102,6 +106,18 @@ class Domain:
         """All combinations of levels of the protected attributes, shape (variants, protected)."""
         counts = [len(self.attributes[at].values) for at in self.protected]
         return torch.tensor(list(product(*map(range, counts))))
+
+    @cached_property
+    def variant_inputs(self) -> Tensor:
+        """What the model is given for the protected attributes of each variant, shape (variants, protected)."""
+        return self._values[torch.tensor(self.protected), self.variants]
+
+    @cached_property
+    def size(self) -> int:
+        """How many inputs there are that differ in other than protected attributes."""
+        return prod(
+            len(one.values) for at, one in enumerate(self.attributes) if at not in self.protected
+        )
 
     @cached_property
     def step_sizes(self) -> Tensor:
@@ -133,6 +149,16 @@ class Domain:
         """Inputs drawn evenly from the domain, shape (count, attributes), int64 levels."""
         random = torch.rand(count, len(self.attributes), generator=draw)
         return (random * self.counts).long().minimum(self.counts - 1)
+
+    def numbered(self, start: int, stop: int) -> Tensor:
+        """The inputs of some of the numbers below `size`, of the first variant; shape (stop - start, attributes)."""
+        numbers = torch.arange(start, stop)
+        levels = torch.zeros(len(numbers), len(self.attributes), dtype=torch.int64)
+        for at, one in enumerate(self.attributes):
+            if at not in self.protected:
+                levels[:, at] = numbers % len(one.values)
+                numbers = numbers // len(one.values)
+        return levels
 
     def moved(self, levels: Tensor, chosen: Tensor, signs: Tensor) -> Tensor:
         """Inputs with one attribute of each a step further; at an end of its range it goes the other way.
@@ -173,7 +199,7 @@ def attribute_of(name: str, cells: Sequence[Any], told: Any = None) -> Attribute
         told: of a file of domains: a list of values, or a mapping of low, high and step.
 
     Raises:
-        InputError: what is told is no domain.
+        InputError: what is told is no domain, or there are too many different texts.
     """
     if told is not None:
         return _told(name, told)
@@ -181,6 +207,11 @@ def attribute_of(name: str, cells: Sequence[Any], told: Any = None) -> Attribute
         numbers = np.unique(np.asarray(cells, np.float64))
     except (TypeError, ValueError):
         texts = tuple(sorted({str(cell) for cell in cells}))
+        if len(texts) > MOST_VALUES:
+            raise InputError(
+                f"column {name!r}: holds {len(texts):,} different texts, more than {MOST_VALUES:,}; leave it out if "
+                "it is a name or number of the record"
+            ) from None
         return Attribute(name, tuple(map(float, range(len(texts)))), texts)
     low, high = float(numbers[0]), float(numbers[-1])
     whole = bool((numbers == numbers.round()).all())

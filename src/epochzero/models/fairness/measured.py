@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from epochzero.models.classifier import Classifier, Tell, as_classifier, check_labels
-from epochzero.models.fairness.adf import adf, require_sklearn
-from epochzero.models.fairness.aequitas import aequitas
+from epochzero.models.fairness.adf import require_sklearn
 from epochzero.models.fairness.domain import Domain
 from epochzero.models.fairness.retraining import retrained_with
-from epochzero.models.fairness.search import Archive, Budget, Found, random_search
+from epochzero.models.fairness.search import Budget, Found
+from epochzero.models.fairness.searching import searched
 from epochzero.models.fairness.subject import Subject
 from epochzero.models.fairness.table import PeopleTable
 from epochzero.reports.statistics import Estimate, wilson
@@ -34,7 +34,7 @@ class Searched:
     """What a search came to.
 
     Attributes:
-        search: ADF, AEQUITAS or random.
+        search: exhaustive, ADF, AEQUITAS or random.
         found: discriminatory instances, no two alike without their protected attributes.
         checked: inputs that were checked, repeats among them.
         share: found of checked.
@@ -128,9 +128,10 @@ class Fairness:
         accuracy: on them.
         protected: attributes that must not decide.
         variants: combinations of their values.
+        inputs: that there are in the domain, not counting the variants.
         discriminated: share of inputs drawn evenly from the domain.
         discriminated_rows: share of the rows.
-        searches: in the order ADF, AEQUITAS, random.
+        searches: the exhaustive one alone, where the budget sufficed for all inputs; or else ADF, AEQUITAS, random.
         drivers: protected attributes, then the others, each by share.
         examples: some instances.
         recall: by region where the discrimination is known.
@@ -145,6 +146,7 @@ class Fairness:
     accuracy: Estimate
     protected: tuple[str, ...]
     variants: int
+    inputs: int
     discriminated: Estimate
     discriminated_rows: Estimate
     searches: tuple[Searched, ...]
@@ -181,6 +183,8 @@ def measure_fairness(
 ) -> Fairness:
     """Searches inputs that a model judges otherwise when only protected attributes differ.
 
+    All inputs are checked where the budget of one search suffices for it; what is found is then all there is.
+
     Args:
         model: a module, which is put into evaluation mode, or what `load_model` gives.
         people: rows, from which ADF starts, and the domain that is searched.
@@ -199,19 +203,18 @@ def measure_fairness(
     check_labels(classifier.name, classes, people.examples)
     draw = torch.Generator().manual_seed(seed)
     sample = people.domain.drawn(SAMPLE, draw)
-    left_out: dict[str, str] = {}
-    found = _searched(subject, people, budget, seed, tell, left_out)
+    began = budget.clock()
+    discriminated = _share(subject.judge(sample).discriminates)
+    seconds = (budget.clock() - began) / SAMPLE
+    found, left_out = searched(subject, people, budget, seconds, seed, tell)
     best = max(found, key=len)
     if tell:
         tell("what drives it")
     retrained = None
-    if retrain:
-        if len(best) and classifier.module is not None:
-            retrained = _retrained(subject, people, best, sample, seed, tell)
-        else:
-            left_out["retraining"] = (
-                "nothing was found" if classifier.module is not None else classifier.no_gradients
-            )
+    if retrain and (why_not := _why_no_retraining(subject, people, best)):
+        left_out["retraining"] = why_not
+    elif retrain:
+        retrained = _retrained(subject, people, best, sample, seed, tell)
     return Fairness(
         model=classifier.name,
         data=people.name,
@@ -219,7 +222,8 @@ def measure_fairness(
         accuracy=_share(subject.outputs(people.levels) == people.labels),
         protected=tuple(people.domain.attributes[at].name for at in people.domain.protected),
         variants=len(people.domain.variants),
-        discriminated=_share(subject.judge(sample).discriminates),
+        inputs=people.domain.size,
+        discriminated=discriminated,
         discriminated_rows=_share(subject.judge(people.levels).discriminates),
         searches=tuple(
             Searched(one.search, len(one), one.checked, len(one) / max(1, one.checked), one.seconds, one.course)
@@ -232,30 +236,6 @@ def measure_fairness(
         left_out=left_out,
         instances={one.search: one for one in found},
     )  # fmt: skip
-
-
-def _searched(
-    subject: Subject,
-    people: PeopleTable,
-    budget: Budget,
-    seed: int,
-    tell: Tell | None,
-    left_out: dict[str, str],
-) -> list[Found]:
-    searches: dict[str, Callable[[Archive, torch.Generator], None]] = {
-        "ADF": lambda archive, draw: adf(archive, people.levels, draw),
-        "AEQUITAS": aequitas,
-        "random": random_search,
-    }
-    if subject.classifier.no_gradients or subject.classifier.module is None:
-        left_out["ADF"] = subject.classifier.no_gradients or "the model has no gradients"
-        del searches["ADF"]
-    found: list[Found] = []
-    for name, search in searches.items():
-        archive = Archive(name, subject, budget, tell)
-        search(archive, torch.Generator().manual_seed(seed))
-        found.append(archive.found())
-    return found
 
 
 def _retrained(
@@ -275,6 +255,15 @@ def _retrained(
         _share(after.outputs(people.levels[rest]) == people.labels[rest]),
         module,
     )
+
+
+def _why_no_retraining(subject: Subject, people: PeopleTable, found: Found) -> str:
+    if why_not := subject.no_gradients(people.levels[:1]):
+        return why_not
+    if not len(found):
+        return "nothing was found"
+    has_weights = next(subject.classifier.differentiable().parameters(), None) is not None
+    return "" if has_weights else f"{subject.classifier.name}: has no weights"
 
 
 def _drivers(subject: Subject, found: Found, draw: torch.Generator) -> tuple[Driver, ...]:

@@ -10,12 +10,13 @@ import torch
 
 from epochzero.errors import InputError
 from epochzero.models.fairness.measured import Example, Fairness
+from epochzero.models.fairness.searching import EXHAUSTIVE
 from epochzero.models.fairness.table import PeopleTable
 from epochzero.reports.figures import Figure, curves
 from epochzero.reports.page import Part, Report, Section
 from epochzero.reports.tables import Column, Row, Table
 
-__all__ = ["described", "fairness_report", "write_instances", "write_weights"]
+__all__ = ["described", "fairness_report", "remark", "write_instances", "write_weights"]
 
 _INTERVAL = Column("95 % interval", "interval")
 
@@ -29,6 +30,20 @@ def described(example: Example) -> str:
     return (
         f"{told(example.variant)} → {example.output}, {told(example.other)} → {example.other_output}; "
         f"both: {told(example.shared)}"
+    )
+
+
+def remark(fairness: Fairness) -> str:
+    """What the searches say of each other; empty where nothing needs to be said."""
+    best = max(fairness.searches, key=lambda one: one.found)
+    if best.search == EXHAUSTIVE:
+        return "The exhaustive search checks each input once: what it finds is all there is."
+    if best.search != "random" or not best.found:
+        return ""
+    share = 100 * (fairness.discriminated.value or 0)
+    return (
+        f"Random search found the most: {share:.1f} % of the inputs are discriminated, so that chance meets them "
+        "often, and a walk comes back to what it knows."
     )
 
 
@@ -135,6 +150,10 @@ def _searches(fairness: Fairness) -> Table:
     rows: tuple[Row, ...] = tuple(
         (one.search, one.found, one.checked, one.share, one.seconds) for one in fairness.searches
     )
+    notes = [
+        f"Each input is compared with all {fairness.variants} variants of its protected attributes."
+    ]
+    notes += [one for one in (remark(fairness),) if one]
     return Table(
         "searches",
         "Discriminatory instances, no two alike without protected attributes",
@@ -142,9 +161,7 @@ def _searches(fairness: Fairness) -> Table:
         rows,
         sum(one.checked for one in fairness.searches),
         "inputs",
-        (
-            f"Each input is compared with all {fairness.variants} variants of its protected attributes.",
-        ),
+        tuple(notes),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -13,12 +13,39 @@ from epochzero.errors import InputError
 from epochzero.models.classifier import Tell
 from epochzero.models.fairness.subject import Judged, Subject
 
-__all__ = ["SEEDS", "TRIALS", "Archive", "Budget", "Found", "random_search", "walk"]
+__all__ = [
+    "SEEDS",
+    "TRIALS",
+    "Archive",
+    "Budget",
+    "Checked",
+    "Found",
+    "Instances",
+    "chance",
+    "exhaustive",
+    "gathered",
+    "random_search",
+    "walk",
+]
 
 SEEDS = 1000
 """Inputs with which a round of a search begins, as in both papers."""
 TRIALS = 1000
 """Steps of the local search from each instance, as in both papers."""
+WALKERS = 1000
+"""So many instances are gathered for a walk, or those of `ROUNDS` rounds."""
+ROUNDS = 10
+ROUND = 10_000
+"""Inputs of an exhaustive search that are checked at a time."""
+FINER = 1.02
+"""The course of a search is noted each time that so much more time has passed."""
+
+Instances = tuple[Tensor, Tensor]
+"""Levels and those of their partners, shape (n, attributes) each."""
+Propose = Callable[[Tensor, Tensor, int], Tensor]
+"""Inputs, their partners and the number of the trial -> the inputs, each a step further."""
+Learn = Callable[[Tensor, Tensor], None]
+"""Hears the steps that were proposed, shape (n, attributes), and whether each led to discrimination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +102,21 @@ class Found:
         return len(self.levels)
 
 
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What a search learns of the inputs that it had checked.
+
+    Attributes:
+        discriminates: shape (n,).
+        partner: variants with another class, or else those that differ most; shape (n, attributes).
+        new: whether it discriminates and was not known before, shape (n,).
+    """
+
+    discriminates: Tensor
+    partner: Tensor
+    new: Tensor
+
+
 class Archive:
     """Checks inputs for a search, within its budget, and keeps what discriminates."""
 
@@ -86,6 +128,7 @@ class Archive:
         self._seen: set[int] = set()
         self._parts: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         self._course: list[tuple[float, int]] = []
+        self._told = 0.0
         self._began = budget.clock()
         # A random multiplier for each attribute that is not protected makes a number of 64 bits of a vector.
         random = torch.Generator().manual_seed(0)
@@ -103,29 +146,39 @@ class Archive:
             or (budget.seconds is not None and self._elapsed() >= budget.seconds)
         )
 
-    def check(self, levels: Tensor) -> Judged:
-        """What the model says of inputs, shape (n, attributes); new instances are kept."""
-        judged = self.subject.judge(levels)
+    def __len__(self) -> int:
+        """How many instances were found until now."""
+        return len(self._seen)
+
+    def check(self, levels: Tensor, likely: Tensor | None = None) -> Checked:
+        """Asks the model about inputs, shape (n, attributes), and keeps new instances.
+
+        Args:
+            levels: the inputs.
+            likely: variants of them that probably get another class, and are asked about first.
+        """
+        judged = self.subject.judge(levels, likely)
         self.checked += len(levels)
-        at = judged.discriminates.nonzero()[:, 0]
-        new = self._new(levels[at])
-        if new:
-            at = at[torch.tensor(new)]
-            self._parts.append(
-                (
-                    levels[at].short(),
-                    judged.partner[at].short(),
-                    judged.output[at],
-                    judged.other[at],
-                )
-            )
-        if not self._course or self._elapsed() - self._course[-1][0] > 0.05:
-            self._course.append((self._elapsed(), len(self._seen)))
-            if self.tell:
-                self.tell(
-                    f"{self.search}: {len(self._seen):,} instances among {self.checked:,} inputs"
-                )
-        return judged
+        new = self._kept(levels, judged)
+        self._report()
+        return Checked(judged.discriminates, judged.partner, new)
+
+    def follow(self, levels: Tensor, partners: Tensor) -> Checked:
+        """As `check`, for a walk: what is known to discriminate is not asked about again.
+
+        Args:
+            levels: where the walk is, shape (n, attributes).
+            partners: variants that got another class where it was before; those of the known inputs are given back.
+        """
+        known = torch.tensor([key in self._seen for key in self._keys(levels)])
+        discriminates, partner, new = known.clone(), partners.clone(), torch.zeros_like(known)
+        asked = ~known
+        if asked.any():
+            found = self.check(levels[asked], partners[asked])
+            discriminates[asked], partner[asked] = found.discriminates, found.partner
+            new[asked] = found.new
+        self.checked += int(known.sum())
+        return Checked(discriminates, partner, new)
 
     def found(self) -> Found:
         """What was found until now."""
@@ -140,29 +193,80 @@ class Archive:
         course = (*self._course, (elapsed, len(self._seen)))
         return Found(self.search, self.checked, levels, partners, outputs, others, elapsed, course)
 
-    def _new(self, levels: Tensor) -> list[int]:
-        keys = (levels * self._multipliers).sum(dim=1).tolist()
-        new: list[int] = []
-        for at, key in enumerate(keys):
-            if key not in self._seen:
-                self._seen.add(key)
-                new.append(at)
+    def _kept(self, levels: Tensor, judged: Judged) -> Tensor:
+        """Which are instances that were not known; those are kept."""
+        at = judged.discriminates.nonzero()[:, 0]
+        first: list[bool] = []
+        for key in self._keys(levels[at]):
+            first.append(key not in self._seen)
+            self._seen.add(key)
+        at = at[torch.tensor(first, dtype=torch.bool)]
+        if len(at):
+            self._parts.append((
+                levels[at].short(), judged.partner[at].short(), judged.output[at], judged.other[at],
+            ))  # fmt: skip
+        new = torch.zeros_like(judged.discriminates)
+        new[at] = True
         return new
+
+    def _keys(self, levels: Tensor) -> list[int]:
+        return (levels * self._multipliers).sum(dim=1).tolist()
+
+    def _report(self) -> None:
+        elapsed = self._elapsed()
+        if not self._course or elapsed > FINER * self._course[-1][0]:
+            self._course.append((elapsed, len(self)))
+        if self.tell and elapsed > self._told + 0.05:
+            self._told = elapsed
+            self.tell(f"{self.search}: {len(self):,} instances among {self.checked:,} inputs")
 
     def _elapsed(self) -> float:
         return self.budget.clock() - self._began
 
 
+def exhaustive(archive: Archive) -> None:
+    """Each input of the domain once, until the budget is spent."""
+    domain = archive.subject.domain
+    for start in range(0, domain.size, ROUND):
+        if archive.over:
+            return
+        archive.check(domain.numbered(start, min(domain.size, start + ROUND)))
+
+
+def chance(archive: Archive, draw: torch.Generator, seeds: int) -> Iterator[tuple[Tensor, Checked]]:
+    """Inputs drawn evenly from the domain, some at a time, and what is learned of them; until the budget is spent.
+
+    Where one variant is judged otherwise than many inputs, it is asked about first.
+    """
+    domain = archive.subject.domain
+    variants = len(domain.variants)
+    first: int | None = None
+    while not archive.over:
+        levels = domain.drawn(seeds, draw)
+        likely = None if first is None else domain.with_variant(levels, torch.tensor(first))
+        checked = archive.check(levels, likely)
+        partners = domain.variant_of(checked.partner[checked.discriminates])
+        counts = torch.bincount(partners, minlength=variants)
+        # An input costs `variants` questions, or two more and those only where the first variant was of no use.
+        first = int(counts.argmax()) if int(counts.max()) * variants > 2 * seeds else None
+        yield levels, checked
+
+
 def random_search(archive: Archive, draw: torch.Generator, seeds: int = SEEDS) -> None:
     """Inputs drawn evenly from the domain, until the budget is spent."""
-    while not archive.over:
-        archive.check(archive.subject.domain.drawn(seeds, draw))
+    for _ in chance(archive, draw, seeds):
+        pass
 
 
-Propose = Callable[[Tensor, Tensor, int], Tensor]
-"""Inputs, their partners and the number of the trial -> the inputs, each a step further."""
-Learn = Callable[[Tensor, Judged], None]
-"""Hears what was proposed and what the model said of it."""
+def gathered(rounds: Iterable[Instances]) -> Iterator[Instances]:
+    """Instances of several rounds together: a walk from few of them takes almost as long as one from many."""
+    waiting: list[Instances] = []
+    for one in rounds:
+        waiting.append(one)
+        if len(waiting) == ROUNDS or sum(len(levels) for levels, _ in waiting) >= WALKERS:
+            levels, partners = zip(*waiting, strict=True)
+            yield torch.cat(levels), torch.cat(partners)
+            waiting = []
 
 
 def walk(
@@ -176,13 +280,14 @@ def walk(
         propose: the next step.
         learn: hears how it went.
     """
+    domain = archive.subject.domain
     for trial in range(TRIALS if len(levels) else 0):
         if archive.over:
             return
         moved = propose(levels, partners, trial)
-        judged = archive.check(moved)
+        checked = archive.follow(moved, domain.with_variant(moved, domain.variant_of(partners)))
         if learn:
-            learn(moved - levels, judged)
-        stays = judged.discriminates[:, None]
+            learn(moved - levels, checked.discriminates)
+        stays = checked.discriminates[:, None]
         levels = torch.where(stays, moved, levels)
-        partners = torch.where(stays, judged.partner, partners)
+        partners = torch.where(stays, checked.partner, partners)

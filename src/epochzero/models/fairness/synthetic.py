@@ -39,7 +39,11 @@ LEVELS = {
     "debts": 20,
     "region": 10,
 }
-SMALL = {"schooling": 12, "job": 8, "hours": 10, "savings": 12}
+# Tables with so few inputs that all can be counted.
+COUNTABLE: Mapping[str, Mapping[str, int]] = {
+    "medium": {"sex": 2, "schooling": 12, "job": 8, "hours": 20, "savings": 20, "debts": 16},
+    "small": {"sex": 2, "schooling": 12, "job": 8, "hours": 10, "savings": 12},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +73,10 @@ KINDS: Mapping[str, tuple[Region, ...]] = {
         Region("a job", {"origin": 3}, 1.5, {"job": (8, 9), "schooling": (8, 15)}),
     ),
     "rare": (Region("a job in few regions", {"sex": 1}, 3.0, {"job": (4, 4), "region": (0, 1)}),),
+    "medium": (Region("late", {"sex": 1}, 1.0, {"hours": (10, 19)}),),
     "small": (Region("late", {"sex": 1}, 1.0, {"hours": (5, 9)}),),
 }
-"""By name; ``small`` has so few inputs that all can be counted."""
+"""By name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +124,7 @@ def synthesize_discrimination(kind: str, rows: int = ROWS, seed: int = 0) -> Syn
         raise InputError(
             f"synthetic:{kind}: no such table can be made; there are {', '.join(KINDS)}"
         )
-    counts = {**PROTECTED, **LEVELS} if kind != "small" else {"sex": 2, **SMALL}
+    counts = COUNTABLE.get(kind, {**PROTECTED, **LEVELS})
     attributes = tuple(
         Attribute(name, tuple(float(level) for level in range(count)))
         for name, count in counts.items()

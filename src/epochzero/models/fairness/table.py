@@ -106,6 +106,10 @@ def load_people(
         target, protected = target or layout["target"], protected or layout["protected"]
     elif path.suffix in TABLES and path.is_file():
         columns = read_columns(source)
+        if "" in columns:
+            raise InputError(
+                f"{source}: a column has no name; leave it out if it holds the numbers of the rows"
+            )
     else:
         examples = load_examples(source, target=target, seed=seed, tell=tell)
         columns, target = _by_column(source, examples), ""
@@ -147,6 +151,15 @@ def _filled(source: str, name: str, cells: Any) -> Sequence[Any]:
             raise InputError(
                 f"{source}: record {row:,}, column {name!r} is empty; fill it in or leave the record out"
             )
+    try:
+        finite = np.isfinite(np.asarray(values, np.float64))
+    except (TypeError, ValueError):  # texts
+        return values
+    if not finite.all():
+        raise InputError(
+            f"{source}: record {int(finite.argmin()) + 1:,}, column {name!r} holds NaN or infinity; fill it in or "
+            "leave the record out"
+        )
     return values
 
 

@@ -202,10 +202,12 @@ def evolve(
         tell: hears how far it is.
 
     Raises:
-        InputError: the examples do not fit the networks, or there is no such evolution or selection.
+        InputError: the examples do not fit the networks, there is no such evolution or selection, or there are so few
+            networks that all would stay.
     """
     if evolution not in EVOLUTIONS or selection not in SELECTIONS:
         raise InputError(f"there is no evolution {evolution!r} with the selection {selection!r}")
+    _check_children(evolution, len(generation.networks))
     for given in (examples, test) if test else (examples,):
         _check_fits(given, generation)
     trainer = Trainer(
@@ -339,6 +341,15 @@ def _fitness(network: Generated) -> Fitness:
 def _rank(network: Generated) -> tuple[float, int]:
     """The more accurate first; of equal ones the smaller."""
     return -_fitness(network).accuracy, network.plan.parameters
+
+
+def _check_children(evolution: str, count: int) -> None:
+    survivors = {"pledge": pledge_survivors, "full": full_survivors}
+    kept = survivors[evolution](count) if evolution in survivors else 0
+    if kept == count:
+        raise InputError(
+            f"the {evolution} evolution of {count} networks keeps all of them: generate more than {kept}"
+        )
 
 
 def _check_fits(examples: Examples, generation: Generation) -> None:

@@ -102,7 +102,7 @@ class Trainer:
     def accuracy(self, network: nn.Module, examples: Examples) -> float:
         """Share of the examples that the network has right; 0 where its outputs are not finite."""
         right = self.right(network, examples)
-        return float(right.float().mean())
+        return float(right.double().mean())
 
     def right(self, network: nn.Module, examples: Examples) -> Tensor:
         """Whether the network has each example right, shape (n,)."""

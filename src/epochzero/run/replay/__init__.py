@@ -3,6 +3,7 @@
 capture   sets up a job so that it is captured, and adds what only its supervisor knows
 child     runs in the job: keeps, and plays again
 reading   a folder -> Capture, read with distrust
+since     what is otherwise than then, known before it runs
 playing   Capture -> the job again, contained -> what came
 verdict   what came beside what was captured -> Replayed
 walked    the operators of the failing step
@@ -12,7 +13,7 @@ model     Capture, Replayed and their parts
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ def replay(
     write: bool = False,
     seconds: float | None = None,
     bisect: bool = False,
+    tell: Callable[[Sequence[str]], object] = lambda _: None,
 ) -> Replayed:
     """Runs the failing step of a captured job again, and says whether the same failure came.
 
@@ -56,6 +58,7 @@ def replay(
         write: let it write its files and use the network.
         seconds: most that it may take; by default ten times what the job took, at least 120.
         bisect: walk through the operators of the failing step, to the one that its failure comes from.
+        tell: is given, before anything runs, what is otherwise than then and may matter, a sentence each.
 
     Raises:
         InputError: there is no capture, it is damaged, or what is asked for cannot be played.
@@ -63,4 +66,4 @@ def replay(
     from epochzero.run.replay.playing import Asked, play
 
     asked = Asked(step, way, inspect, Path(python) if python else None, write, seconds, bisect)
-    return play(Path(job), environment, asked)
+    return play(Path(job), environment, asked, tell)

@@ -38,6 +38,7 @@ class Failure:
         type: of the exception, or the signal's name.
         message: of the exception, the exit code.
         path, line, function: of the user's innermost code at work; empty and 0 where not known.
+        through: files of code that the exception passed through, the innermost last.
         operators: of a loss that is not finite, the first that saw such values, the farthest from it first.
         arguments: what that function was given, as docs/replay.md tells structures.
     """
@@ -48,6 +49,7 @@ class Failure:
     path: str = ""
     line: int = 0
     function: str = ""
+    through: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
     arguments: Mapping[str, Any] | None = None
 
@@ -78,12 +80,14 @@ class Capture:
         position: where.
         nonfinite: the first loss that was not finite, with where it was; None for none.
         losses: of the last backward passes, up to the failure.
+        ended: when the capture was written, in seconds since 1970.
         elapsed_s: seconds from the start of the process to the failure.
         snapshot: where the last snapshot was made; None for none.
         complete: whether all batches since the snapshot, or the start, are kept.
         checkpoint_bytes: of weights, buffers and optimizers.
         size_bytes: of all files of the capture.
-        versions: of Python, torch, NumPy; the GPU.
+        versions: of Python, the packages that were imported, CUDA and the GPU.
+        code: the user's own files of code that were loaded: ``path``, ``modified``, ``sha256``.
         devices: on which the models lay.
         files: that were read: ``path``, ``bytes``, ``modified``, of small ones ``sha256``.
         spent_s: seconds that capturing took.
@@ -103,12 +107,14 @@ class Capture:
     position: Position
     nonfinite: tuple[Failure, Position] | None
     losses: tuple[float, ...]
+    ended: float
     elapsed_s: float
     snapshot: Position | None
     complete: bool
     checkpoint_bytes: int
     size_bytes: int
     versions: Mapping[str, str]
+    code: tuple[Mapping[str, Any], ...]
     devices: tuple[str, ...]
     files: tuple[Mapping[str, Any], ...]
     spent_s: float

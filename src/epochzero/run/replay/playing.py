@@ -18,6 +18,7 @@ from epochzero.run.replay.capture import CAPTURE_COMPANIONS
 from epochzero.run.replay.child.inputs import PIPE
 from epochzero.run.replay.model import Capture, Position, Replayed, Row
 from epochzero.run.replay.reading import failure_of, losses_of, position_of, read_capture
+from epochzero.run.replay.since import changed_since
 from epochzero.run.replay.verdict import ANEW, FED, OUTSIDE, compared, differences, is_same
 from epochzero.run.replay.walked import walked_of
 
@@ -58,14 +59,21 @@ class Played:
     why: str
 
 
-def play(folder: Path, environment: Mapping[str, str], asked: Asked) -> Replayed:
+def play(
+    folder: Path,
+    environment: Mapping[str, str],
+    asked: Asked,
+    tell: Callable[[Sequence[str]], object],
+) -> Replayed:
     """See `epochzero.replay`."""
     capture = read_capture(folder)
+    known = changed_since(capture, environment, asked.python)
+    tell(known)
     began = time.monotonic()
     ways = list(_ways(capture, asked))
     for way in ways:
         played = run_again(capture, environment, asked, way)
-        replayed = _replayed(capture, asked, way, played, time.monotonic() - began)
+        replayed = _replayed(capture, asked, way, played, known, time.monotonic() - began)
         if replayed.reproduced:
             break
     return replayed
@@ -205,7 +213,14 @@ def _environment(
     return with_companions(variables, companions, Path("/tmp"))
 
 
-def _replayed(capture: Capture, asked: Asked, way: str, played: Played, seconds: float) -> Replayed:
+def _replayed(
+    capture: Capture,
+    asked: Asked,
+    way: str,
+    played: Played,
+    known: Sequence[str],
+    seconds: float,
+) -> Replayed:
     """The verdict."""
     expected, at = capture.failure, capture.position
     if capture.nonfinite is not None and (way == "snapshot" or expected.kind == "nonfinite"):
@@ -215,7 +230,7 @@ def _replayed(capture: Capture, asked: Asked, way: str, played: Played, seconds:
     ended = position_of(told["position"]) if "position" in told else Position(0, 0, 0)
     came = failure_of(told.get("failure"))
     losses = compared(capture.losses, at, losses_of(told.get("losses", ())), ended)
-    differs = tuple(differences(capture, told, _repository(capture)))
+    differs = tuple(differences(capture, told, known))
     if not told:
         differs = (f"the program did not come to its training or failure. {played.why}", *differs)
     elif told["why"] not in ("failed", "ended", "nonfinite", "passed", "reached"):
@@ -244,12 +259,6 @@ def _replayed(capture: Capture, asked: Asked, way: str, played: Played, seconds:
         output=played.output[-4000:],
         seconds=seconds,
     )
-
-
-def _repository(capture: Capture) -> tuple[str, str]:
-    from epochzero.run.snapshot import repository_of
-
-    return repository_of(capture.directory) if capture.directory.is_dir() else ("", "")
 
 
 def _row(told: Mapping[str, Any]) -> Row:

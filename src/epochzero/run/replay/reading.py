@@ -135,18 +135,24 @@ def _capture(folder: Path, manifest: Mapping[str, Any], job: Mapping[str, Any]) 
         position=position_of(manifest["position"]),
         nonfinite=nonfinite,
         losses=losses_of(manifest["losses"]),
+        ended=float(manifest["time"]),
         elapsed_s=float(manifest["elapsed_s"]),
         snapshot=position_of(snapshot["position"]) if snapshot is not None else None,
         complete=bool(manifest["complete"]),
         checkpoint_bytes=int(manifest["checkpoint_bytes"]),
         size_bytes=sum(path.stat().st_size for path in folder.iterdir()),
-        versions={str(name): str(text) for name, text in manifest["versions"].items()},
+        versions=_texts(manifest["packages"]) | _texts(manifest["versions"]),
+        code=tuple(dict(file) for file in manifest["code"]),
         devices=tuple(map(str, manifest["devices"])),
         files=tuple(dict(file) for file in manifest["files"]),
         spent_s=float(manifest["spent_s"]),
         troubles=tuple(map(str, manifest["troubles"])),
         input=str(manifest["input"]),
     )
+
+
+def _texts(told: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name): str(text) for name, text in told.items()}
 
 
 _KILLED = Failure("signal", "killed", "it was ended without a word")
@@ -173,6 +179,7 @@ def failure_of(told: Mapping[str, Any] | None) -> Failure | None:
         path=str(place.get("path", "")),
         line=int(place.get("line", 0)),
         function=str(place.get("function", "")),
+        through=tuple(str(frame["path"]) for frame in told["frames"]),
         operators=tuple(map(str, told.get("operators", ()))),
         arguments=told["arguments"],
     )

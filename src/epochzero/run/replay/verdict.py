@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from epochzero.run.replay.model import Capture, Failure, Position
+from epochzero.run.replay.since import other_version
 
 __all__ = ["ANEW", "CLOSE", "FED", "OUTSIDE", "Comparison", "compared", "differences", "is_same"]
 
@@ -86,25 +85,19 @@ def compared(
     return found
 
 
-def differences(
-    capture: Capture, told: Mapping[str, Any], repository: tuple[str, str]
-) -> Iterator[str]:
+def differences(capture: Capture, told: Mapping[str, Any], known: Sequence[str]) -> Iterator[str]:
     """What is otherwise than then and may matter, a sentence each.
 
     Args:
         capture: of then.
         told: by the process that replayed.
-        repository: commit and changes of now.
+        known: what was so before it began, which comes first.
     """
+    yield from known
     for name, version in told.get("versions", {}).items():
-        if name in capture.versions and capture.versions[name] != version:
-            yield f"{name} is {version}, and was {capture.versions[name]}"
-    commit, changes = repository
-    if capture.commit and commit != capture.commit:
-        yield f"the code is of commit {commit[:10] or 'none'}, and was of {capture.commit[:10]}"
-    elif capture.changes != (hashlib.sha256(changes.encode()).hexdigest() if changes else ""):
-        yield "the code has changed since, beyond its commit"
-    yield from _of_files(capture)
+        unsaid = not any(text.startswith(f"{name} is ") for text in known)
+        if unsaid and capture.versions.get(name, version) != version:
+            yield other_version(name, capture.versions[name], version)
     for path in told.get("later", ()):
         yield f"{path} was read, and was written after the job had begun: if the job wrote it, move it away to begin as it did"  # fmt: skip
     if any(device.startswith("cuda") for device in capture.devices) and not told.get("gpu"):
@@ -114,17 +107,3 @@ def differences(
         yield f"what the program took from {', '.join(drawn)} is that of then"
     yield from map(str, told.get("notes", ()))
     yield from (f"following it failed: {trouble}" for trouble in told.get("troubles", ()))
-
-
-def _of_files(capture: Capture) -> Iterator[str]:
-    for file in capture.files:
-        path = Path(str(file["path"]))
-        try:
-            size = path.stat().st_size
-        except OSError:
-            yield f"{path} was read then, and is gone"
-            continue
-        if size != file["bytes"]:
-            yield f"{path} has {size:,} bytes, and had {file['bytes']:,}"
-        elif "sha256" in file and hashlib.sha256(path.read_bytes()).hexdigest() != file["sha256"]:
-            yield f"{path} has another content than then"

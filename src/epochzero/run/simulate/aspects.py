@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
+from epochzero.check.paths.platform import beneath
 from epochzero.check.target.model import Target
 from epochzero.run.simulate.model import Aspect, How, Request
 from epochzero.run.simulate.packages import Compared
@@ -90,13 +91,14 @@ def _paths(target: Target, places: Places, request: Request) -> Iterator[Aspect]
     if limited and request.namespaces:
         text = f"{_some(limited)}; what is written there is in memory, and gone after the job"
         yield Aspect("quota", "simulated", text)
+    if places.metered:
+        own = request.folders[0]
+        paths = [own if beneath(own, mount.path) else mount.path for mount in places.metered]
+        names = _some(list(dict.fromkeys(paths)))
+        yield Aspect("quota", "hinted", f"{names}, {_ONLY_PYTHON}; what is written there stays")
     if places.unlimited:
-        why = (
-            "lies in the job's folder, which is the real one"
-            if request.namespaces
-            else "needs namespaces"
-        )
-        yield Aspect("quota", "impossible", f"{_some(places.unlimited)}: {why}")
+        text = f"{_some(places.unlimited)}: the job's folder lies in it, which is the real one"
+        yield Aspect("quota", "impossible", text)
     if places.only_there:
         text = f"this machine has no {_some(places.only_there)}"
         yield Aspect("files", "impossible", text)
@@ -145,7 +147,9 @@ def _packages(target: Target, compared: Compared | None) -> Iterator[Aspect]:
 
 def _limits(target: Target, request: Request) -> Iterator[Aspect]:
     if target.memory_bytes is not None:
-        text = f"{_size(target.memory_bytes)} for all processes, looked at ten times a second"
+        text = (
+            f"{_size(target.memory_bytes)} for all processes, looked at ten to fifty times a second"
+        )
         yield Aspect("memory", "simulated", text)
     if target.shared_memory_bytes is not None:
         seen: How = "simulated" if request.namespaces else "impossible"

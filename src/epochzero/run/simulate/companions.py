@@ -11,5 +11,6 @@ REQUEST_VARIABLE = "EPOCHZERO_SIMULATED"
 _CHILD = "epochzero.run.simulate.child"
 SIMULATE_COMPANIONS = (
     Companion(AT_START, f"{_CHILD}.begin:begin_python"),
+    Companion("torch", f"{_CHILD}.begin:begin_torch"),
     Companion("torch", f"{_CHILD}.gpus:begin_torch"),
 )

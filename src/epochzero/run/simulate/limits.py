@@ -19,8 +19,12 @@ __all__ = ["EVENT", "LimitWatcher"]
 
 EVENT = "simulated"
 """`Event.what` of the platform that an attempt met; its rows are in the details."""
-_EVERY_S = 0.1
+_EVERY_S, _LEAST_S = 0.1, 0.02
+_GROWN_A_SECOND = 4 << 30
+"""Bytes: the nearer a job is to its limit, the sooner it is looked at again."""
 _KILOBYTE = 1024
+_COUNTED = ("Pss_Anon:", "Pss_Shmem:")
+"""Of its pages those that the kernel cannot take back, as it can those of a file that is mapped."""
 
 
 class LimitWatcher:
@@ -72,9 +76,11 @@ class LimitWatcher:
     def _look(self) -> None:
         began = time.monotonic()
         kill_at = float("inf")
-        while not self._over.wait(_EVERY_S):
+        pause = _EVERY_S
+        while not self._over.wait(pause):
             if self._memory is not None:
-                self._hold(self._memory)
+                left = self._memory - self._hold(self._memory)
+                pause = min(_EVERY_S, max(_LEAST_S, left / _GROWN_A_SECOND))
             now = time.monotonic()
             if self._time is not None and kill_at == float("inf") and now - began > self._time:
                 self._tell("TIMEOUT", f"the time limit of {self._time:g} s was over")
@@ -83,17 +89,20 @@ class LimitWatcher:
             elif now > kill_at:
                 self._send(signal.SIGKILL)
 
-    def _hold(self, limit: int) -> None:
-        """Kill the largest process while all together hold too much, as the kernel does."""
+    def _hold(self, limit: int) -> int:
+        """Kill the largest process while all together hold too much, as the kernel does; how much they hold."""
         processes = self._tree.read()
         # Pages that processes share count once; the kernel takes long to tell, so it is asked late.
-        if sum(one.memory_bytes for one in processes) <= limit:
-            return
+        most = sum(one.memory_bytes for one in processes)
+        if most <= limit:
+            return most
         held = {one: _own_bytes(one) for one in processes}
-        if sum(held.values()) > limit:
+        total = sum(held.values())
+        if total > limit:
             largest = max(held, key=lambda one: held[one])
-            self._tell("OUT_OF_MEMORY", f"killed for memory: {sum(held.values()) >> 20} MiB held")
+            self._tell("OUT_OF_MEMORY", f"killed for memory: {total >> 20} MiB held")
             send(signal.SIGKILL, [largest.pid])
+        return total
 
     def _send(self, number: int) -> None:
         send(number, [one.pid for one in self._tree.read()])
@@ -104,9 +113,10 @@ class LimitWatcher:
 
 
 def _own_bytes(process: Process) -> int:
-    """Resident memory, with a share of the pages that others use too."""
+    """Resident memory that is not a file's, with a share of the pages that others use too."""
     with suppress(OSError):
-        for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text("ascii").splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * _KILOBYTE
+        lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text("ascii").splitlines()
+        counted = [int(line.split()[1]) for line in lines if line.startswith(_COUNTED)]
+        if counted:
+            return sum(counted) * _KILOBYTE
     return process.memory_bytes

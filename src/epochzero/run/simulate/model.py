@@ -76,6 +76,8 @@ class Request:
         hidden: paths that are not there.
         shown: paths below hidden ones that are there.
         mounts: where they are mounted.
+        metered: folders of this machine of which only Python is held to a number of bytes that may be added.
+        ledger: the file in which the job's Python notes what it writes to these.
         unseen: paths that only Python can be kept from seeing.
         shared_memory: bytes of ``/dev/shm``; None for this machine's.
         user: ``name``, ``uid``, ``gid``, ``home``, ``groups`` (number by name); None for ours.
@@ -95,6 +97,8 @@ class Request:
     hidden: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     mounts: tuple[Mounted, ...] = ()
+    metered: tuple[Mounted, ...] = ()
+    ledger: str = ""
     unseen: tuple[str, ...] = ()
     shared_memory: int | None = None
     user: Mapping[str, Any] | None = None

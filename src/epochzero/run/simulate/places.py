@@ -61,6 +61,7 @@ class Places:
     Attributes:
         only_there: paths of which the target says that they are there, and which are not here.
         unlimited: mounts whose limit of space cannot be held.
+        metered: those that only Python is held to.
     """
 
     hidden: tuple[str, ...]
@@ -69,6 +70,7 @@ class Places:
     unseen: tuple[str, ...]
     only_there: tuple[str, ...]
     unlimited: tuple[str, ...]
+    metered: tuple[Mounted, ...]
 
 
 def places_of(
@@ -99,7 +101,8 @@ def places_of(
         there |= {target.user.home} - absent
     # What is written beside a path that is missing must stay: only Python is kept from seeing it.
     unseen = {path for path in absent if not namespaces or beneath(path, brought)}
-    mounts, unlimited = _mounts(target, folder, brought, str(kept))
+    mounts = _mounts(target, folder, brought, str(kept))
+    limited = list(_limited(target))
     here = {path for path in there if os.path.lexists(path)}
     return Places(
         hidden=tuple(sorted(absent - unseen)),
@@ -107,7 +110,12 @@ def places_of(
         mounts=tuple(mounts),
         unseen=tuple(sorted(path for path in unseen if path not in needed)),
         only_there=tuple(sorted(there - here - {one.path for one in mounts})),
-        unlimited=tuple(unlimited if namespaces else _limits(target)),
+        unlimited=tuple(one.path for one in limited if one.path == "/"),
+        metered=tuple(
+            one
+            for one in limited
+            if one.path != "/" and not (namespaces and _apart(one.path, brought))
+        ),
     )
 
 
@@ -199,18 +207,20 @@ def _of_this_machine_only(target: Target) -> Iterator[str]:
             yield path
 
 
-def _mounts(
-    target: Target, folder: str, brought: str, kept: str
-) -> tuple[list[Mounted], list[str]]:
-    """What is mounted, and the mounts of which no limit can be held."""
+def _apart(one: str, other: str) -> bool:
+    """Whether none of two folders lies in the other."""
+    return not beneath(one, other) and not beneath(other, one)
+
+
+def _mounts(target: Target, folder: str, brought: str, kept: str) -> list[Mounted]:
+    """What is mounted."""
     found: list[Mounted] = []
-    unlimited: list[str] = []
     for mount in target.mounts or ():
         path = os.path.normpath(mount.path)
         limit = _limit(mount.path, mount.quota_bytes, mount.free_bytes)
         here = os.path.lexists(path)
-        if limit is not None and (path == "/" or beneath(path, brought)):
-            unlimited.append(path)
+        if path == "/" or beneath(path, brought):
+            # What is written beside the job's program is to stay.
             limit = None
         if here or (path != "/" and not beneath(path, brought)):
             found.append(Mounted(path, mount.writable, limit if mount.writable else None))
@@ -229,7 +239,7 @@ def _mounts(
         if _is_writable(target, folder):
             again.append(brought)
         found += [Mounted(path, again=True) for path in again]
-    return found, unlimited
+    return found
 
 
 def _of_root(target: Target, known: set[str]) -> Iterator[Mounted]:
@@ -253,10 +263,12 @@ def _limit(path: str, *amounts: int | None) -> int | None:
     return min(known) if min(known) < state.f_bavail * state.f_frsize else None
 
 
-def _limits(target: Target) -> Iterator[str]:
+def _limited(target: Target) -> Iterator[Mounted]:
+    """Mounts of which less may be written than here."""
     for mount in target.mounts or ():
-        if _limit(mount.path, mount.quota_bytes, mount.free_bytes) is not None:
-            yield mount.path
+        limit = _limit(mount.path, mount.quota_bytes, mount.free_bytes)
+        if limit is not None and mount.writable:
+            yield Mounted(os.path.normpath(mount.path), bytes=limit)
 
 
 def _is_writable(target: Target, folder: str) -> bool:

@@ -25,6 +25,7 @@ __all__ = ["options_of", "plan"]
 
 _INSIDE = Path(__file__).parent / "inside"
 _REQUEST_FILE = "simulate.json"
+_LEDGER = "written.jsonl"
 _TRIAL_S = 20.0
 _KEPT = frozenset(
     [
@@ -162,6 +163,8 @@ def _request(
         hidden=places.hidden,
         shown=places.shown,
         mounts=places.mounts,
+        metered=places.metered,
+        ledger=str(kept / _LEDGER),
         unseen=places.unseen,
         shared_memory=target.shared_memory_bytes,
         user=_user(target),
@@ -203,6 +206,7 @@ def _without_namespaces(request: Request, target: Target, places: Places) -> Req
         namespaces=False,
         hidden=(),
         mounts=places.mounts,
+        metered=places.metered,
         unseen=places.unseen,
         user=None,
         shared_memory=None,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from epochzero import taxonomy
+from epochzero.run.watch.calibration import calibration
 from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.faults._signals import is_harmed
 from epochzero.run.watch.history import History
 from epochzero.run.watch.model import Finding, Watched
 
-__all__ = ["conclude"]
+__all__ = ["conclude", "root_of"]
 
 SURE = 0.5
-"""A fault of less confidence is no root."""
+"""A fault of weaker signs is no root."""
 SURE_ON_THE_WAY = 0.7
 """While a training goes on, what it has not reached yet is no fault."""
 SURE_WITHOUT_HARM = 0.6
@@ -21,7 +23,29 @@ SURE_WITHOUT_HARM = 0.6
 
 
 def conclude(history: History) -> Watched:
-    """The verdict: the surest fault is the root; of equally sure ones the earlier."""
+    """The verdict: the fault with the strongest signs is the root; of equally strong ones the earlier.
+
+    Its confidence is how often such a root was right in the lab, that of other findings the strength of their signs.
+    """
+    findings, failed = _found(history)
+    root = _root(history, findings)
+    others = [one for one in findings if one is not root]
+    symptoms = [one for one in others if root is not None and one.word in root.causes]
+    left = [one for one in others if one not in symptoms]
+    if root is not None:
+        sure = calibration().confidence(root.word, root.confidence)
+        root = replace(root, confidence=round(sure, 2))
+    return Watched(history.count, root, _sorted(symptoms), _sorted(left), failed)
+
+
+def root_of(history: History) -> Finding | None:
+    """The root with the strength of its signs as its confidence; None for none."""
+    findings, _ = _found(history)
+    return _root(history, findings)
+
+
+def _found(history: History) -> tuple[list[Finding], tuple[str, ...]]:
+    """All findings, and the searches that failed."""
     findings: list[Finding] = []
     failed: list[str] = []
     for word, find in catalogue().items():
@@ -30,18 +54,17 @@ def conclude(history: History) -> Watched:
             findings += find(history)
         except Exception as error:
             failed.append(f"{word}: {type(error).__name__}: {error}")
+    return findings, tuple(failed)
+
+
+def _root(history: History, findings: Sequence[Finding]) -> Finding | None:
     faults = [one for one in findings if one.word in taxonomy.faults()]
     root = min(faults, key=_order, default=None)
-    if root is not None and root.confidence < _least(history):
-        root = None
-    others = [one for one in findings if one is not root]
-    symptoms = [one for one in others if root is not None and one.word in root.causes]
-    left = [one for one in others if one not in symptoms]
-    return Watched(history.count, root, _sorted(symptoms), _sorted(left), tuple(failed))
+    return root if root is not None and root.confidence >= _least(history) else None
 
 
 def _least(history: History) -> float:
-    """The confidence that a root has at least."""
+    """How strong the signs of a root are at least."""
     if not history.ended:
         return SURE_ON_THE_WAY
     return SURE_WITHOUT_HARM if is_harmed(history) is None else SURE

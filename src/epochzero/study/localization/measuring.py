@@ -1,7 +1,8 @@
-"""Every technique on every bug, project by project, kept so that a second run is quick.
+"""Every technique on every bug, kept so that a second run is quick.
 
-Of each project there is one file a technique in the folder of what is kept, and one with the facts
-of its bugs: what an interrupted run has finished is not computed again.
+The bugs of a project are measured in portions, each by one worker. Of each portion there is one file a
+technique in the folder of what is kept, and one with the facts of its bugs: what an interrupted run has
+finished is not computed again.
 """
 
 from __future__ import annotations
@@ -10,11 +11,8 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -27,6 +25,8 @@ from epochzero.locate.kind import read_kind
 from epochzero.locate.query import Query, query_of
 from epochzero.locate.search import Tree as Searched
 from epochzero.locate.techniques.bjxnet import BJXNET
+from epochzero.scale.each import each
+from epochzero.scale.engines import Engine, opened
 from epochzero.study.localization.bugs import Bug, Case, Tree, by_project, cases_of
 from epochzero.study.localization.ranks import Ranked, ranked
 from epochzero.study.localization.size import size_of
@@ -39,9 +39,12 @@ FORMAT = 1
 """Goes up when what is kept changes its meaning."""
 LARGE_FIX = 30
 """Of so many files of a fix size and complexity are measured."""
-TOLD_EVERY_S = 2.0
+PORTION = 50
+"""Bugs of a project that are measured by one worker: the oldest first, since each history holds the one
+before."""
 NO_CLONE = "there is no clone of its project"
 BROKEN_CLONE = "the clone of its project cannot be read"
+KILLED = "what measured it was killed twice, likely for want of memory; fewer --workers may help"
 _FACTS = "facts"
 Kept = dict[str, Any]
 
@@ -88,7 +91,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What is to be measured of a project: ``asked`` of its bugs; the others are past reports."""
+    """A portion of a project: ``asked`` of its bugs; the others are past reports."""
 
     bugs: Sequence[Bug]
     asked: frozenset[str]
@@ -97,9 +100,19 @@ class _Job:
     tree: Tree
     techniques: tuple[str, ...]
 
+    @property
+    def project(self) -> str:
+        """``owner+name``."""
+        return self.bugs[0].project
+
+    @property
+    def size(self) -> int:
+        """How many bugs are to be measured."""
+        return len(self.asked)
+
     def kept(self, part: str) -> Path:
         """The file of a technique, or of the facts."""
-        return self.work / f"{self.bugs[0].project}.{self.tree}.{part}.{self._digest()}.json"
+        return self.work / f"{self.project}.{self.tree}.{part}.{self._digest()}.json"
 
     def _digest(self) -> str:
         """Changes with all that a rank depends on, but the clone."""
@@ -120,7 +133,9 @@ def measure(
     work: Path,
     *,
     tree: Tree = "parent",
-    jobs: int = 1,
+    engine: str = "local",
+    workers: int | None = None,
+    address: str | None = None,
     hear: Callable[[Progress], object] = lambda _: None,
 ) -> tuple[list[Measured], Mapping[str, int]]:
     """Ranks of bugs by each technique.
@@ -132,15 +147,18 @@ def measure(
         techniques: names of `epochzero.locate.METHODS`.
         work: where to keep what is measured.
         tree: whose files are searched.
-        jobs: how many processes.
-        hear: is told how far it is, every few seconds and whenever a project is done.
+        engine: ``local`` for processes of this machine, or ``ray``: then each machine of the cluster
+            must have the clones at the same place.
+        workers: how many work at a time; as many as there are cores when None.
+        address: of a Ray cluster; one of this machine is started when None.
+        hear: is told how far it is, whenever some bugs of a project are done.
 
     Returns:
         The bugs measured, by id; how many could not be, by the reason.
 
     Raises:
         InputError: a technique is not known or cannot be used here, nothing can be written to
-            ``work``, or a process was killed.
+            ``work``, Ray is not installed, or its cluster does not answer.
     """
     for name in techniques:
         if name not in METHODS:
@@ -148,67 +166,72 @@ def measure(
         METHODS[name]()
     wanted = frozenset(asked)
     lost: Counter[str] = Counter()
-    work_of = []
+    jobs: list[_Job] = []
     for project, own in by_project(bugs).items():
-        count = sum(bug.report.id in wanted for bug in own)
+        told = [bug.report.id for bug in sorted(own, key=_opened)]
+        ids = [name for name in dict.fromkeys(told) if name in wanted]
         clone = repositories.get(project.lower())
         if clone is None:
-            lost[NO_CLONE] += count
+            lost[NO_CLONE] += len(ids)
         elif not _is_repository(clone):
-            lost[BROKEN_CLONE] += count
-        elif count:
-            work_of.append(_Job(own, wanted, clone, work, tree, tuple(techniques)))
+            lost[BROKEN_CLONE] += len(ids)
+        else:
+            jobs += [
+                _Job(own, frozenset(part), clone, work, tree, tuple(techniques))
+                for part in _portions(ids)
+            ]
     try:
         work.mkdir(parents=True, exist_ok=True)
         measured = []
-        for found, left in _done(work_of, jobs, hear):
+        for found, left in _done(jobs, lambda: opened(engine, workers, address, once=True), hear):
             measured += found
             lost.update(left)
-    except BrokenProcessPool as error:
-        raise InputError(
-            "a process that measured was killed, likely for want of memory; what is done is kept, "
-            "so run it again with fewer --jobs"
-        ) from error
     except OSError as error:
         raise InputError(f"{work}: {error.strerror or error}") from error
     return sorted(measured, key=lambda m: m.bug.report.id), {k: n for k, n in lost.items() if n}
 
 
+def _opened(bug: Bug) -> float:
+    return bug.report.opened or 0.0
+
+
 def _done(
-    work_of: Sequence[_Job], processes: int, hear: Callable[[Progress], object]
+    jobs: Sequence[_Job], open_engine: Callable[[], Engine], hear: Callable[[Progress], object]
 ) -> Iterator[tuple[list[Measured], Counter[str]]]:
-    """What was kept first, then what is computed, the largest projects first."""
-    sizes = {id(job): sum(bug.report.id in job.asked for bug in job.bugs) for job in work_of}
-    told = Progress(0, len(work_of), 0, sum(sizes.values()))
+    """What was kept first, then what is computed, the largest portions first."""
+    left = Counter(job.project for job in jobs)
+    told = Progress(0, len(left), 0, sum(job.size for job in jobs))
 
     def done(job: _Job) -> tuple[list[Measured], Counter[str]]:
         nonlocal told
-        told = replace(told, projects=told.projects + 1, bugs=told.bugs + sizes[id(job)])
+        left[job.project] -= 1
+        projects = sum(not count for count in left.values())
+        told = replace(told, projects=projects, bugs=told.bugs + job.size)
         hear(told)
         return _joined(job)
 
     hear(told)
     waiting = []
-    for job in work_of:
+    for job in jobs:
         if _missing(job):
             waiting.append(job)
         else:
             yield done(job)
     if not waiting:
         return
-    waiting.sort(key=lambda job: -sizes[id(job)])
-    # Each project has a process of its own, so that its memory is given back.
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), max_tasks_per_child=1)
+    engine = open_engine()
     try:
-        running = {pool.submit(_compute, job): job for job in waiting}
-        while running:
-            ended, _ = wait(running, TOLD_EVERY_S, FIRST_COMPLETED)
-            hear(told)
-            for future in ended:
-                future.result()
-                yield done(running.pop(future))
+        for job, computed in each(engine, _compute, sorted(waiting, key=lambda job: -job.size)):
+            for part, kept in (computed or {}).items():
+                _keep(job.kept(part), kept)
+            yield done(job)
     finally:
-        pool.shutdown(cancel_futures=True)
+        engine.close()
+
+
+def _portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(ids), PORTION):
+        yield ids[start : start + PORTION]
 
 
 def _is_repository(clone: Path) -> bool:
@@ -236,7 +259,9 @@ def _fetched(clone: Path) -> float:
 
 
 def _joined(job: _Job) -> tuple[list[Measured], Counter[str]]:
-    facts = _read(job.kept(_FACTS)) or {"bugs": {}, "lost": {}}
+    facts = _read(job.kept(_FACTS))
+    if facts is None:
+        return [], Counter({KILLED: job.size})
     ranks = {name: (_read(job.kept(name)) or {"bugs": {}})["bugs"] for name in job.techniques}
     found = []
     for bug in job.bugs:
@@ -263,15 +288,16 @@ def _keep(path: Path, kept: Kept) -> None:
     partial.replace(path)
 
 
-# In a process of the project
+# In a process of the portion
 
 
-def _compute(job: _Job) -> None:
+def _compute(job: _Job) -> Mapping[str, Kept]:
+    """What is missing, by technique."""
     missing = _missing(job)
     methods = {name: METHODS[name]() for name in missing if name != _FACTS}
     found: dict[str, Kept] = {name: {} for name in missing}
     lost: dict[str, str] = {}
-    repository, cache = Repository(job.clone), Cache(job.work / "code" / job.bugs[0].project)
+    repository, cache = Repository(job.clone), Cache(job.work / "code" / job.project)
     for case in cases_of(job.bugs, repository, cache, job.tree, job.asked):
         if isinstance(case, str):
             bug, _, reason = case.partition(": ")
@@ -283,8 +309,7 @@ def _compute(job: _Job) -> None:
         if _FACTS in found:
             found[_FACTS][bug] = _facts(case, query)
     cache.close()
-    for name, of in found.items():
-        _keep(job.kept(name), {"bugs": of, "lost": lost})
+    return {name: {"bugs": of, "lost": lost} for name, of in found.items()}
 
 
 def _reason(said: str) -> str:

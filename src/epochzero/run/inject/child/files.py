@@ -14,12 +14,11 @@ import os
 import stat
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from epochzero.run.inject.child.planned import Planned, as_of_python
 
-__all__ = ["replace_files", "replace_saving"]
+__all__ = ["Refusing", "replace_files", "replace_saving"]
 
 _ELSEWHERE = ("/dev/", "/proc/", "/sys/", "memfd:", "/memfd:")
 _WRITERS = ("write", "pwrite", "writev", "pwritev", "sendfile", "copy_file_range")
@@ -27,20 +26,40 @@ _READERS = ("read", "pread", "readv", "preadv")
 _MODES = frozenset("rwxabt+")
 
 
-def replace_files(full: Sequence[Planned], slow: Sequence[Planned]) -> None:
+_full: list[Refusing] = []
+_slow: list[Planned] = []
+
+
+class Refusing(Protocol):
+    """What may refuse a write."""
+
+    def holds(self) -> bool:
+        """Whether it may refuse any now."""
+        ...
+
+    def refuses(self, path: str, size: int) -> bool:
+        """Whether it refuses so many bytes to a file."""
+        ...
+
+
+def replace_files(full: Sequence[Refusing], slow: Sequence[Planned]) -> None:
     """From now on, the job's files go through here; nothing changes where no fault is planned."""
     if not full and not slow:
         return
-    raw = _raw(full, slow)
-    builtins.open = io.open = _opening(builtins.open, raw)
-    for name in _WRITERS if full else ():
+    begun = bool(_full or _slow)
+    _full.extend(full)
+    _slow.extend(slow)
+    if begun:
+        return
+    builtins.open = io.open = _opening(builtins.open, _raw())
+    for name in _WRITERS:
         position = 1 if name == "copy_file_range" else 0
-        setattr(os, name, _before(getattr(os, name), position, partial(_fail, full)))
-    for name in _READERS if slow else ():
-        setattr(os, name, _before(getattr(os, name), 0, partial(_delay, slow)))
+        setattr(os, name, _before(getattr(os, name), position, _fail))
+    for name in _READERS:
+        setattr(os, name, _before(getattr(os, name), 0, _delay))
 
 
-def replace_saving(torch: Any, full: Sequence[Planned]) -> None:
+def replace_saving(torch: Any, full: Sequence[Refusing]) -> None:
     """From now on, torch.save to a full disk goes through Python's files; it would write by itself."""
     if not full:
         return
@@ -56,24 +75,24 @@ def replace_saving(torch: Any, full: Sequence[Planned]) -> None:
     torch.save = as_of_python(save)
 
 
-def _raw(full: Sequence[Planned], slow: Sequence[Planned]) -> type[io.FileIO]:
+def _raw() -> type[io.FileIO]:
     """The raw file that asks first."""
 
     class Raw(io.FileIO):
         def write(self, data: Any) -> int:
-            _fail(full, self.fileno())
+            _fail(self.fileno(), len(data))
             return super().write(data)
 
         def readinto(self, buffer: Any) -> int:
-            _delay(slow, self.fileno())
+            _delay(self.fileno())
             return super().readinto(buffer)
 
         def read(self, size: int | None = -1) -> bytes:
-            _delay(slow, self.fileno())
+            _delay(self.fileno())
             return super().read(-1 if size is None else size)
 
         def readall(self) -> bytes:
-            _delay(slow, self.fileno())
+            _delay(self.fileno())
             return super().readall()
 
     for method in (Raw.write, Raw.readinto, Raw.read, Raw.readall):
@@ -123,13 +142,13 @@ def _opening(python: Callable[..., Any], raw: type[io.FileIO]) -> Callable[..., 
 
 
 def _before(
-    call: Callable[..., Any], position: int, ask: Callable[[int], None]
+    call: Callable[..., Any], position: int, ask: Callable[[int, int], None]
 ) -> Callable[..., Any]:
     """The function of ``os``, after it was asked whether the file may be used."""
 
     def replaced(*values: Any, **named: Any) -> Any:
         if len(values) > position and isinstance(values[position], int):
-            ask(values[position])
+            ask(values[position], _size(values))
         return call(*values, **named)
 
     replaced.__name__ = call.__name__
@@ -147,15 +166,21 @@ def _is_regular(file: Any) -> bool:
 
 
 @as_of_python
-def _fail(faults: Sequence[Planned], file: int) -> None:
-    for fault in faults:
-        if fault.holds() and (path := _path(file)):
-            fault.meets(f"a write to {path} failed")
+def _fail(file: int, size: int) -> None:
+    for fault in _full:
+        if fault.holds() and (path := _path(file)) and fault.refuses(path, size):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _delay(faults: Sequence[Planned], file: int) -> None:
-    for fault in faults:
+def _size(values: Sequence[Any]) -> int:
+    """Bytes that a call writes, as far as its arguments tell."""
+    given = values[1] if len(values) > 1 else b""
+    parts = given if isinstance(given, (list, tuple)) else (given,)
+    return sum(len(part) for part in parts if isinstance(part, (bytes, bytearray, memoryview)))
+
+
+def _delay(file: int, _: int = 0) -> None:
+    for fault in _slow:
         if fault.holds() and (path := _path(file)):
             fault.meets(f"a read from {path} was slow")
             time.sleep(fault.delay)

@@ -65,6 +65,11 @@ class Planned:
             time.sleep(_PAUSE_S)
         return True
 
+    def refuses(self, path: str, _: int) -> bool:
+        """Every write to a file, while it holds."""
+        self.meets(f"a write to {path} failed")
+        return True
+
     def meets(self, what: str) -> None:
         """The job met the fault; the first time in each process is told."""
         if os.getpid() not in self._told:

@@ -28,6 +28,7 @@ from epochzero.run.replay.child.files import (
     write_json,
 )
 from epochzero.run.replay.child.inputs import Inputs, standard_input
+from epochzero.run.replay.child.loaded import packages, sources
 from epochzero.run.replay.child.sources import Sources, states_as_json
 from epochzero.run.watch.child.places import user_frame
 
@@ -136,6 +137,7 @@ class Capturing(Ending):
         )
         self._folder = root / f"rank-{self.rank}"
         self._began = time.time()
+        self._script = os.path.abspath(sys.argv[0])
         self._inputs = Inputs(str(root.parent))
         self._input = standard_input()
         self._arguments: dict[str, Any] = {}
@@ -203,12 +205,15 @@ class Capturing(Ending):
     def _worker_failed(self, name: str, indices: Any, states: dict[str, Any]) -> None:
         """Within the worker of a loader: leaves what it had in work."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        told = {"indices": self.encode(indices), "random": states_as_json(states)}
+        seed = sys.modules["torch"].initial_seed()
+        # With it the loader has seeded both, and many samples draw nothing.
+        random = states_as_json(states, {"random": seed, "torch": seed})
+        told = {"indices": self.encode(indices), "random": random}
         write_json(self._folder / failed_of(name), told)
 
     def _write(self, failure: dict[str, Any] | None = None) -> None:
         """Writes what there is; a disk that is full leaves nothing, and the job goes on."""
-        began = time.thread_time()
+        began = time.monotonic()
         self._own()
         partial = self._folder / "partial"
         try:
@@ -226,7 +231,7 @@ class Capturing(Ending):
         finally:
             shutil.rmtree(partial, ignore_errors=True)
             if self._course is not None and failure is None:
-                self._course.spent_s += time.thread_time() - began
+                self._course.spent_s += time.monotonic() - began
 
     def _own(self) -> None:
         """Takes the folder of the rank; that of another process stays."""
@@ -254,6 +259,8 @@ class Capturing(Ending):
             "drawn": self.sources.drawn,
             "input": self._input,
             "files": self._inputs.described() if failure is not None else [],
+            "packages": packages() if failure is not None else {},
+            "code": sources(self._script),
             **self._training(),
             "failure": failure,
             "parts": parts,
@@ -281,7 +288,7 @@ class Capturing(Ending):
             "position": course.position(),
             "nonfinite": course.nonfinite,
             "snapshot": self._snapshot(),
-            "events": keeper.events,
+            "events": keeper.events(),
             "complete": keeper.complete,
             "checkpoint_bytes": keeper.size(),
             "devices": sorted(devices),

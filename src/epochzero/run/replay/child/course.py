@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import torch
+from torch.utils.data import _DatasetKind
 
 from epochzero.injected.identity import ByIdentity
 from epochzero.run.replay.child.sources import random_states
@@ -105,7 +106,7 @@ class Course:
         on_worker_failure: is told, within a worker, its name, the indices and the random states before.
         worker: gives the name of the worker that this process is; None before a fork.
         began: when, by the monotonic clock.
-        spent_s: seconds of this thread that keeping and writing took.
+        spent_s: seconds that keeping and writing took.
         troubles: what went wrong in following.
         ended: whether nothing is followed any more.
     """
@@ -266,7 +267,9 @@ class Course:
     def chooses(self, iterator: Any, function: Any) -> Any:
         """The indices of the next batch of a loader."""
         number = None if self._is_elsewhere() else self._loaders_of.get(iterator)
-        if number is None or self.follower is None or iterator._num_workers:
+        # A stream has none.
+        samples = not iterator._num_workers and iterator._dataset_kind == _DatasetKind.Map
+        if number is None or self.follower is None or not samples:
             return function(iterator)
         return self.follower.chooses(number, lambda: function(iterator))
 

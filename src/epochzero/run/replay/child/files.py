@@ -26,7 +26,7 @@ __all__ = [
     "write_json",
 ]
 
-SCHEMA = "epochzero.capture/2"
+SCHEMA = "epochzero.capture/3"
 MANIFEST, TENSORS = "manifest.json.gz", "tensors.safetensors"
 MOST_BYTES = 1 << 28
 """Of JSON, decompressed: what is larger is none of ours."""

@@ -3,7 +3,9 @@
 A snapshot is a copy of weights, buffers, optimizers, schedulers and scalers in memory, with the random
 states. It is made between two steps, when a loader is asked for a batch, as often as a share of the job's time
 allows; the same memory is written over each time. The batches since are copied as well, up to the size of
-a checkpoint. Nothing is written before the job has failed, but for the random states of its start.
+a checkpoint and another share of the time. Beyond them those that can be sampled again are kept by their indices;
+where there are none, nothing is kept until the next snapshot. Nothing is written before the job has failed, but
+for the random states of its start.
 """
 
 from __future__ import annotations
@@ -21,13 +23,18 @@ from epochzero.run.replay.child.tensors import is_kept
 
 __all__ = ["Keeper"]
 
-SHARE = 0.02
-"""Of the job's time that may be spent."""
+SNAPSHOTS = 0.01
+"""Of the job's time that may go into snapshots."""
+BATCHES = 0.005
+"""Likewise into the batches since."""
 FREE_S = 0.02
-"""Seconds that may be spent in addition."""
+"""Seconds that may go into batches in addition: of a job that has just begun, all are kept."""
 LEAST_ROOM = 1 << 20
 """Bytes of batches that are kept however small a checkpoint is."""
 _COPIED_A_SECOND = 1e9
+_INDEX_BYTES = 36
+"""Of an index that is kept: a number of Python and the pointer to it."""
+_NOT_KEPT = {"kind": "left_out", "type": "batch"}
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -36,8 +43,8 @@ class Keeper:
 
     Attributes:
         snapshot: the last one, as JSON with tensors by name but for its random states; None for none.
-        events: what loaders have delivered since the snapshot, or since the start.
         complete: whether no event since then is missing.
+        taken: how many snapshots were made.
         cost_s: seconds that the last snapshot took, or the first is expected to take.
     """
 
@@ -49,7 +56,7 @@ class Keeper:
             write: writes what there is.
         """
         self.snapshot: dict[str, Any] | None = None
-        self.events: list[dict[str, Any]] = []
+        self._events: list[dict[str, Any]] = []
         self.complete = True
         self._course = course
         self._write = write
@@ -57,8 +64,11 @@ class Keeper:
         self._states: dict[str, torch.Tensor] = {}
         self._batches: dict[str, torch.Tensor] = {}
         self._spare: dict[str, torch.Tensor] = {}
-        self._held = 0
+        self._held = self._listed = 0
         self._steps = 0
+        self._taken_s = 0.0
+        self.taken = 0
+        self._on_batches_s = 0.0
         self.cost_s = 0.0
         self._room = LEAST_ROOM
         self._indices: Any = None
@@ -66,6 +76,10 @@ class Keeper:
     def tensors(self) -> dict[str, torch.Tensor]:
         """Those that the snapshot and the events name."""
         return {**(self._states if self.snapshot is not None else {}), **self._batches}
+
+    def events(self) -> list[dict[str, Any]]:
+        """What loaders have delivered since the snapshot, or since the start."""
+        return [{**one, "indices": encode(one.get("indices"), _nothing)} for one in self._events]
 
     def size(self) -> int:
         """Bytes of a checkpoint: of all weights, buffers and states."""
@@ -80,7 +94,7 @@ class Keeper:
     def delivers(self, loader: int, iterator: Any, deliver: Callable[[], Any]) -> Any:
         """See `Follower`: keeps a copy of the batch."""
         if self._is_due():
-            self._safely(self._between)
+            self._safely(self._between, iterator)
         self._indices = None
         try:
             batch = deliver()
@@ -118,7 +132,7 @@ class Keeper:
         """A failure to keep is no failure of the job."""
         if self._frozen:
             return
-        began = time.thread_time()
+        began = time.monotonic()
         try:
             with torch._C.DisableTorchFunction():
                 method(*args)
@@ -127,10 +141,10 @@ class Keeper:
             self._frozen = len(self._course.troubles) > 8
             self._drop()
         finally:
-            self._course.spent_s += time.thread_time() - began
+            self._course.spent_s += time.monotonic() - began
 
-    def _between(self) -> None:
-        """Between two steps: makes a snapshot when it is due."""
+    def _between(self, iterator: Any) -> None:
+        """Between two steps, before the next batch of a loader: makes a snapshot when it is due."""
         course = self._course
         if not any(True for _ in course.models):
             return
@@ -142,19 +156,20 @@ class Keeper:
         # A loss that is not finite has to be seen before what led to it is written over.
         course.read()
         if not self._frozen:
-            self._take()
+            self._take(iterator._num_yielded > 0)
 
     def _is_due(self) -> bool:
-        """Whether the job has gone on since the last snapshot, and another one is not too dear."""
-        return self._course.steps != self._steps and self._left() >= self.cost_s
+        """Whether the job has gone on since the last snapshot for so long that another one is not too dear."""
+        return (
+            self._course.steps != self._steps
+            and SNAPSHOTS * (self._elapsed() - self._taken_s) >= self.cost_s
+        )
 
-    def _left(self) -> float:
-        """Seconds that may still be spent."""
-        course = self._course
-        return SHARE * (time.monotonic() - course.began) + FREE_S - course.spent_s
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._course.began
 
-    def _take(self) -> None:
-        began = time.thread_time()
+    def _take(self, begun: bool) -> None:
+        began = self._elapsed()
         course, self._steps = self._course, self._course.steps
         self._drop()
         names = iter(range(1 << 30))
@@ -169,6 +184,7 @@ class Keeper:
 
         self.snapshot = {
             "position": course.position(),
+            "begun": begun,
             "random": random_states(),
             "states": encode(
                 {
@@ -181,37 +197,54 @@ class Keeper:
             ),
         }
         self.complete = True
-        self.cost_s = time.thread_time() - began
+        self.taken += 1
+        self._taken_s = self._elapsed()
+        self.cost_s = self._taken_s - began
 
     def _drop(self) -> None:
         """Lets go of everything; until the next snapshot nothing is kept."""
         self.snapshot, self.complete = None, False
         # The next ones are copied into the same memory.
         self._spare = self._batches or self._spare
-        self.events, self._batches, self._held = [], {}, 0
+        self._events, self._batches = [], {}
+        self._held = self._listed = 0
 
     def _add_batch(self, loader: int, batch: Any) -> None:
-        if self._left() < 0:
-            # Of steps that are so short not all can be kept: the next snapshot begins anew.
+        """A copy of the batch; where that is too dear its indices alone, from which it can be sampled again."""
+        copies = self._may_copy()
+        if self._indices is None and not copies:
             self._drop()
             return
+        began = self._elapsed()
         self._add(
             {
                 "loader": loader,
                 "kind": "batch",
-                "indices": encode(self._indices, lambda _: None),
-                "batch": encode(batch, self._put),
+                "indices": self._of_indices(),
+                "batch": encode(batch, self._put) if copies else _NOT_KEPT,
             }
         )
+        self._on_batches_s += self._elapsed() - began
+
+    def _may_copy(self) -> bool:
+        """Whether batches have cost no more than they may, in time and in room."""
+        may_s = FREE_S + BATCHES * self._elapsed()
+        return self._held <= self._room and self._on_batches_s <= may_s
 
     def _add_failed(self, loader: int) -> None:
-        indices = encode(self._indices, lambda _: None)
-        self._add({"loader": loader, "kind": "failed", "indices": indices})
+        self._add({"loader": loader, "kind": "failed", "indices": self._of_indices()})
+
+    def _of_indices(self) -> Any:
+        """They are made JSON of when they are written: of a short step each microsecond counts."""
+        if type(self._indices) is not list:
+            return self._indices
+        self._listed += _INDEX_BYTES * len(self._indices)
+        return self._indices.copy()
 
     def _add(self, event: dict[str, Any]) -> None:
         if self.complete:
-            self.events.append(event)
-            if self._held > self._room:
+            self._events.append(event)
+            if self._listed > LEAST_ROOM:
                 self._drop()
 
     def _put(self, tensor: torch.Tensor) -> str | None:
@@ -221,6 +254,10 @@ class Keeper:
         self._batches[name] = _copied(tensor, self._spare.get(name))
         self._held += tensor.numel() * tensor.element_size()
         return name
+
+
+def _nothing(_: torch.Tensor) -> None:
+    """Keeps no tensor."""
 
 
 def _copied(tensor: torch.Tensor, memory: torch.Tensor | None) -> torch.Tensor:

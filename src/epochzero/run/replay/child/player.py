@@ -9,6 +9,7 @@ optimizers become those of the snapshot, and the kept batches follow.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ class Player:
         if self._jumps and not self._jumped:
             if not self._events or loader != self._events[0]["loader"]:
                 return deliver()
-            self._jump()
+            self._jump(iterator)
         event = self._next(loader)
         if not self._jumps:
             return self._compared(event, iterator, deliver)
@@ -93,7 +94,12 @@ class Player:
     def chooses(self, loader: int, choose: Callable[[], Any]) -> Any:
         """See `Follower`: in a jump the indices of then, so that the same samples are made anew."""
         indices, self._indices = self._indices, None
-        return choose() if indices is None else indices
+        if indices is None:
+            return choose()
+        # What the sampler draws from chance is drawn.
+        with suppress(StopIteration):
+            choose()
+        return indices
 
     def calls(self, model: Any) -> None:
         """See `Follower`: the first call of a model after the jump loads its weights."""
@@ -156,11 +162,14 @@ class Player:
 
     # From the snapshot ----------------------------------------------------------------------------
 
-    def _jump(self) -> None:
+    def _jump(self, iterator: Any) -> None:
         """The state of the snapshot; without one only the batches since the start are handed out."""
         self._jumped = True
         if self._snapshot is None:
             return
+        if self._snapshot["begun"] and not iterator._num_workers:
+            # As then, the sampler has drawn its seed before.
+            iterator._next_index()
         course, states = self._course, self._snapshot["states"]
         course.jumps(self._snapshot["position"])
         told = dict(states["items"])

@@ -16,6 +16,7 @@ from epochzero.run.replay.child import failure as failures
 from epochzero.run.replay.child.capturing import RANKS, Ending, versions
 from epochzero.run.replay.child.files import MANIFEST, TENSORS, read_json
 from epochzero.run.replay.child.inputs import Inputs, feed
+from epochzero.run.replay.child.loaded import packages
 from epochzero.run.replay.child.sources import Sources
 
 __all__ = ["REPLAY_VARIABLE", "Replaying"]
@@ -116,7 +117,7 @@ class Replaying(Ending):
         assert self._manifest is not None
         course = self._course
         start = self._manifest["time"] - self._manifest["elapsed_s"]
-        told: dict[str, Any] = {"why": why, "failure": failure, "versions": versions()}
+        told: dict[str, Any] = {"why": why, "failure": failure, "versions": packages() | versions()}
         told["changed"] = sorted(self.sources.changed)
         told["later"] = self._inputs.changed_between(start, self._began)
         if course is not None:

@@ -216,7 +216,19 @@ def _fresh_numpy(number: int) -> Any:
     return generator.get_state()
 
 
-def _is_fresh_numpy(state: Any, number: int) -> bool:
+def _fresh_torch(number: int) -> Any:
+    """The state of torch's generator after this seed."""
+    return sys.modules["torch"].Generator().manual_seed(number).get_state()
+
+
+def _is_fresh(name: str, state: Any, number: int) -> bool:
+    """Whether nothing was drawn from a generator since it was given this seed."""
+    if name == "random":
+        return bool(state == random.Random(number).getstate())
+    if name == "torch":
+        return bool(state.equal(_fresh_torch(number)))
+    if name != "numpy":
+        return False
     fresh = _fresh_numpy(number)
     return bool((state[1] == fresh[1]).all()) and tuple(state[2:]) == tuple(fresh[2:])
 
@@ -252,13 +264,11 @@ def states_as_json(
     """
     told: dict[str, Any] = {}
     for name, state in states.items():
-        if start and name == "random" and state == random.Random(start[name]).getstate():
+        if start and name in start and _is_fresh(name, state, start[name]):
             told[name] = {"seed": start[name]}
         elif name == "random":
             version, words, gauss = state
             told[name] = [version, array("I", words).tobytes().hex(), gauss]
-        elif start and name in start and name == "numpy" and _is_fresh_numpy(state, start[name]):
-            told[name] = {"seed": start[name]}
         elif name == "numpy":
             kind, words, *rest = state
             told[name] = [kind, words.tobytes().hex(), *rest]
@@ -275,7 +285,10 @@ def set_random_states(told: Mapping[str, Any]) -> None:
     else:
         version, words, gauss = told["random"]
         random.setstate((version, tuple(_words(words)), gauss))
-    torch.set_rng_state(_bytes(torch, told["torch"]))
+    if isinstance(told["torch"], Mapping):
+        torch.set_rng_state(_fresh_torch(told["torch"]["seed"]))
+    else:
+        torch.set_rng_state(_bytes(torch, told["torch"]))
     numpy = sys.modules.get("numpy.random")
     if numpy is not None and "numpy" in told:
         if isinstance(told["numpy"], Mapping):

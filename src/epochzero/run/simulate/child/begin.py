@@ -13,10 +13,12 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from epochzero.run.simulate.child.quotas import Quota
+
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-__all__ = ["begin_python", "request_of"]
+__all__ = ["begin_python", "begin_torch", "request_of"]
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _BUILT_IN = ("BuiltinImporter", "FrozenImporter")
@@ -29,6 +31,7 @@ _CHANGING = {
 _REACHING = ("socket.connect", "socket.sendmsg", "socket.sendto")
 _RESOLVING = ("socket.getaddrinfo", "socket.gethostbyname")
 _STARTING_THREADS = ("_start_new_thread", "_start_joinable_thread")
+_quotas: list[Quota] = []
 _FORKING = ("os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen")
 
 
@@ -42,6 +45,15 @@ def request_of(environment: Mapping[str, str]) -> dict[str, Any]:
 def begin_python(python: ModuleType, environment: Mapping[str, str]) -> None:
     """See `epochzero.injected.companions`."""
     request = request_of(environment)
+    if request["metered"]:
+        from epochzero.run.inject.child.files import replace_files
+
+        _quotas[:] = [
+            Quota(one["path"], one["bytes"], request["ledger"]) for one in request["metered"]
+        ]
+        replace_files(_quotas, ())
+        for quota in _quotas:
+            sys.addaudithook(quota.hear)
     if request["modules"] or request["own_modules"]:
         sys.meta_path[:] = [
             one if getattr(one, "__name__", "") in _BUILT_IN else _Without(one, request)
@@ -60,6 +72,14 @@ def begin_python(python: ModuleType, environment: Mapping[str, str]) -> None:
         for name in _STARTING_THREADS:
             if hasattr(threading, name):
                 setattr(threading, name, counting.starting(getattr(threading, name)))
+
+
+def begin_torch(torch: ModuleType, _: Mapping[str, str]) -> None:
+    """What torch saves is held to quotas, too."""
+    if _quotas:
+        from epochzero.run.inject.child.files import replace_saving
+
+        replace_saving(torch, _quotas)
 
 
 class _Without:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 from typing import TypeVar
 
 import numpy as np
@@ -31,6 +32,7 @@ __all__ = [
     "LossCourse",
     "Overfit",
     "accuracy_gap",
+    "apart_at_once",
     "chance_loss",
     "classes",
     "course",
@@ -50,6 +52,7 @@ __all__ = [
     "is_known_loss",
     "judged",
     "last",
+    "learns_nothing",
     "looked",
     "moved",
     "normalizations",
@@ -67,6 +70,10 @@ _Answer = TypeVar("_Answer")
 MOST_CLASSES = 200
 _WORSE = 0.1
 _ENOUGH = 64
+_LONG, _FAR = 100, 0.5
+"""Iterations, and a way of the weights beside their size, in which something is learned if there is anything."""
+_NORMAL = np.array([NormalDist().inv_cdf((n + 0.5) / 200) for n in range(200)])
+"""Numbers that lie as a normal distribution does."""
 OF_CLASSES = (
     "cross_entropy", "nll_loss", "SparseCategoricalCrossentropy", "CategoricalCrossentropy",
 )  # fmt: skip
@@ -171,8 +178,21 @@ def _functions(history: History) -> set[str]:
     return {one.loss_function for one in history.iterations if one.loss_function}
 
 
+@_once
 def chance_loss(history: History) -> float | None:
-    """The loss of a model that knows the shares of the classes, or the mean of the targets, and no more."""
+    """The loss of a model that knows the shares of the classes, or the mean of the targets, and no more.
+
+    Where gradients are gathered over several passes, and the loss is divided by their number, so is this.
+    """
+    chance, found = _whole_chance(history), course(history)
+    if not chance or found is None or found.first <= 0:
+        return chance
+    passes = max(1.0, float(np.median([sum(o.backwards.values()) for o in history.iterations])))
+    divided = abs(math.log(found.first * passes / chance)) < abs(math.log(found.first / chance))
+    return chance / passes if divided else chance
+
+
+def _whole_chance(history: History) -> float | None:
     functions = _functions(history)
     found = classes(history)
     if functions & set(OF_CLASSES) and len(found) > 1:
@@ -188,7 +208,22 @@ def chance_loss(history: History) -> float | None:
         return float(np.mean(spread)) ** 2
     if functions == {"l1_loss"} and spread:
         return 0.8 * float(np.mean(spread))
+    if functions and functions <= {"huber_loss", "smooth_l1_loss"} and spread:
+        off = float(np.mean(spread)) * _NORMAL
+        return float(np.mean(np.where(abs(off) < 1, off**2 / 2, abs(off) - 0.5)))
     return None
+
+
+@_once
+def learns_nothing(history: History) -> bool:
+    """Whether weights move, and after all of it the loss is that of a model that knows no input."""
+    found, chance = course(history), chance_loss(history)
+    if not history.ended or found is None or chance is None or not found.finite:
+        return False
+    if found.count < _LONG or max(moved(history).values(), default=0.0) < _FAR:
+        return False
+    alone = max((layer.model for layer in history.layers), default=0) == 0
+    return alone and 0.97 * chance < found.end < 1.2 * chance and found.best > 0.93 * chance
 
 
 @_once
@@ -248,6 +283,32 @@ def evaluations_are_worse(history: History) -> bool | None:
     if not losses or found is None or not found.finite:
         return None
     return float(np.mean(losses[-2:])) > found.end + 0.5 * abs(found.end)
+
+
+@_once
+def apart_at_once(history: History) -> float | None:
+    """How much more accurate the training was before any example came again; None where that cannot be told.
+
+    What has been seen only once cannot be known by heart: a model that is better on it than in evaluations
+    has seen it before, or is evaluated otherwise.
+    """
+    first = next((one for one in history.loaders if one["examples"] and one["batch_size"]), None)
+    if first is None:
+        return None
+    once = first["examples"] // first["batch_size"]
+    tested = [one for one in evaluations(history) if one.iteration <= once]
+    reached = first_accuracy(tested[-1]) if tested else None
+    if reached is None:
+        return None
+    trained = [
+        (one.accuracy, _examples(one))
+        for one in history.iterations
+        if one.accuracy is not None and 0.5 * tested[-1].iteration <= one.number < once
+    ]
+    count = sum(examples for _, examples in trained)
+    if count < 2 * _ENOUGH:
+        return None
+    return sum(share * examples for share, examples in trained) / count - reached
 
 
 def examples_in(tensor: Record) -> Sequence[str]:

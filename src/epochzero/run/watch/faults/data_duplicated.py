@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import examples_in
+from epochzero.run.watch.faults._signals import apart_at_once, examples_in
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import duplication_place
 from epochzero.run.watch.model import Finding
@@ -12,19 +12,36 @@ from epochzero.run.watch.model import Finding
 __all__ = ["find"]
 
 _LEAST = 64
+_APART = 0.15
 
 
 def find(history: History) -> Iterable[Finding]:
-    """Distinct rows among those of the first iterations, before an epoch can have ended."""
+    """Distinct rows before an epoch can have ended; where rows are not known, what they taught by then."""
+    rows = _first_rows(history)
+    if len(rows) >= _LEAST:
+        yield from _alike(history, rows)
+    else:
+        yield from _known_by_heart(history)
+
+
+def _first_rows(history: History) -> list[str]:
     rows: list[str] = []
-    size = max((one["examples"] or 0 for one in history.loaders), default=0)
     for one in history.iterations:
         if one.inputs and one.inputs[0]["shape"] and one.inputs[0].get("rows"):
-            tensor = one.inputs[0]
-            rows += examples_in(tensor)
-        if len(rows) >= max(_LEAST, min(size, 512)):
+            rows += examples_in(one.inputs[0])
+        if len(rows) >= max(_LEAST, min(_size(history), 512)):
             break
-    if len(rows) < _LEAST or size < len(rows):
+    return rows
+
+
+def _size(history: History) -> int:
+    """Examples in the largest data set; 0 where none is known."""
+    return max((one["examples"] or 0 for one in history.loaders), default=0)
+
+
+def _alike(history: History, rows: list[str]) -> Iterable[Finding]:
+    size = _size(history)
+    if size < len(rows):
         return
     sampled = any("Weighted" in str(one["sampler"]) for one in history.loaders)
     tested = [examples_in(t) for one in history.evaluations for t in one.inputs[:1]]
@@ -34,15 +51,37 @@ def find(history: History) -> Iterable[Finding]:
     distinct = len(set(rows))
     if distinct > 0.6 * len(rows):
         return
-    yield Finding(
-        "data_duplicated",
-        0,
+    yield _finding(
+        history,
         f"Of the first {len(rows)} examples only {distinct} are different, though the data set has "
         f"{size}.",
+        0.85,
+        {"examples": float(len(rows)), "different": float(distinct)},
+    )
+
+
+def _known_by_heart(history: History) -> Iterable[Finding]:
+    """A model that is better in its first pass over the data than in an evaluation has seen them before."""
+    gap = apart_at_once(history)
+    if gap is not None and gap > _APART:
+        yield _finding(
+            history,
+            f"In the first pass over the data accuracy is {gap:.0%} higher than in the evaluation within it: "
+            "no example can be known yet, unless it is there several times.",
+            0.7,
+            {"gap": gap},
+        )
+
+
+def _finding(history: History, text: str, confidence: float, evidence: dict[str, float]) -> Finding:
+    return Finding(
+        "data_duplicated",
+        0,
+        text,
         place=duplication_place(history),
-        confidence=0.85,
+        confidence=confidence,
         fix="Look at how the data set is put together: an index that does not move, a list that is "
         "repeated, sampling with replacement.",
-        evidence={"examples": float(len(rows)), "different": float(distinct)},
+        evidence=dict(evidence),
         causes=("overfitting", "loss_vanishing", "validation_diverging"),
     )

@@ -7,12 +7,15 @@ from collections.abc import Iterable
 import numpy as np
 
 from epochzero.run.watch.faults._signals import (
+    chance_loss,
     classes,
+    course,
     does_well,
     evaluations,
     first_accuracy,
     is_augmented,
     is_harmed,
+    learns_nothing,
 )
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import label_place
@@ -22,6 +25,9 @@ __all__ = ["find"]
 
 _PAIRS = 200
 _MORE = 0.08
+_LEAST = 0.01
+_CAUSES = ("loss_not_falling", "loss_plateau", "overfitting", "underfitting", "slow_learning",
+           "validation_diverging", "constant_output")  # fmt: skip
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -29,10 +35,12 @@ def find(history: History) -> Iterable[Finding]:
     yield from _contradictions(history)
     looked = [one.likeness for one in history.iterations if one.likeness.get("pairs")]
     pairs = sum(one["pairs"] for one in looked)
-    if pairs < _PAIRS:
+    chance = sum(one["chance"] * one["pairs"] for one in looked) / max(1, pairs)
+    # Where no two examples have the same label, as in pairs of one batch, none can be compared.
+    if pairs < _PAIRS or chance < _LEAST:
+        yield from _by_exclusion(history)
         return
     agreement = sum(one["agreement"] * one["pairs"] for one in looked) / pairs
-    chance = sum(one["chance"] * one["pairs"] for one in looked) / pairs
     yield from _other_than_evaluated(history, agreement - chance)
     if agreement > chance + _MORE * (1 - chance) or does_well(history):
         return
@@ -55,9 +63,26 @@ def find(history: History) -> Iterable[Finding]:
         confidence=0.7 if tested else 0.4,
         fix="Print inputs with their labels; look for one of both being sorted, shuffled or cut alone.",
         evidence={"agreement": agreement, "chance": chance},
-        causes=("loss_not_falling", "loss_plateau", "overfitting", "underfitting", "slow_learning",
-                "validation_diverging", "constant_output"),
-    )  # fmt: skip
+        causes=_CAUSES,
+    )
+
+
+def _by_exclusion(history: History) -> Iterable[Finding]:
+    """Where examples cannot be compared: nothing is learned, and whatever else is wrong has stronger signs."""
+    if learns_nothing(history):
+        found, chance = course(history), chance_loss(history)
+        assert found is not None
+        yield Finding(
+            "labels_wrong",
+            0,
+            f"Weights move, and after {history.count} iterations the loss is {found.end:.4g}: as if inputs told "
+            f"nothing of the labels, it would be {chance:.4g}.",
+            place=label_place(history, order=True),
+            confidence=0.54,
+            fix="Print inputs with their labels; look for one of both being drawn, sorted or cut alone.",
+            series="loss",
+            causes=_CAUSES,
+        )
 
 
 def _contradictions(history: History) -> Iterable[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import course, does_well
+from epochzero.run.watch.faults._signals import course, does_well, overfits
 from epochzero.run.watch.history import History, Record
 from epochzero.run.watch.lines import place_of, setting_place
 from epochzero.run.watch.model import Finding
@@ -15,7 +15,7 @@ __all__ = ["find"]
 def find(history: History) -> Iterable[Finding]:
     """Settings far from any that works: they need no effect to be doubted, and one to be sure."""
     found = course(history)
-    bad = found is not None and not does_well(history)
+    bad = found is not None and (not does_well(history) or overfits(history) is not None)
     for record in history.optimizers:
         for group in record.get("groups", ())[:1]:
             for keyword, text, fix in _doubts(record["class"], group, _is_in_batches(history)):

@@ -1,0 +1,43 @@
+"""Who does the work of a command over many things: processes of this machine, or a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["engine_options", "quiet_ray"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def engine_options(only: str = "", *, also: str = "") -> Callable[[_Command], _Command]:
+    """``--engine``, ``--workers`` and ``--address``.
+
+    Args:
+        only: what the options need, in front of what they do.
+        also: another name of ``--workers``.
+    """
+    when = f"{only}: " if only else ""
+    names = ("--workers", *also.split())
+    options = (
+        click.option("--engine", type=click.Choice(("local", "ray")), default="local", show_default=True,
+                     help=f"{when}who works, processes of this machine or a Ray cluster."),
+        click.option(*names, "workers", metavar="N", type=click.IntRange(1),
+                     help=f"{when}how many at a time.  [default: one a core]"),
+        click.option("--address", help="With --engine ray: of the cluster; one is started here without it."),
+    )  # fmt: skip
+
+    def add(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def quiet_ray() -> None:
+    """Ray tells its makers of its use unless it is told not to; our users were not asked."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

@@ -1,0 +1,170 @@
+"""One large log in parts that are scanned apart, and joined to what one pass over all of it finds.
+
+A part begins where such a pass has nothing open: at the end of a block of which the last `GAP_BYTES` hold no
+hit. Where that is the bytes around it tell, so that each part finds its own ends. A log in which such places
+are rare has parts that are empty, and others that are long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import dropwhile, takewhile
+from typing import BinaryIO
+
+from epochzero.logs import scan as scanning
+from epochzero.logs import source
+from epochzero.logs.scan import Kept, Region, Scan, Scanner, Window, cost, newlines
+from epochzero.logs.source import Block, blocks_from
+
+__all__ = ["PartScan", "join_parts", "scan_part", "starts_of"]
+
+SEARCHED_BLOCKS = 8
+"""In so many blocks a place to begin is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartScan:
+    """What the pass over a part of a log found.
+
+    Attributes:
+        scan: lines and progress are counted from where the part begins.
+        lines: how many it has.
+    """
+
+    scan: Scan
+    lines: int
+
+
+class TooManyError(Exception):
+    """A part has more regions than may be kept of the whole log."""
+
+
+def starts_of(size: int, step: int) -> tuple[int, ...]:
+    """About where the parts of a log begin.
+
+    Args:
+        size: of the log, in bytes.
+        step: of a part, about; the last may be half as long again.
+    """
+    step = max(1, step // source.BLOCK_BYTES) * source.BLOCK_BYTES
+    return tuple(range(0, max(1, size - step // 2), step))
+
+
+def scan_part(
+    scanner: Scanner, stream: BinaryIO, size: int, starts: Sequence[int], number: int
+) -> PartScan | None:
+    """The pass over one part of a log.
+
+    Args:
+        scanner: the same for all parts.
+        stream: the log, not compressed, which can be read from any place.
+        size: of the log, in bytes.
+        starts: about where its parts begin, see `starts_of`.
+        number: of the part among them.
+
+    Returns:
+        None where more is found than may be kept; then the log is to be scanned in one pass.
+    """
+    place = _place(scanner, stream, starts[number])
+    if place is None:
+        return PartScan(Scan(), 0)
+    begin, before = place
+    later = (_place(scanner, stream, start) for start in starts[number + 1 :])
+    stop = next((found[0] for found in later if found), size)
+    window = Window(before)
+    blocks = dropwhile(lambda block: block.offset < begin, _blocks_around(stream, starts[number]))
+    try:
+        scan = scanner.scan_blocks(
+            takewhile(lambda block: block.offset < stop, blocks), window, _All(size)
+        )
+    except TooManyError:
+        return None
+    known = newlines(before.data, 0, len(before.data))
+    regions = [replace(region, line=region.line - known) for region in scan.regions]
+    lines = window.line_number(window.end) - 1 - known
+    return PartScan(replace(scan, regions=regions), lines)
+
+
+def join_parts(scanner: Scanner, parts: Sequence[PartScan], size: int) -> Scan | None:
+    """What one pass over the log would have found.
+
+    Args:
+        scanner: as for the parts.
+        parts: all of them, in order.
+        size: of the log, in bytes.
+
+    Returns:
+        None where the log has too many kinds of regions for that to be known.
+    """
+    whole, kept = Scan(), Kept(size)
+    lines = 0
+    for part in parts:
+        scan = part.scan
+        for region in scan.regions:
+            key = scanner.key(region.between, region.hits)
+            if kept.wants(key, region.hits[-1].end):
+                blocks = region.progress_blocks + whole.progress_blocks
+                kept.add(replace(region, line=region.line + lines, progress_blocks=blocks), key)
+        lines += part.lines
+        whole.skipped += scan.skipped
+        whole.progress_blocks += scan.progress_blocks
+        whole.size = max(whole.size, scan.size)
+        whole.completed = max(whole.completed, scan.completed)
+        whole.note_ends(scan.head, scan.tail)
+    whole.regions = kept.regions()
+    whole.skipped += kept.skipped
+    return whole if kept.complete else None
+
+
+def _place(scanner: Scanner, stream: BinaryIO, start: int) -> tuple[int, Block] | None:
+    """Where a part that begins about there does begin, and what stands before; None where in
+    `SEARCHED_BLOCKS` there is no such place.
+    """
+    if not start:
+        return 0, Block(0, b"")
+    before, last_hit = Block(0, b""), -1
+    for block in _blocks_around(stream, start):
+        if block.offset >= start + SEARCHED_BLOCKS * source.BLOCK_BYTES:
+            break
+        near = last_hit >= 0 and block.offset - last_hit <= scanning.GAP_BYTES
+        if block.offset >= start and len(before.data) > scanning.GAP_BYTES and not near:
+            return block.offset, before
+        if len(before.data) and len(block.data) <= scanning.GAP_BYTES:
+            before = Block(before.offset, before.data + block.data)
+        else:
+            before = block
+        if hits := scanner.hits(block, Scan()):
+            last_hit = hits[-1].end
+    return None
+
+
+def _blocks_around(stream: BinaryIO, start: int) -> Iterator[Block]:
+    """The blocks from a little before a place on."""
+    lead = source.BLOCK_BYTES * (2 + scanning.GAP_BYTES // source.BLOCK_BYTES)
+    return blocks_from(stream, max(0, start - lead))
+
+
+class _All(Kept):
+    """All regions of a part that the whole log may want."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self._all: list[Region] = []
+        self._bytes = 0
+
+    def add(self, region: Region, key: int) -> None:
+        """Keeps a region that lies behind all others.
+
+        Raises:
+            TooManyError: that would be too much.
+        """
+        self._seen[key] = self._seen.get(key, 0) + 1
+        self._all.append(region)
+        self._bytes += cost(region)
+        if self._bytes > scanning.KEPT_BYTES:
+            raise TooManyError
+
+    def regions(self) -> list[Region]:
+        """Those that are kept, in order."""
+        return self._all

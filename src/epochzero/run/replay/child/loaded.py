@@ -1,0 +1,61 @@
+"""What code this process has loaded: packages with their versions, and the user's own files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+from epochzero.run.watch.child.places import is_user
+
+__all__ = ["packages", "sources"]
+
+MOST_SOURCES = 1000
+_OURS = "epochzero"
+
+
+def packages() -> dict[str, str]:
+    """The version of each package of others that was imported, by its module, where it has one."""
+    found = {}
+    for name, module in sorted(sys.modules.items()):
+        other = "." in name or name in sys.stdlib_module_names or name == _OURS
+        if not other and not is_user(_file(module)) and (version := _version(name, module)):
+            found[name] = version
+    return found
+
+
+def sources(script: str) -> list[dict[str, Any]]:
+    """``path``, ``sha256`` and time of change of the user's own files, as they are now.
+
+    Args:
+        script: the path of the program, which Python itself forgets when it has run.
+    """
+    return list(_sources(script))[:MOST_SOURCES]
+
+
+def _sources(script: str) -> Iterator[dict[str, Any]]:
+    paths = {script, *(os.path.abspath(_file(module)) for module in list(sys.modules.values()))}
+    for path in sorted(path for path in paths if path.endswith(".py") and is_user(path)):
+        with suppress(OSError), open(path, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+            yield {"path": path, "modified": os.fstat(file.fileno()).st_mtime, "sha256": digest}
+
+
+def _file(module: ModuleType) -> str:
+    """Asked so that no module that loads itself late is woken."""
+    file = getattr(module, "__dict__", {}).get("__file__")
+    return file if isinstance(file, str) else ""
+
+
+def _version(name: str, module: ModuleType) -> str:
+    """As it was installed, else as the module says."""
+    from importlib import metadata
+
+    with suppress(Exception):
+        return metadata.version(name)
+    said = getattr(module, "__dict__", {}).get("__version__")
+    return said if isinstance(said, str) else ""

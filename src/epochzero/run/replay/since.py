@@ -1,0 +1,159 @@
+"""What is otherwise than at a capture and may keep its failure from coming, known before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from epochzero.check.target import Interpreter, likely_modules, normalized, read_interpreter
+from epochzero.check.target.packages import installed
+from epochzero.errors import InputError
+from epochzero.run.replay.model import Capture
+from epochzero.run.snapshot import python_of, repository_of
+
+__all__ = ["changed_since", "other_version"]
+
+_MATTERS = {
+    "python": "what its own generators draw may be other, and the order of operations in its libraries",
+    "torch": "losses may differ in their last bits, and dropout and shuffling may draw other numbers; a failure that hangs on either may not come",
+    "numpy": "its generators may draw other numbers",
+}  # fmt: skip
+_IN_IT = "the failure came through it"
+_SHORT = 10
+_OF_GPU = ("cuda", "gpu")
+
+
+def changed_since(
+    capture: Capture, environment: Mapping[str, str], python: Path | None = None
+) -> tuple[str, ...]:
+    """A sentence for each: packages, the job's own code, files that it read, those of the failure first.
+
+    Args:
+        capture: of then.
+        environment: in which the job's Python is looked for.
+        python: that is to run it; None for the job's.
+    """
+    found = [
+        *_packages(capture, environment, python),
+        *_code(capture),
+        *_repository(capture),
+        *_files(capture),
+    ]
+    return tuple(sorted(found, key=lambda text: _IN_IT not in text))
+
+
+def other_version(name: str, then: str, now: str) -> str:
+    """The sentence about another version of something; of a package that is gone ``now`` is empty."""
+    said = f"{name} is {now or 'not installed'}, and was {then}"
+    return f"{said}: {_MATTERS[name]}" if name in _MATTERS else said
+
+
+# Packages -----------------------------------------------------------------------------------------
+
+
+def _packages(
+    capture: Capture, environment: Mapping[str, str], python: Path | None
+) -> Iterator[str]:
+    variables = {**environment, **capture.variables}
+    program = python or python_of(capture.command, variables)
+    if program is None:
+        return
+    try:
+        interpreter = read_interpreter(program, home=variables.get("HOME", ""))
+    except InputError:
+        return
+    now = _versions(interpreter, _folders(capture, variables))
+    for name, then in capture.versions.items():
+        if name in _OF_GPU:
+            continue
+        if name in now and not _agree(now[name], then):
+            said = other_version(name, then, now[name])
+            yield f"{said}; {_IN_IT}" if _is_in(name, capture) else said
+        elif name not in now and name in _MATTERS:
+            yield other_version(name, then, "")
+
+
+def _folders(capture: Capture, variables: Mapping[str, str]) -> list[str]:
+    added = variables.get("PYTHONPATH", "").split(os.pathsep)
+    return [str(capture.directory / entry) for entry in added if entry]
+
+
+def _versions(interpreter: Interpreter, first: list[str]) -> dict[str, str]:
+    """By the name of a distribution and of each of its modules; of Python itself, too."""
+    found: dict[str, str] = {}
+    here = installed([*first, *interpreter.folders])
+    for distribution in here.values():
+        for module in likely_modules(distribution):
+            found.setdefault(module, distribution.version)
+    found |= {one.name.replace("-", "_"): one.version for one in here.values()}
+    if interpreter.version:
+        found["python"] = ".".join(map(str, interpreter.version))
+    return found
+
+
+def _agree(now: str, then: str) -> bool:
+    """Whether they are the same; a distribution may be numbered more finely than its module."""
+    first, second = now.partition("+")[0], then.partition("+")[0]
+    return first == second or first.startswith(second + ".")
+
+
+def _is_in(name: str, capture: Capture) -> bool:
+    """Whether the failure came through a package."""
+    folders = {normalized(part) for path in capture.failure.through for part in Path(path).parts}
+    return normalized(name) in folders
+
+
+# Code and data ------------------------------------------------------------------------------------
+
+
+def _code(capture: Capture) -> Iterator[str]:
+    began = _began(capture)
+    for file in capture.code:
+        path = str(file["path"])
+        passed = f"; {_IN_IT}" if path in capture.failure.through else ""
+        now = _digest(Path(path))
+        if not now:
+            yield f"{path}, which is code of the job, is gone{passed}"
+        elif now != file["sha256"]:
+            yield f"{path} has been changed since{passed or ', and the failure did not come through it'}"
+        elif file["modified"] > began:
+            yield f"{path} was changed while the job ran: it had begun with another{passed}"
+
+
+def _began(capture: Capture) -> float:
+    return capture.ended - capture.elapsed_s
+
+
+def _repository(capture: Capture) -> Iterator[str]:
+    commit, changes = repository_of(capture.directory) if capture.directory.is_dir() else ("", "")
+    same = all(_digest(Path(str(file["path"]))) == file["sha256"] for file in capture.code)
+    but = "; the files of it that the job had loaded are the same" if same and capture.code else ""
+    if capture.commit and commit != capture.commit:
+        was = capture.commit[:_SHORT]
+        yield f"the code is of commit {commit[:_SHORT] or 'none'}, and was of {was}{but}"
+    elif capture.changes != (hashlib.sha256(changes.encode()).hexdigest() if changes else ""):
+        yield f"the code has changed since, beyond its commit{but}"
+
+
+def _files(capture: Capture) -> Iterator[str]:
+    for file in capture.files:
+        path = Path(str(file["path"]))
+        try:
+            size = path.stat().st_size
+        except OSError:
+            yield f"{path} was read then, and is gone: put it back there, or a link to where it is now"
+            continue
+        if size != file["bytes"]:
+            yield f"{path} has {size:,} bytes, and had {file['bytes']:,}"
+        elif "sha256" in file and _digest(path) != file["sha256"]:
+            yield f"{path} has another content than then"
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file; empty where it cannot be read."""
+    with suppress(OSError):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    return ""

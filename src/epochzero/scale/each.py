@@ -1,0 +1,45 @@
+"""One function for many items, over an engine."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from epochzero.scale.engines import Engine, WorkerLostError
+
+__all__ = ["ATTEMPTS", "each"]
+
+ATTEMPTS = 2
+Item = TypeVar("Item")
+Given = TypeVar("Given")
+
+
+def each(
+    engine: Engine, function: Callable[[Item], Given], items: Iterable[Item]
+) -> Iterator[tuple[Item, Given | None]]:
+    """Each item with what the function gives of it, as they end; as many at a time as there are workers.
+
+    Args:
+        engine: that calls it.
+        function: of a module, and gives something other than None.
+        items: that can be sent to another process.
+
+    Yields:
+        None where the worker was lost `ATTEMPTS` times.
+    """
+    waiting = deque((item, 1) for item in items)
+    under_way: dict[Any, tuple[Item, int]] = {}
+    while waiting or under_way:
+        while waiting and len(under_way) < engine.workers:
+            item, attempt = waiting.popleft()
+            under_way[engine.start(function, item)] = (item, attempt)
+        for handle in engine.ended(list(under_way)):
+            item, attempt = under_way.pop(handle)
+            try:
+                yield item, engine.result(handle)
+            except WorkerLostError:
+                if attempt < ATTEMPTS:
+                    waiting.append((item, attempt + 1))
+                else:
+                    yield item, None

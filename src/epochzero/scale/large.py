@@ -1,0 +1,150 @@
+"""A large job: its logs are read in pieces by several workers, and set beside each other."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import BinaryIO, cast
+
+from epochzero.diagnose import Facts, LogRead, find_facts
+from epochzero.errors import InputError
+from epochzero.logs.parts import PartScan, starts_of
+from epochzero.logs.source import Log, find_logs, is_packed, last_attempts, rank_of
+from epochzero.scale import sources
+from epochzero.scale.results import Row, Run, diagnosed, not_diagnosed
+from epochzero.scale.sources import File, Job
+from epochzero.scale.storage import Storage
+from epochzero.scale.work import diagnoser, placed
+
+__all__ = ["Piece", "Read", "conclude", "pieces_of", "read_piece"]
+
+READ_AT_ONCE = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one worker reads: a log, or a part of a large one.
+
+    Attributes:
+        log: its name and rank.
+        file: of the log.
+        starts: about where the parts of the log begin.
+        number: of the part among them.
+    """
+
+    log: Log
+    file: File
+    starts: tuple[int, ...] = (0,)
+    number: int = 0
+
+
+Read = LogRead | PartScan | str | None
+"""What reading a piece gave; a text where that cannot be read, None where the log must be read in one go."""
+
+
+def pieces_of(run: Run, job: Job) -> list[Piece]:
+    """The pieces in which a job is read: one where it is small."""
+    if job.problem or job.size <= sources.BYTES_PER_PART:
+        return []
+    files = {_name(job, file): file for file in job.logs}
+    logs = last_attempts([Log(name, rank=rank_of(name)) for name in files])
+    return [
+        Piece(log, files[log.name], starts, number)
+        for log in logs
+        for starts in [_starts(run, files[log.name])]
+        for number in range(len(starts))
+    ]
+
+
+def _name(job: Job, file: File) -> str:
+    return file.name if job.folder else job.id
+
+
+def _starts(run: Run, file: File) -> tuple[int, ...]:
+    """About where the parts of a log begin; one that is packed cannot be entered in the middle."""
+    starts = starts_of(file.size, sources.BYTES_PER_PART) if file.data is None else (0,)
+    if len(starts) == 1:
+        return starts
+    try:
+        with _opened(run, file) as stream:
+            return (0,) if is_packed(stream.read(4)) else starts
+    except InputError:  # Whoever reads it says so.
+        return (0,)
+
+
+@contextmanager
+def _opened(run: Run, file: File) -> Iterator[BinaryIO]:
+    with Storage.at(run.source).open(file.place) as raw:
+        yield cast("BinaryIO", io.BufferedReader(raw, READ_AT_ONCE))
+
+
+def read_piece(run: Run, job: Job, piece: Piece) -> Read:
+    """Reads one piece of a job."""
+    try:
+        if len(piece.starts) == 1:
+            return _read_log(run, job, piece)
+        with _opened(run, piece.file) as stream:
+            reader = diagnoser(run.signatures, run.redact)
+            return reader.read_part(stream, piece.file.size, piece.starts, piece.number)
+    except InputError as error:
+        return str(error)
+    except Exception as error:  # One log of a million must not end the others.
+        return f"{type(error).__name__}: {error}"
+
+
+def _read_log(run: Run, job: Job, piece: Piece) -> LogRead:
+    log, file = piece.log, piece.file
+    with placed(run, job.only(file.name)) as folder:
+        (found,) = find_logs([folder / file.name])
+        named = replace(found, name=log.name, rank=log.rank, restarts=log.restarts)
+        return diagnoser(run.signatures, run.redact).read(named)
+
+
+def conclude(run: Run, job: Job, pieces: Sequence[Piece], reads: Sequence[Read]) -> Row:
+    """The row of a job of which all pieces were read.
+
+    Args:
+        run, job: of which they are.
+        pieces: all of them.
+        reads: what reading each gave.
+    """
+    for read in reads:
+        if isinstance(read, str):
+            return not_diagnosed(job.id, read)
+    try:
+        logs = [
+            _joined(run, job, [piece for piece, _ in of], [read for _, read in of])
+            for _, group in groupby(zip(pieces, reads, strict=True), lambda pair: pair[0].log)
+            for of in [list(group)]
+        ]
+        facts = _facts(run, job)
+        found = diagnoser(run.signatures, run.redact).conclude(logs, facts)
+        return diagnosed(job.id, found, facts)
+    except InputError as error:
+        return not_diagnosed(job.id, str(error))
+
+
+def _joined(run: Run, job: Job, pieces: Sequence[Piece], reads: Sequence[Read]) -> LogRead:
+    """One log, of which all pieces were read."""
+    (first, *_) = reads
+    if isinstance(first, LogRead):
+        return first
+    parts = [read for read in reads if isinstance(read, PartScan)]
+    if len(parts) == len(reads):
+        log, size = pieces[0].log, pieces[0].file.size
+        if joined := diagnoser(run.signatures, run.redact).join(log, parts, size):
+            return joined
+    return _read_log(run, job, pieces[0])
+
+
+def _facts(run: Run, job: Job) -> Facts:
+    """What lies beside the logs of a job in its folder."""
+    logs = {one.name for one in job.logs}
+    beside = [one.name for one in job.files if one.name not in logs]
+    if not beside:
+        return Facts()
+    with placed(run, job.only(*beside)) as folder:
+        return find_facts([folder])

@@ -1,0 +1,201 @@
+"""Who is to be told of failures: kept with these in one transaction, so that neither a restart nor a kill loses any.
+
+The transactional outbox of Richardson, "Microservices Patterns", Manning 2018, Chapter 3.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select, tuple_, update
+from sqlalchemy.orm import Session, aliased
+
+from epochzero.store.audit import note_in
+from epochzero.store.database import Database
+from epochzero.store.inserting import insert_each_once
+from epochzero.store.schema import Attempt, Delivery, Failure, Job, Rank, WebhookRule
+
+__all__ = ["Owed", "begin", "due", "owe", "settle"]
+
+_MOST_WAITING = 200
+"""Of one team."""
+_NO_DAY = -1
+"""The triggers of migration 0004 lock a team and a number of days, of which none is below zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """That an address is to be told of an attempt that failed.
+
+    Attributes:
+        identity: what its receiver tells it by from others, when it comes twice.
+        url: the address.
+        tried: how often it was begun to tell it.
+        due: when that is to be done, in seconds since the epoch.
+    """
+
+    job: str
+    attempt: int
+    rule: int
+    team: str
+    identity: str
+    url: str
+    tried: int
+    due: float
+
+    @property
+    def row(self) -> Sequence[ColumnElement[bool]]:
+        """What finds it in the table."""
+        of_job = Delivery.job_id == self.job, Delivery.attempt == self.attempt
+        return *of_job, Delivery.rule_id == self.rule
+
+
+def owe(session: Session, written: Mapping[str, str]) -> None:
+    """Notes who is to be told of attempts that have failed, each rule once of an attempt.
+
+    Args:
+        session: that has written them.
+        written: the teams of ranks, by the identities of their journals.
+    """
+    teams = session.scalars(
+        select(WebhookRule.team).where(WebhookRule.team.in_(set(written.values()))).distinct()
+    ).all()
+    for team in sorted(teams):
+        _wait_for_others(session, team)
+        ranks = [identity for identity, whose in written.items() if whose == team]
+        _owe_team(session, team, ranks)
+
+
+def _wait_for_others(session: Session, team: str) -> None:
+    """Two writers that do not see each other's jobs would both call the same failure new."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(func.hashtext(team), _NO_DAY)))
+
+
+def _owe_team(session: Session, team: str, ranks: Collection[str]) -> None:
+    found = session.execute(_failed(team, ranks)).all()
+    by_address = {(job, number, url): rule for job, number, rule, url in reversed(found)}
+    waiting = session.scalar(
+        select(func.count()).where(Delivery.team == team, Delivery.due.is_not(None))
+    )
+    room = _MOST_WAITING - (waiting or 0)
+    now = time.time()
+    rows = [
+        {
+            "job_id": job,
+            "attempt": number,
+            "rule_id": rule,
+            "team": team,
+            "identity": secrets.token_hex(16),
+            "tried": 0,
+            "due": now if place < room else None,
+        }
+        for place, ((job, number, _), rule) in enumerate(by_address.items())
+    ]
+    insert_each_once(session, Delivery, rows)
+    if len(rows) > room:
+        told = f"of {len(rows) - max(room, 0)} failures: too many others wait"
+        note_in(session, team, "service", "webhook not told", told)
+
+
+def _failed(team: str, ranks: Collection[str]) -> Select[str, int, int, str]:
+    """The last attempts, of those that the ranks are of, that have failed, each with the rules that it is due by."""
+    other, later, of_same = aliased(Job), aliased(Attempt), aliased(Rank)
+    # Of many jobs that come in at once it is new in the one that ended first.
+    together = select(Attempt.job_id).join(Rank).where(Rank.journal.in_(ranks))
+    known = exists().where(
+        other.team == team,
+        other.fingerprint == Job.fingerprint,
+        other.id != Job.id,
+        or_(
+            other.id.not_in(together),
+            tuple_(other.ended, other.id) < tuple_(Job.ended, Job.id),
+        ),
+    )
+    is_new = and_(WebhookRule.what == "new_fingerprint", Job.fingerprint != "", ~known)
+    is_dear = and_(WebhookRule.what == "gpu_hours", Job.gpu_hours > WebhookRule.hours)
+    diagnosed = exists().where(Failure.rank_id == of_same.id, of_same.attempt_id == Attempt.id)
+    superseded = exists().where(later.job_id == Job.id, later.number > Attempt.number)
+    return (
+        select(Job.id, Attempt.number, WebhookRule.id, WebhookRule.url)
+        .join(Attempt, Attempt.job_id == Job.id)
+        .join(Rank, Rank.attempt_id == Attempt.id)
+        .join(WebhookRule, WebhookRule.team == Job.team)
+        .where(Rank.journal.in_(ranks), Job.team == team, Job.state == "failed")
+        .where(diagnosed, ~superseded, or_(is_new, is_dear))
+        .order_by(Job.id, WebhookRule.id)
+    )
+
+
+def due(database: Database, now: float, *, without: Collection[str] = ()) -> Sequence[Owed]:
+    """What is to be told now, of each team the first.
+
+    Args:
+        database: the store.
+        now: in seconds since the epoch.
+        without: teams that are passed over.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    place = func.row_number().over(
+        partition_by=Delivery.team, order_by=(Delivery.due, Delivery.job_id)
+    )
+    first = (
+        select(Delivery, place.label("place"))
+        .where(Delivery.due <= now, Delivery.team.not_in(without))
+        .subquery()
+    )
+    row = first.c
+    columns = (row.job_id, row.attempt, row.rule_id, row.team, row.identity)
+    query = (
+        select(*columns, WebhookRule.url, row.tried, row.due)
+        .join(WebhookRule, WebhookRule.id == row.rule_id)
+        .where(row.place == 1)
+        .order_by(row.due)
+    )
+    with database.read() as session:
+        return [Owed(*found) for found in session.execute(query)]
+
+
+def begin(database: Database, owed: Owed, until: float) -> bool:
+    """Counts one more try; whether nobody else has begun it.
+
+    Args:
+        database: the store.
+        owed: of `due`.
+        until: when it is due again, should whoever tells it be killed meanwhile.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    begun = (
+        update(Delivery)
+        .where(*owed.row, Delivery.due == owed.due)
+        .values(tried=Delivery.tried + 1, due=until)
+        .returning(Delivery.job_id)
+    )
+    with database.write() as session:
+        return session.scalar(begun) is not None
+
+
+def settle(
+    database: Database, owed: Owed, action: str, what: str, *, again: float | None = None
+) -> None:
+    """Keeps what became of a try, in the audit log of the team too.
+
+    Args:
+        database: the store.
+        owed: what was tried.
+        action, what: for the audit log.
+        again: when it is tried again; None for never.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    with database.write() as session:
+        session.execute(update(Delivery).where(*owed.row).values(due=again))
+        note_in(session, owed.team, "service", action, what)

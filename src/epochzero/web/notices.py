@@ -1,0 +1,43 @@
+"""What is told of a job's failure, as the store knows it."""
+
+from __future__ import annotations
+
+from epochzero.run.model import Ended, Started
+from epochzero.run.notice import Notice, notice_of
+from epochzero.store.database import Database
+from epochzero.store.queries import job_details
+
+__all__ = ["failure_notice"]
+
+
+def failure_notice(database: Database, identity: str, number: int) -> Notice:
+    """The notice of an attempt that failed.
+
+    Args:
+        database: the store.
+        identity: of the job.
+        number: of the attempt.
+
+    Raises:
+        InputError: there is no such job.
+        StoreError: the database does not answer.
+    """
+    job = job_details(database, identity)
+    attempt = next(one for one in job.attempts if one.number == number)
+    diagnosis = next((rank.diagnosis for rank in attempt.ranks if rank.diagnosis), None)
+    summary = job.summary
+    started = Started(
+        job=summary.id,
+        attempt=attempt.number,
+        name=summary.name,
+        command=job.command,
+        folder=job.folder,
+        host=summary.host,
+        user=summary.user,
+        pid=0,
+        time=attempt.started,
+        gpus=summary.gpus,
+    )
+    end = attempt.ended if attempt.ended is not None else attempt.started
+    ended = Ended(end, end - attempt.started, attempt.exit_code or 1)
+    return notice_of(started, ended, diagnosis)

@@ -1,0 +1,65 @@
+"""How much may be in work at once: who comes with more waits for its turn, and too many are sent away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from epochzero.web.limits import too_many
+
+__all__ = ["Room"]
+
+_MOST_WAITING = 256
+"""Under one name."""
+_AGAIN_S = 5.0
+
+
+@dataclass(slots=True)
+class _Line:
+    """What is in work under a name, and who waits."""
+
+    used: int = 0
+    waiting: int = 0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    freed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Room:
+    """Room for so much at once under each name. The requests of one event loop share it.
+
+    Args:
+        most: of anything; what is larger goes alone.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lines: dict[str, _Line] = {}
+
+    @asynccontextmanager
+    async def taken(self, name: str = "", size: int = 1) -> AsyncIterator[None]:
+        """Waits for room, and has it meanwhile.
+
+        Raises:
+            HTTPException: 429 where too many wait already.
+        """
+        line = self._lines.setdefault(name, _Line())
+        if line.waiting >= _MOST_WAITING:
+            raise too_many(_AGAIN_S)
+        line.waiting += 1
+        try:
+            async with line.turn:  # Who came first goes first.
+                while line.used and line.used + size > self._most:
+                    line.freed.clear()
+                    await line.freed.wait()
+                line.used += size
+        finally:
+            line.waiting -= 1
+        try:
+            yield
+        finally:
+            line.used -= size
+            line.freed.set()
+            if not line.used and not line.waiting:
+                self._lines.pop(name, None)
