@@ -7,15 +7,18 @@ import io
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epochzero.store.queries import RankDetails
 from epochzero.store.schema import KnownFailure
 from epochzero.web.pages import marked
 from epochzero.web.pages.charts import span, stacks
+from epochzero.web.pages.job import _ending
 from tests.web.pages.made import HOSTILE
 
 
@@ -103,6 +106,21 @@ def test_the_rank_that_failed_first_stands_first(client: TestClient) -> None:
     assert text.count("first cause</span>") == 1
     assert text.count("exit code 1, by another rank") == 3
     assert "GPU memory is 97 % full." in text
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"exit_code": 137, "signal": 9, "why": "scheduler"}, "SIGKILL, by scheduler"),
+        ({"exit_code": 228, "signal": 100}, "signal 100"),
+        ({"exit_code": 0}, "exit code 0"),
+        ({}, ""),
+    ],
+)
+def test_how_a_rank_ended_is_told(values: dict[str, Any], told: str) -> None:
+    known: dict[str, Any] = {"exit_code": None, "signal": None, "why": ""}
+    rank = RankDetails(1, 0, "node1", "failed", 0.0, 1.0, snapshot={}, **known | values)
+    assert _ending(rank) == told
 
 
 def test_a_log_is_shown_around_a_line_with_an_anchor_for_each(client: TestClient) -> None:
