@@ -45,10 +45,10 @@ class Service:
     requests: Buckets
     megabytes: Buckets
     tries: Buckets
-    reporting: Reporting
     logs: Room
     pieces: Room
     work: Room
+    reporting: Reporting
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
 
@@ -76,10 +76,10 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
         Buckets(limits.requests_per_minute),
         Buckets(limits.megabytes_per_minute),
         Buckets(limits.tries_per_minute),
-        Reporting(),
         Room(limits.logs),
         Room(limits.pieces),
         Room(limits.work_bytes),
+        Reporting(),
     )
     app.state.service = prepared
     app.state.database = prepared.database
