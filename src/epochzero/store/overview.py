@@ -17,6 +17,7 @@ from sqlalchemy import (
     Exists,
     Integer,
     SQLColumnExpression,
+    Subquery,
     and_,
     cast,
     exists,
@@ -199,14 +200,15 @@ def fingerprints(
         StoreError: the database does not answer.
     """
     with database.read() as session:
-        ranked = _ranked(session, team, period, category, sort)
+        seen = failures_of(session, team, period)
+        ranked = _ranked(seen, team, category, sort)
         wanted = select(ranked.c.fingerprint)
         if only_new:
             wanted = wanted.where(_is_new(team, period, ranked.c.fingerprint))
         if but_not_in is not None:
             wanted = wanted.where(~_is_met(team, but_not_in, ranked.c.fingerprint))
         names = session.scalars(wanted.limit(limit)).all()
-        return _told(session, team, period, names, category)
+        return _told(session, seen, team, period, names, category)
 
 
 def leading(
@@ -224,22 +226,22 @@ def leading(
         StoreError: the database does not answer.
     """
     with database.read() as session:
-        ranked = _ranked(session, team, period, None, "jobs")
+        seen = failures_of(session, team, period)
+        ranked = _ranked(seen, team, None, "jobs")
         most = select(ranked.c.fingerprint).limit(each).subquery()
         new = _is_new(team, period, ranked.c.fingerprint)
         most_new = select(ranked.c.fingerprint).where(new).limit(each).subquery()
         names = session.scalars(union(select(most), select(most_new))).all()
-        found = _told(session, team, period, names, None)
+        found = _told(session, seen, team, period, names, None)
         found.sort(key=lambda one: (-one.jobs, one.fingerprint))
         return found[:each], [one for one in found if one.new][:each]
 
 
-def _ranked(session: Session, team: str, period: Period, category: str | None, sort: str) -> CTE:
+def _ranked(seen: Subquery, team: str, category: str | None, sort: str) -> CTE:
     """The fingerprints of a period as they are shown, in an order: what costs a search each is asked of the first.
 
     A database reads a part that has an end of its own in its order, and only as far as it must.
     """
-    seen = failures_of(session, team, period)
     sums = {name: func.sum(seen.c[name]).label(name) for name in dict.fromkeys((sort, "jobs"))}
     each = select(seen.c.fingerprint, *sums.values()).group_by(seen.c.fingerprint)
     one = (each if category is None else each.where(seen.c.category == category)).subquery()
@@ -250,14 +252,18 @@ def _ranked(session: Session, team: str, period: Period, category: str | None, s
 
 
 def _told(
-    session: Session, team: str, period: Period, names: Sequence[str], category: str | None
+    session: Session,
+    seen: Subquery,
+    team: str,
+    period: Period,
+    names: Sequence[str],
+    category: str | None,
 ) -> list[FingerprintCount]:
     """The numbers of some failures, in the order of their names."""
     merged = select(KnownFailure.fingerprint).where(
         KnownFailure.team == team, KnownFailure.merged_into.in_(names)
     )
     every = {*names, *session.scalars(merged)}
-    seen = failures_of(session, team, period)
     shown, merging = _shown(team, seen.c.fingerprint)
     sums = (
         select(

@@ -7,15 +7,18 @@ import io
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epochzero.store.queries import RankDetails
 from epochzero.store.schema import KnownFailure
 from epochzero.web.pages import marked
 from epochzero.web.pages.charts import span, stacks
+from epochzero.web.pages.job import _ending
 from tests.web.pages.made import HOSTILE
 
 
@@ -105,6 +108,21 @@ def test_the_rank_that_failed_first_stands_first(client: TestClient) -> None:
     assert "GPU memory is 97 % full." in text
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"exit_code": 137, "signal": 9, "why": "scheduler"}, "SIGKILL, by scheduler"),
+        ({"exit_code": 228, "signal": 100}, "signal 100"),
+        ({"exit_code": 0}, "exit code 0"),
+        ({}, ""),
+    ],
+)
+def test_how_a_rank_ended_is_told(values: dict[str, Any], told: str) -> None:
+    known: dict[str, Any] = {"exit_code": None, "signal": None, "why": ""}
+    rank = RankDetails(1, 0, "node1", "failed", 0.0, 1.0, snapshot={}, **known | values)
+    assert _ending(rank) == told
+
+
 def test_a_log_is_shown_around_a_line_with_an_anchor_for_each(client: TestClient) -> None:
     base = client.get("/jobs/key0").text
     path = re.search(r'href="(/jobs/key0/attempts/1/ranks/\d+/logs/output)', base)
@@ -138,6 +156,10 @@ def test_a_failure_says_who_has_it_and_keeps_what_people_say(client: TestClient)
         "<b>Look</b>" not in client.post(f"{path}/note", data=data | {"text": "<b>Look</b>"}).text
     )
     assert "&lt;b&gt;Look&lt;/b&gt;" in client.get(path).text
+    assert "U+000D" not in client.post(f"{path}/note", data=data | {"text": "One.\r\nTwo."}).text
+    wrong = client.post(f"{path}/merge", data=data | {"text": "1:none"})
+    assert wrong.status_code == 422
+    assert 'href="/failures/1%3Aabc">Go back and change it.' in wrong.text
     resolved = client.post(f"{path}/resolve", data=data | {"text": "Set lr in base.yaml"}).text
     assert "Set lr in base.yaml" in resolved
     assert "nothing needs to be done" in resolved

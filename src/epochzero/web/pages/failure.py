@@ -59,7 +59,8 @@ def failure(
 @router.post("/failures/{fingerprint}/{act}", response_model=None)
 def change(viewer: Writes, store: Store, form: CheckedForm, fingerprint: str, act: str) -> Response:
     """A note, a resolution, a merge or a split; then the page of the failure again."""
-    text = redact(str(form.get("text", "")).strip())
+    # A form ends its lines as the Internet does.
+    text = redact(str(form.get("text", "")).replace("\r\n", "\n").strip())
     if act in ("note", "resolve", "merge") and not 0 < len(text) <= _LONGEST:
         raise InputError(f"write 1 to {_LONGEST} characters")
     if act == "note":

@@ -48,6 +48,7 @@ _AROUND = 4
 """Lines of the log shown before and after the first cause."""
 _MOST_RANKS = 24
 _MOST_SAME = 10
+_SIGNALS = {one.value: one.name for one in Signals}
 _UNITS = (("hours", 3600.0), ("minutes", 60.0))
 _LARGEST_EXCERPT = 64 << 20
 """Bytes of a log in which a line is looked up while its job's page is made."""
@@ -224,8 +225,7 @@ def _ending(rank: RankDetails) -> str:
     """How it ended, in words."""
     words = []
     if rank.signal is not None:
-        known = rank.signal in set(Signals)
-        words.append(Signals(rank.signal).name if known else f"signal {rank.signal}")
+        words.append(_SIGNALS.get(rank.signal, f"signal {rank.signal}"))
     elif rank.exit_code is not None:
         words.append(f"exit code {rank.exit_code}")
     if rank.why:

@@ -142,6 +142,8 @@ def _refusal(request: Request, status: int, text: str) -> Response:
         raise HTTPException(status, text)
     title = {403: "Not allowed", 404: "Not found"}.get(status, "This cannot be shown")
     now = (Step("Look at all jobs, or search above.", link="/jobs"),)
+    if request.method == "POST":
+        now = (Step("Go back and change it.", link=quote(request.url.path.rpartition("/")[0])),)
     return page(
         request, viewer, "refusal", title=title, now=now, status=status, text=text, exports=()
     )
