@@ -81,10 +81,13 @@ def test_what_comes_later_is_added(database: Database, runs: Runs) -> None:
 def test_a_job_with_a_name_that_no_index_takes_is_kept(database: Database, runs: Runs) -> None:
     # An index is compressed: only what is random is too long for it.
     name = "".join(random.Random(0).choices(string.ascii_letters, k=20_000))
-    runs.write([replace(started(), name=name), Ended(START + 1, 1.0, 0)])
+    output = Output(START + 1, 1.0, name, (), 0)
+    runs.write([replace(started(), name=name), output, Ended(START + 1, 1.0, 0)])
     sweep(database, runs.folder)
     (job,) = find_jobs(database)
     assert len(job.name) == 300
+    with database.read() as session:
+        assert [len(kept) for kept in session.scalars(select(schema.Output.name))] == [300]
 
 
 def test_a_retry_is_an_attempt_of_the_same_job(database: Database, runs: Runs) -> None:

@@ -63,7 +63,7 @@ def _(record: model.Event, rank_id: int, sequence: int) -> Iterator[Row]:
 
 @rows_of.register
 def _(record: model.Output, rank_id: int, sequence: int) -> Iterator[Row]:
-    values = {"name": record.name, "paths": list(record.paths), "size": record.size}
+    values = {"name": _word(record.name), "paths": list(record.paths), "size": record.size}
     yield Output, {"rank_id": rank_id, "dropped": record.dropped, **values}
 
 
