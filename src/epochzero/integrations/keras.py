@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keras.callbacks import Callback
 
 from epochzero.integrations.reporting import never_raises, reporter
-
-if TYPE_CHECKING:
-    from epochzero.integrations.watching import Watch
+from epochzero.integrations.watch_callback import WatchCallback
 
 __all__ = ["KerasCallback", "KerasWatch"]
 
@@ -74,7 +72,7 @@ class KerasCallback(Callback):
         reporter().tell(phase="evaluation")
 
 
-class KerasWatch(Callback):
+class KerasWatch(WatchCallback, Callback):
     """``model.fit(..., callbacks=[KerasWatch()])``: looks for faults of the training, see `epochzero.watch`.
 
     Training is stopped when something that ``fail_on`` names is found; ``report`` is the path of a page
@@ -85,26 +83,13 @@ class KerasWatch(Callback):
     """
 
     def __init__(self, report: str | None = None, **options: Any) -> None:
-        super().__init__()
-        self.watching: Watch | None = None
+        super().__init__(report, **options)
         self._sees: Any = None
-        self._report = report
-        self._options = options
-
-    def _ends(self) -> None:
-        if self.watching is not None:
-            self.watching.close()
-            if self._report:
-                self.watching.report(self._report)
 
     @never_raises
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
         """Begins to watch."""
-        # Another backend than torch's need not have torch.
-        from epochzero.integrations.watching import Watch
-
-        self.watching = Watch(raises=False, **self._options)
-        self._sees = self.watching.keras_callback() or Callback()
+        self._sees = self._begin().keras_callback() or Callback()
         self._sees.set_model(self.model)
         self._sees.set_params(self.params)
         self._sees.on_train_begin(logs)
@@ -125,7 +110,7 @@ class KerasWatch(Callback):
         self._sees.on_train_batch_end(batch, logs)
         if self.watching is not None:
             self.watching.judge()
-            if self.watching.fault is not None:
+            if self._has_fault():
                 self.model.stop_training = True
 
     @never_raises
@@ -141,4 +126,4 @@ class KerasWatch(Callback):
     @never_raises
     def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:
         """Watches no longer."""
-        self._ends()
+        self._end()

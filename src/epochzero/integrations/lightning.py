@@ -15,7 +15,7 @@ from torch import Tensor
 from epochzero.errors import InputError
 from epochzero.integrations.memory import Surviving, fit
 from epochzero.integrations.reporting import never_raises, reporter
-from epochzero.integrations.watching import Watch
+from epochzero.integrations.watch_callback import WatchCallback
 
 try:
     from lightning.pytorch import Callback, LightningModule
@@ -109,7 +109,7 @@ class LightningCallback(Callback):
         return saved
 
 
-class LightningWatch(Callback):
+class LightningWatch(WatchCallback, Callback):
     """``Trainer(callbacks=[LightningWatch()])``: looks for faults of the training, see `epochzero.watch`.
 
     Training is stopped when something that ``fail_on`` names is found; ``report`` is the path of a page
@@ -119,41 +119,29 @@ class LightningWatch(Callback):
         watching: what is found; None before training.
     """
 
-    def __init__(self, report: str | None = None, **options: Any) -> None:
-        super().__init__()
-        self.watching: Watch | None = None
-        self._report = report
-        self._options = options
-
-    def _ends(self) -> None:
-        if self.watching is not None:
-            self.watching.close()
-            if self._report:
-                self.watching.report(self._report)
-
     @never_raises
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Begins to watch."""
         optimizer = next(iter(trainer.optimizers), None)
-        self.watching = Watch(pl_module, optimizer, raises=False, **self._options)
+        self._begin(pl_module, optimizer)
 
     @never_raises
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Stops training for a fault."""
-        if self.watching is not None and self.watching.fault is not None:
+        if self._has_fault():
             trainer.should_stop = True
 
     @never_raises
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
         """Watches no longer."""
-        self._ends()
+        self._end()
 
     @never_raises
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         """Watches no longer."""
-        self._ends()
+        self._end()
 
 
 class LightningFitMemory(Callback):

@@ -15,7 +15,7 @@ from transformers import Trainer, TrainerCallback
 from epochzero.errors import InputError
 from epochzero.integrations.memory import Surviving, fit
 from epochzero.integrations.reporting import never_raises, reporter
-from epochzero.integrations.watching import Watch
+from epochzero.integrations.watch_callback import WatchCallback
 
 __all__ = ["TransformersCallback", "TransformersFitMemory", "TransformersWatch"]
 
@@ -65,7 +65,7 @@ class TransformersCallback(TrainerCallback):
         reporter().tell(step=state.global_step, epoch=state.epoch, phase="evaluation")
 
 
-class TransformersWatch(TrainerCallback):
+class TransformersWatch(WatchCallback, TrainerCallback):
     """``Trainer(..., callbacks=[TransformersWatch()])``: looks for faults of the training, see `epochzero.watch`.
 
     Training is stopped when something that ``fail_on`` names is found; ``report`` is the path of a page
@@ -75,33 +75,21 @@ class TransformersWatch(TrainerCallback):
         watching: what is found; None before training.
     """
 
-    def __init__(self, report: str | None = None, **options: Any) -> None:
-        super().__init__()
-        self.watching: Watch | None = None
-        self._report = report
-        self._options = options
-
-    def _ends(self) -> None:
-        if self.watching is not None:
-            self.watching.close()
-            if self._report:
-                self.watching.report(self._report)
-
     @never_raises
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Begins to watch."""
-        self.watching = Watch(kwargs.get("model"), raises=False, **self._options)
+        self._begin(kwargs.get("model"))
 
     @never_raises
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Stops training for a fault."""
-        if self.watching is not None and self.watching.fault is not None:
+        if self._has_fault():
             control.should_training_stop = True
 
     @never_raises
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Watches no longer."""
-        self._ends()
+        self._end()
 
 
 class TransformersFitMemory(TrainerCallback):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,14 +9,16 @@ import click
 
 from epochzero.cli.layout import wrapped
 from epochzero.cli.model.options import Named, classifiers, model_options, working
-from epochzero.cli.output import format_option
+from epochzero.cli.model.wording import share, value_with_interval
+from epochzero.cli.output import echo_json, format_option
 
 if TYPE_CHECKING:
     from epochzero.models import Dissection
     from epochzero.models.dissect.validity import Growth
-    from epochzero.reports import Estimate
 
 __all__ = ["command"]
+
+_ONE_SIDED = "not defined: all predictions are right, or all wrong"
 
 
 @click.command(name="dissect")
@@ -84,20 +85,25 @@ def command(
             found.dissector.save(out)
             write_report(dissection_report(found), out)
     if form == "json":
-        click.echo(json.dumps(found.to_dict(), indent=2))
+        echo_json(found.to_dict())
         return
     _write_text(found, out)
 
 
 def _write_text(found: Dissection, out: Path | None) -> None:
-    click.echo(wrapped("Model", f"{found.model}, right on {_share(found.accuracy.value)} of {found.reported_on:,} examples"))  # fmt: skip
+    click.echo(wrapped("Model", f"{found.model}, right on {share(found.accuracy.value)} of {found.reported_on:,} examples"))  # fmt: skip
     click.echo(wrapped("Layers", ", ".join(found.dissector.layers)))
     for one in found.scores:
         chosen = " (used)" if one is found.chosen else ""
-        gain = f"; over max softmax {_told(one.gain, '+')}" if one.gain else ""
-        click.echo(wrapped("AUC", f"{one.name}{chosen}: {_told(one.auc)}{gain}"))
+        gain = f"; over max softmax {value_with_interval(one.gain, '+')}" if one.gain else ""
+        click.echo(
+            wrapped(
+                "AUC",
+                f"{one.name}{chosen}: {value_with_interval(one.auc, undefined=_ONE_SIDED)}{gain}",
+            )
+        )
     cut = found.chosen.cut
-    told = f"below validity {cut.threshold:.3f}: {_share(cut.caught)} of wrong predictions, {_share(cut.false_rejections)} of right ones; accuracy of the rest {_share(cut.accuracy)}"
+    told = f"below validity {cut.threshold:.3f}: {share(cut.caught)} of wrong predictions, {share(cut.false_rejections)} of right ones; accuracy of the rest {share(cut.accuracy)}"
     click.echo(wrapped("Rejects", told))
     cost = found.overhead
     click.echo(wrapped("Overhead", f"{cost.guard_ms:.2f} ms beside the model's {cost.model_ms:.2f} ms, for one input"))  # fmt: skip
@@ -105,14 +111,3 @@ def _write_text(found: Dissection, out: Path | None) -> None:
         click.echo(wrapped("Left out", note))
     if out is not None:
         click.echo(wrapped("Report", str(out / "report.html")))
-
-
-def _told(one: Estimate, sign: str = "") -> str:
-    if one.value is None:
-        return "not defined: all predictions are right, or all wrong"
-    value = f"{one.value:{sign}.3f}"
-    return f"{value} ({one.interval[0]:.3f} to {one.interval[1]:.3f})" if one.interval else value
-
-
-def _share(value: float | None) -> str:
-    return "none" if value is None else f"{100 * value:.1f}\xa0%"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +9,11 @@ import click
 
 from epochzero.cli.layout import wrapped
 from epochzero.cli.model.options import Named, classifiers, model_options, working
-from epochzero.cli.output import format_option
+from epochzero.cli.model.wording import share, value_with_interval
+from epochzero.cli.output import echo_json, format_option
 
 if TYPE_CHECKING:
     from epochzero.models import Evaluation, ModelMeasured
-    from epochzero.reports import Estimate
 
 __all__ = ["command"]
 
@@ -80,33 +79,33 @@ def command(
             tell("the report is written")
             write_report(evaluation_report(found), out)
     if form == "json":
-        click.echo(json.dumps(found.to_dict(), indent=2))
+        echo_json(found.to_dict())
         return
     for one in found.models:
         _write_model(one, found)
     for difference in found.differences:
-        told = f"{difference.model}: {difference.measure} {_told(difference.difference, '+')}"
+        told = f"{difference.model}: {difference.measure} {value_with_interval(difference.difference, '+')}"
         click.echo(wrapped("Difference", told))
     if out is not None:
         click.echo(wrapped("Report", str(out / "report.html")))
 
 
 def _write_model(one: ModelMeasured, found: Evaluation) -> None:
-    top = ", ".join(f"top {k} {_share(estimate)}" for k, estimate in one.top.items())
+    top = ", ".join(f"top {k} {share(estimate.value)}" for k, estimate in one.top.items())
     click.echo(wrapped("Model", f"{one.model}, on {found.examples:,} examples"))
     click.echo(wrapped("Accuracy", top))
     if one.groups:
         worst = sorted(one.groups, key=lambda group: group.accuracy.value or 0)
-        told = ", ".join(f"{each.group} {_share(each.accuracy)} (n = {each.examples:,})" for each in worst[:5])  # fmt: skip
+        told = ", ".join(f"{each.group} {share(each.accuracy.value)} (n = {each.examples:,})" for each in worst[:5])  # fmt: skip
         click.echo(wrapped("Subgroups", f"worst first: {told}"))
-    click.echo(wrapped("Calibration", f"expected error {_told(one.calibration_error)}, Brier score {_told(one.brier)}"))  # fmt: skip
+    click.echo(wrapped("Calibration", f"expected error {value_with_interval(one.calibration_error)}, Brier score {value_with_interval(one.brier)}"))  # fmt: skip
     if one.corruptions:
         last = {each.corruption: each for each in one.corruptions}
-        told = ", ".join(f"{name} {_share(each.accuracy)}" for name, each in last.items())
+        told = ", ".join(f"{name} {share(each.accuracy.value)}" for name, each in last.items())
         click.echo(wrapped("Corrupted", f"at severity 3: {told}"))
     for each in one.attacks:
         distance = "" if each.l2 is None else f", mean distance {each.l2:.3g} (L2)"
-        click.echo(wrapped("Attack", f"{each.attack}: fools {_share(each.success)} of {each.attacked:,}{distance}"))  # fmt: skip
+        click.echo(wrapped("Attack", f"{each.attack}: fools {share(each.success.value)} of {each.attacked:,}{distance}"))  # fmt: skip
     if one.coverage:
         told = ", ".join(
             f"{100 * share:.0f}\xa0% above {threshold:g}" for threshold, share in one.coverage[::3]
@@ -114,13 +113,3 @@ def _write_model(one: ModelMeasured, found: Evaluation) -> None:
         click.echo(wrapped("Coverage", f"neurons: {told}"))
     for what, why in one.left_out.items():
         click.echo(wrapped("Left out", f"{what}: {why}"))
-
-
-def _told(one: Estimate, sign: str = "") -> str:
-    if one.value is None or one.interval is None:
-        return "not defined"
-    return f"{one.value:{sign}.3f} ({one.interval[0]:{sign}.3f} to {one.interval[1]:{sign}.3f})"
-
-
-def _share(one: Estimate) -> str:
-    return "none" if one.value is None else f"{100 * one.value:.1f}\xa0%"

@@ -9,6 +9,7 @@ import click
 
 from epochzero.cli.layout import wrapped
 from epochzero.cli.model.options import classifiers, model_options, working
+from epochzero.cli.model.wording import share, share_with_interval
 from epochzero.cli.output import echo_json, format_option
 from epochzero.errors import InputError
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from epochzero.models import Classifier, Fairness
     from epochzero.models.classifier import Tell
     from epochzero.models.fairness import PeopleTable
-    from epochzero.reports import Estimate
 
 __all__ = ["command"]
 
@@ -133,38 +133,28 @@ def _classifier(
 def _write_text(found: Fairness, out: Path | None) -> None:
     from epochzero.models.fairness.report import described, remark
 
-    click.echo(wrapped("Model", f"{found.model}, right on {_told(found.accuracy)} of {found.rows:,} rows"))  # fmt: skip
+    click.echo(wrapped("Model", f"{found.model}, right on {share_with_interval(found.accuracy)} of {found.rows:,} rows"))  # fmt: skip
     click.echo(wrapped("Protected", f"{', '.join(found.protected)}: {found.variants} variants of each input"))  # fmt: skip
-    click.echo(wrapped("Judged", f"differently by them: {_told(found.discriminated)} of inputs drawn from the domain, {_told(found.discriminated_rows)} of the rows"))  # fmt: skip
+    click.echo(wrapped("Judged", f"differently by them: {share_with_interval(found.discriminated)} of inputs drawn from the domain, {share_with_interval(found.discriminated_rows)} of the rows"))  # fmt: skip
     for one in found.searches:
         told = f"{one.search}: {one.found:,} discriminatory instances in {one.seconds:.1f} s, {100 * one.share:.1f}\xa0% of {one.checked:,} inputs checked"
         click.echo(wrapped("Search", told))
     if told := remark(found):
         click.echo(wrapped("", told))
     for kind, said in ((True, "by one alone"), (False, "depends on")):
-        told = ", ".join(f"{one.attribute} {_share(one.share)}" for one in found.drivers if one.protected is kind)  # fmt: skip
+        told = ", ".join(f"{one.attribute} {share(one.share.value)}" for one in found.drivers if one.protected is kind)  # fmt: skip
         if told:
             click.echo(wrapped("Driven", f"{said}: {told}"))
     for example in found.examples[:3]:
         click.echo(wrapped("Example", described(example)))
     for region in found.recall:
-        told = f"{region.region}, shift {region.shift:g}: {region.found:,} instances; the model has learned {_share(region.share)} of it"
+        told = f"{region.region}, shift {region.shift:g}: {region.found:,} instances; the model has learned {share(region.share.value)} of it"
         click.echo(wrapped("Built in", told))
     if found.retrained is not None:
         after = found.retrained
-        told = f"with {after.instances:,} instances: {_told(after.discriminated)} judged differently; right on {_share(after.accuracy)} of rows left out, before {_share(after.accuracy_before)}"
+        told = f"with {after.instances:,} instances: {share_with_interval(after.discriminated)} judged differently; right on {share(after.accuracy.value)} of rows left out, before {share(after.accuracy_before.value)}"
         click.echo(wrapped("Retrained", told))
     for what, why in found.left_out.items():
         click.echo(wrapped("Left out", f"{what}: {why}"))
     if out is not None:
         click.echo(wrapped("Report", str(out / "report.html")))
-
-
-def _told(one: Estimate) -> str:
-    if one.value is None or one.interval is None:
-        return "not defined"
-    return f"{_share(one)} ({100 * one.interval[0]:.1f} to {100 * one.interval[1]:.1f}\xa0%)"
-
-
-def _share(one: Estimate) -> str:
-    return "none" if one.value is None else f"{100 * one.value:.1f}\xa0%"

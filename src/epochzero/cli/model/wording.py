@@ -1,0 +1,38 @@
+"""How the commands of models tell what was estimated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from epochzero.reports import Estimate
+
+__all__ = ["share", "share_with_interval", "value_with_interval"]
+
+
+def share(value: float | None) -> str:
+    """A share as a percentage.
+
+    >>> share(None)
+    'none'
+    """
+    return "none" if value is None else f"{100 * value:.1f}\xa0%"
+
+
+def share_with_interval(one: Estimate) -> str:
+    """A share and its interval as percentages."""
+    if one.value is None or one.interval is None:
+        return "not defined"
+    low, high = one.interval
+    return f"{share(one.value)} ({100 * low:.1f} to {100 * high:.1f}\xa0%)"
+
+
+def value_with_interval(one: Estimate, sign: str = "", undefined: str = "not defined") -> str:
+    """A value and its interval; ``sign`` is ``+`` for a difference."""
+    if one.value is None:
+        return undefined
+    told = f"{one.value:{sign}.3f}"
+    if one.interval is None:
+        return told
+    low, high = one.interval
+    return f"{told} ({low:{sign}.3f} to {high:{sign}.3f})"
