@@ -5,6 +5,7 @@ looks for counter-examples.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,9 @@ settings.register_profile(
 )
 settings.register_profile("hunt", deadline=None, max_examples=3000, suppress_health_check=_SLOW)
 settings.load_profile("steady")
+
+# A shell starts what runs in the background with Ctrl-C ignored, and all that it starts in turn.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
