@@ -178,7 +178,7 @@ def _measured(address: str, folder: Path, count: int, seconds: float) -> dict[st
         "import sys, uvicorn; from pathlib import Path; from epochzero.web.app import create_app; "
         "from epochzero.web.settings import Settings; uvicorn.run(create_app(Settings("
         "store=sys.argv[1], folder=Path(sys.argv[2]), authentication=False)), "
-        "port=int(sys.argv[3]), log_level='error')"
+        "port=int(sys.argv[3]), log_level='error', timeout_keep_alive=60)"
     )
     command = [sys.executable, "-c", program, address, str(folder / "spool"), str(port)]
     server = subprocess.Popen(command, env=os.environ)
