@@ -22,6 +22,7 @@ from typing import Any
 from epochzero.diagnose.facts import is_facts_name
 from epochzero.errors import InputError
 from epochzero.logs.source import is_log_name
+from epochzero.parquet import STREAMED
 from epochzero.scale.storage import Storage, Stored, arrow
 
 __all__ = ["File", "Job", "Part", "jobs_of", "parts_of"]
@@ -205,7 +206,7 @@ def _of_table(source: Storage, stored: Stored, name: str, front: str) -> Iterato
     row = 0
     with source.open(name) as raw:
         try:
-            table = arrow("pyarrow.parquet").ParquetFile(raw)
+            table = arrow("pyarrow.parquet").ParquetFile(raw, **STREAMED)
             columns = [one for one in ("id", "log") if one in table.schema_arrow.names]
             if "log" not in columns:
                 raise InputError(

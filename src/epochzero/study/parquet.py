@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.errors import InputError
+from epochzero.parquet import STREAMED
 
 __all__ = ["is_parquet", "parquet_rows"]
 
@@ -37,7 +38,7 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     except ImportError as error:
         raise InputError("Parquet needs pyarrow: pip install 'epochzero[study]'") from error
     try:
-        for batch in parquet.ParquetFile(path).iter_batches(_AT_ONCE):
+        for batch in parquet.ParquetFile(path, **STREAMED).iter_batches(_AT_ONCE):
             yield from batch.to_pylist()
     except import_module("pyarrow").ArrowException as error:
         raise InputError(f"{path}: cannot be read: {error}") from error

@@ -11,6 +11,7 @@ import numpy as np
 from epochzero.data.formats import BATCH, Batch, Faults, Format, needed
 from epochzero.data.formats.json_lines import flat
 from epochzero.data.model import Table
+from epochzero.parquet import STREAMED
 
 __all__ = ["FORMAT"]
 
@@ -21,7 +22,7 @@ def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
     for file in files:
         first = 1
         try:
-            with parquet.ParquetFile(file) as opened:
+            with parquet.ParquetFile(file, **STREAMED) as opened:
                 for part in opened.iter_batches(BATCH):
                     columns = dict(_columns(part))
                     yield Batch((file,), first, columns)
@@ -61,7 +62,7 @@ def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> No
 
 def _copy(source: Path, records: Sequence[int], target: Path) -> None:
     parquet = needed("pyarrow.parquet", "reading Parquet")
-    with parquet.ParquetFile(source) as opened:
+    with parquet.ParquetFile(source, **STREAMED) as opened:
         schema = opened.schema_arrow
         with parquet.ParquetWriter(target, schema) as writer:
             first = 1
