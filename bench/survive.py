@@ -178,7 +178,11 @@ class Training:
         """All examples, in batches of this size."""
         for first in range(0, len(self.inputs), size):
             part = slice(first, first + size)
-            yield self.inputs[part].to(DEVICE), self.targets[part].to(DEVICE)
+            # A copy on the CPU too: of a view the memory of all examples would count.
+            yield (
+                self.inputs[part].to(DEVICE, copy=True),
+                self.targets[part].to(DEVICE, copy=True),
+            )
 
     def run(self, step: Callable[[Any], Tensor], optimizer: Any, size: int) -> Curve:
         """Trains on all examples."""
