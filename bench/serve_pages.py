@@ -93,7 +93,7 @@ def main() -> None:
     """Measures, prints, and keeps the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--seconds", type=float, default=20.0, help="of requests, for each size")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of requests, for each size")
     parser.add_argument("--engines", nargs="+", default=list(TARGET_MS), choices=TARGET_MS)
     parser.add_argument("--keep", action="store_true", help="numbers of other sizes and engines")
     options = parser.parse_args()
@@ -168,6 +168,8 @@ def _analyze(database: Database) -> None:
         with database._engine.connect() as connection:
             connection.execution_options(isolation_level="AUTOCOMMIT")
             connection.execute(text("VACUUM ANALYZE"))
+            # What was filled in is written out before, and not while pages are asked for.
+            connection.execute(text("CHECKPOINT"))
 
 
 def _measured(address: str, folder: Path, count: int, seconds: float) -> dict[str, Any]:
