@@ -159,6 +159,8 @@ class Training:
             noise = torch.randn(count, 3, 32, 32, generator=draw)
             self.inputs = pattern[self.targets] + 2 * noise
 
+        self.examples = (self.inputs.numpy(), self.targets.numpy())
+
     def start(self) -> tuple[nn.Module, torch.optim.Optimizer, Callable[[Any], Tensor]]:
         """The model, its optimizer and the loss of a batch."""
         torch.manual_seed(SEED)
@@ -174,15 +176,12 @@ class Training:
 
         return model, optimizer, loss_of
 
-    def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def batches(self, size: int) -> Iterator[tuple[Tensor, ...]]:
         """All examples, in batches of this size."""
         for first in range(0, len(self.inputs), size):
             part = slice(first, first + size)
-            # A copy on the CPU too: of a view the memory of all examples would count.
-            yield (
-                self.inputs[part].to(DEVICE, copy=True),
-                self.targets[part].to(DEVICE, copy=True),
-            )
+            # Cut by NumPy: all examples, of which torch sees none, take no memory of the device.
+            yield tuple(torch.from_numpy(one[part].copy()).to(DEVICE) for one in self.examples)
 
     def run(self, step: Callable[[Any], Tensor], optimizer: Any, size: int) -> Curve:
         """Trains on all examples."""
