@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import random
-import string
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +16,7 @@ from sqlalchemy import event, func, select
 from epochzero.errors import InputError
 from epochzero.run.model import Output, Started
 from epochzero.store import schema
-from epochzero.store.database import Database, StoreAwayError, StoreError, open_database
+from epochzero.store.database import Database, StoreAwayError, open_database
 from epochzero.store.queries import JobDetails, JobFilter, find_jobs, job_details, read_log
 from epochzero.store.recorder import (
     THIS_MACHINE,
@@ -190,12 +188,10 @@ def test_journals_share_a_transaction(database: Database, runs: Runs) -> None:
 def test_a_journal_that_the_store_refuses_does_not_hold_up_the_others(
     database: Database, runs: Runs
 ) -> None:
-    # PostgreSQL has names of logs in an index, which takes no such long ones.
-    name = "".join(random.Random(1).choices(string.ascii_letters, k=20_000))
-    wrong = [replace(one, name=name) if isinstance(one, Output) else one for one in whole("b")]
+    wrong = [replace(one, size=1 << 70) if isinstance(one, Output) else one for one in whole("b")]
     journals = [runs.write(records) for records in (whole("a"), wrong, whole("c"))]
     found = take_in_all(database, dict.fromkeys(journals, THIS_MACHINE))
-    assert isinstance(found[journals[1]], StoreError) == database.is_postgresql
+    assert isinstance(found[journals[1]], Exception)
     assert {"a", "c"} <= {job.id for job in find_jobs(database)}
 
 
