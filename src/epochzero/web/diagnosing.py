@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import io
 import threading
@@ -66,6 +67,9 @@ class Diagnosing:
     def _load(self) -> None:
         with self._lock:
             _ = self._diagnoser
+        # What is there by now stays: looking through it for garbage, a quarter of a second each few, all requests would wait.
+        gc.collect()
+        gc.freeze()
 
     def ending(self, team: str, about: About, log: IO[bytes]) -> tuple[str, Diagnosis, Ending]:
         """A job that is over: its identity in the store, why it failed, and what is kept of it.
