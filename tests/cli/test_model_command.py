@@ -95,7 +95,6 @@ def test_evaluate_compares_models_by_group(run: Command, folder: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_evaluate_attacks(run: Command, folder: Path) -> None:
-    pytest.importorskip("art")
     done = run("model", "evaluate", f"{folder}/cli_net.py:build", folder / "test.npz",
                "--attacked", "20", "-f", "json")  # fmt: skip
     (model,) = json.loads(done.out)["models"]

@@ -132,7 +132,6 @@ class Linear(nn.Module):
 
 @pytest.mark.filterwarnings("ignore")
 def test_fgsm_fools_a_linear_model_as_computed() -> None:
-    pytest.importorskip("art")
     from epochzero.models.evaluate.attacks import attack
 
     weight = torch.tensor([1.0, -2.0, 0.5])
@@ -156,7 +155,6 @@ def test_fgsm_fools_a_linear_model_as_computed() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_attacks_are_those_of_art_itself(net: nn.Module, data: Data) -> None:
-    pytest.importorskip("art")
     from art.attacks.evasion import DeepFool, FastGradientMethod, ProjectedGradientDescent
     from art.estimators.classification import PyTorchClassifier
 
@@ -205,7 +203,6 @@ class Rounded(nn.Module):
     ("model", "told"), [(Detached(), "have no gradients"), (Rounded(), "gradients are 0 for all")]
 )
 def test_models_without_gradients_are_not_attacked(model: nn.Module, told: str, data: Data) -> None:
-    pytest.importorskip("art")
     (found,) = evaluate([model], data[1].take(torch.arange(60))).models
     assert not found.attacks
     assert told in found.left_out["attacks"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,6 @@ def onnx(net: nn.Module, inputs: Tensor, path: Path, free: bool = True) -> None:
 def saved(
     kind: str, write: Callable[..., None], net: nn.Module, inputs: Tensor, folder: Path
 ) -> Classifier:
-    if kind == "onnx":
-        pytest.importorskip("onnxruntime")
-        pytest.importorskip("onnx")
     path = folder / f"net.{kind}"
     with warnings.catch_warnings(action="ignore"):
         write(net, inputs, path)
@@ -124,8 +122,7 @@ def test_scripts_with_conditions_and_mappings_are_looked_into(tmp_path: Path) ->
 
 
 def test_what_comes_after_a_condition_of_onnx_is_seen(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    onnx = pytest.importorskip("onnx")
+    onnx = import_module("onnx")
     node, numbers = onnx.helper.make_node, onnx.TensorProto.FLOAT
     value = onnx.helper.make_tensor_value_info
     branch = [
