@@ -1,23 +1,37 @@
 # make demo   set up, check a job before it runs, diagnose real failing jobs
 # make test   set up, check style and types, run all tests
+# make quick  check style, run the tests that need no torch, database or browser
 # make bench  measure everything that the README claims
 # make docs   write the pages of the signatures and rules anew
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# A file's tests share fixtures and what a module prepares, so one process runs a file.
+PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test quick suite style types lint bench docs clean
 
 demo: $(VENV)/core
 	@$(BIN)/python docs/demo.py
 
-test: $(VENV)/dev lint
-	$(BIN)/pytest
+# Checking types takes one core half a minute, in which some tests only wait.
+test: $(VENV)/dev style
+	@$(MAKE) --no-print-directory --jobs=2 types suite
 
-lint: $(VENV)/dev
+quick: $(VENV)/dev style
+	$(PYTEST) --quick
+
+lint: style types
+
+suite: $(VENV)/dev
+	$(PYTEST)
+
+style: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev
 	$(BIN)/mypy
 
 bench: $(VENV)/bench

@@ -29,6 +29,58 @@ settings.register_profile(
 settings.register_profile("hunt", deadline=None, max_examples=3000, suppress_health_check=_SLOW)
 settings.load_profile("steady")
 
+TESTS = Path(__file__).resolve().parent
+
+# Their tests, or the programs that they start, need torch, a database server or a browser.
+# `--quick` leaves them out; without it they come first, since the longest files are among them.
+SLOW = (
+    "check/dryrun",
+    "cli/test_check_dry.py",
+    "cli/test_model_command.py",
+    "cli/test_model_generate.py",
+    "cli/test_record_command.py",
+    "cli/test_watch_spectrum.py",
+    "integrations",
+    "locate/techniques/test_bjxnet.py",
+    "models",
+    "run/inject",
+    "run/memory",
+    "run/replay",
+    "run/simulate",
+    "run/test_hang.py",
+    "run/test_job.py",
+    "run/test_kill.py",
+    "run/test_torchrun.py",
+    "run/watch",
+    "scale",
+    "store",
+    "test_docstrings.py",
+    "web",
+)
+
+
+def is_slow(path: Path) -> bool:
+    """Whether `--quick` leaves a path out."""
+    return any(path.is_relative_to(TESTS / place) for place in SLOW)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--quick`."""
+    parser.addoption(
+        "--quick", action="store_true", help="run no test that needs torch, a database or a browser"
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out what `--quick` does; None lets others decide."""
+    return True if config.getoption("quick") and is_slow(collection_path) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts what takes longest first, so that no process is left with it at the end."""
+    items.sort(key=lambda item: not is_slow(item.path))
+
+
 # A shell starts what runs in the background with Ctrl-C ignored, and all that it starts in turn.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from epochzero import taxonomy
+from tests.catalogs import every
 
 LAB = Path(__file__).resolve().parent.parent / "lab"
 CHECK, DRY, FRESH = LAB / "check", LAB / "dry", LAB / "fresh"
@@ -35,8 +36,8 @@ TABLE: dict[str, Any] = tomllib.loads((CHECK / "jobs.toml").read_text(encoding="
 DRY_TABLE: dict[str, Any] = tomllib.loads((DRY / "jobs.toml").read_text(encoding="utf-8"))
 WHOLE = ("<command>", "<target>")
 
-job = pytest.mark.parametrize("folder", [*FAILING, *GOOD], ids=named)
-failing = pytest.mark.parametrize("folder", FAILING, ids=named)
+job = every("folder", [*FAILING, *GOOD], named)
+failing = every("folder", FAILING, named)
 
 
 def expected(folder: Path) -> dict[str, Any]:
@@ -113,7 +114,7 @@ def test_the_target_is_one_that_is_there(folder: Path) -> None:
     assert folder.parent.parent / "targets" / f"{name}.toml" in TARGETS
 
 
-@pytest.mark.parametrize("path", TARGETS, ids=lambda path: path.stem)
+@every("path", TARGETS)
 def test_targets_have_their_name_and_a_python(path: Path) -> None:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     assert content["format"] == 1
@@ -137,14 +138,14 @@ def test_every_job_that_reading_cannot_see_is_judged_for_the_dry_run_once() -> N
     assert sorted(judged) == sorted(TABLE["hidden"])
 
 
-@pytest.mark.parametrize("name", DRY_TABLE["visible"])
+@every("name", DRY_TABLE["visible"])
 def test_a_job_that_a_dry_run_can_see_has_a_place(name: str) -> None:
     folder = LAB / "jobs" / name
     frame = tomllib.loads((folder / "job.toml").read_text(encoding="utf-8"))["expect"]["user_frame"]
     assert line_of(folder, {"path": frame["file"], "line": frame["line"]})
 
 
-@pytest.mark.parametrize("name", sorted(TABLE["visible"]))
+@every("name", sorted(TABLE["visible"]))
 def test_the_place_in_a_job_of_the_lab_is_there(name: str) -> None:
     folder = LAB / "jobs" / name
     said = TABLE["visible"][name]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import json
 import re
 import subprocess
 import sys
 from dataclasses import fields
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,24 +18,12 @@ from epochzero.data import Column, Fault, Numbers, Profile, Table, Validated
 from epochzero.diagnose import Catalog, Diagnosis, Signature, load_folder
 from epochzero.diagnose.check import check_signature
 from epochzero.locate.model import Extrinsic, Item, Ranking, Reason
+from tests.catalogs import every
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted(
     path.relative_to(ROOT).as_posix() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
 )
-MODULES = sorted(
-    path.relative_to(ROOT / "src")
-    .with_suffix("")
-    .as_posix()
-    .replace("/", ".")
-    .removesuffix(".__init__")
-    for path in (ROOT / "src").rglob("*.py")
-    # alembic runs its own one by itself.
-    if path.name not in ("__main__.py", "env.py")
-)
-
-
-FRAMEWORKS = ("keras", "lightning", "transformers")
 
 
 def blocks(name: str, language: str) -> list[str]:
@@ -90,7 +75,7 @@ def test_the_json_guide_names_every_field() -> None:
             assert f"`{field.name}`" in guide or f'"{field.name}"' in guide, field.name
 
 
-@pytest.mark.parametrize("name", DOCS)
+@every("name", DOCS)
 def test_links_to_files_lead_somewhere(name: str) -> None:
     text = re.sub(r"(?ms)^```.*?^```$|`[^`\n]*`", "", (ROOT / name).read_text(encoding="utf-8"))
     for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", text):
@@ -101,14 +86,6 @@ def test_links_to_files_lead_somewhere(name: str) -> None:
 def test_the_generated_pages_are_current(script: str) -> None:
     done = subprocess.run([sys.executable, ROOT / script, "--check"], check=False)
     assert done.returncode == 0, "`make docs` writes them anew"
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_examples_in_docstrings(module: str) -> None:
-    room, _, framework = module.rpartition(".")
-    if room == "epochzero.integrations" and framework in FRAMEWORKS and not find_spec(framework):
-        pytest.skip(f"what a callback for {framework} is can be told with {framework} only")
-    assert doctest.testmod(importlib.import_module(module)).failed == 0
 
 
 @pytest.mark.parametrize(

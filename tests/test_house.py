@@ -6,7 +6,7 @@ import ast
 from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.catalogs import every
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "epochzero"
 MODULES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
@@ -160,7 +160,7 @@ def _without_type_checking(module: ast.Module) -> ast.Module:
     return ast.Module(body, [])
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if room_of(name)])
+@every("module", [name for name in MODULES if room_of(name)])
 def test_a_room_knows_only_the_rooms_above_it(module: str) -> None:
     room = room_of(module)
     assert room in ROOMS, "a room that this test does not know: add it and what it may know"
@@ -182,7 +182,7 @@ def test_the_package_itself_imports_no_room() -> None:
     }
 
 
-@pytest.mark.parametrize("module", BELOW)
+@every("module", BELOW)
 def test_nothing_below_the_command_line_prints_exits_or_reads_the_environment(module: str) -> None:
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.Call):
@@ -199,7 +199,7 @@ def test_nothing_below_the_command_line_prints_exits_or_reads_the_environment(mo
         assert not {n for n in imported(module) if n.split(".")[0] in {"click", "argparse"}}
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("cli/")])
+@every("module", [name for name in MODULES if name.startswith("cli/")])
 def test_the_command_line_reads_no_log_itself(module: str) -> None:
     assert not {
         name
@@ -208,7 +208,7 @@ def test_the_command_line_reads_no_log_itself(module: str) -> None:
     }
 
 
-@pytest.mark.parametrize("module", MODULES)
+@every("module", MODULES)
 def test_every_module_and_public_function_says_what_it_is_for(module: str) -> None:
     code = tree(module)
     if not code.body:

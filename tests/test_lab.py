@@ -14,8 +14,11 @@ import pytest
 
 from epochzero.diagnose import find_facts
 from epochzero.logs.source import find_logs
+from tests.catalogs import every
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from epochzero.diagnose import Diagnoser, Diagnosis
 
 LAB = Path(__file__).resolve().parent.parent / "lab"
@@ -37,8 +40,7 @@ def expected(job: str) -> dict[str, Any]:
     return expect
 
 
-@pytest.fixture
-def found(job: str, diagnoser: Diagnoser) -> Diagnosis:
+def diagnosed(job: str, diagnoser: Diagnoser) -> Diagnosis:
     """The diagnosis of a recorded job, with the facts beside its log."""
     folder = LAB / "logs" / job
     assert folder.is_dir(), "not recorded: lab/record runs it"
@@ -47,33 +49,34 @@ def found(job: str, diagnoser: Diagnoser) -> Diagnosis:
     return _DIAGNOSES[job]
 
 
-def jobs(*fields: str) -> pytest.MarkDecorator:
+def jobs(*fields: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The jobs whose expectation has all the fields, without those that are only measured."""
     demanded = [job for job in JOBS if not described(job).get("held_out")]
-    return pytest.mark.parametrize(
-        "job", [job for job in demanded if all(field in expected(job) for field in fields)]
-    )
+    return every("job", [job for job in demanded if all(f in expected(job) for f in fields)])
 
 
 @jobs("outcome")
-def test_outcome(job: str, found: Diagnosis) -> None:
+def test_outcome(job: str, diagnoser: Diagnoser) -> None:
+    found = diagnosed(job, diagnoser)
     assert found.outcome == expected(job)["outcome"], f"{found.category}: {found.root}"
 
 
-@pytest.mark.parametrize("job", [job for job in JOBS if job.startswith("good_")])
+@every("job", [job for job in JOBS if job.startswith("good_")])
 def test_a_good_job_raises_no_alarm_by_its_log_alone(job: str, diagnoser: Diagnoser) -> None:
     found = diagnoser.diagnose(find_logs([LAB / "logs" / job]))
     assert found.outcome == "no_failure", f"{found.category}: {found.root}"
 
 
 @jobs("category")
-def test_category(job: str, found: Diagnosis) -> None:
+def test_category(job: str, diagnoser: Diagnoser) -> None:
+    found = diagnosed(job, diagnoser)
     allowed = [expected(job)["category"], *expected(job).get("also", [])]
     assert found.category in allowed, f"by {found.signature or found.basis}: {found.root}"
 
 
 @jobs("root_text", "root_file")
-def test_root_line(job: str, found: Diagnosis) -> None:
+def test_root_line(job: str, diagnoser: Diagnoser) -> None:
+    found = diagnosed(job, diagnoser)
     assert found.root is not None
     assert expected(job)["root_text"] in found.root.text
     # What the diagnosis says of the place must lead a person to that very line.
@@ -88,8 +91,9 @@ def _plain(line: str) -> str:
 
 
 @jobs("root_text", "root_file")
-def test_root_file(job: str, found: Diagnosis) -> None:
+def test_root_file(job: str, diagnoser: Diagnoser) -> None:
     """The file named, or another that repeats the line (a launcher's copy)."""
+    found = diagnosed(job, diagnoser)
     assert found.root is not None
     folder = LAB / "logs" / job
     holders = [
@@ -101,13 +105,15 @@ def test_root_file(job: str, found: Diagnosis) -> None:
 
 
 @jobs("root_rank")
-def test_root_rank(job: str, found: Diagnosis) -> None:
+def test_root_rank(job: str, diagnoser: Diagnoser) -> None:
+    found = diagnosed(job, diagnoser)
     assert found.root is not None
     assert found.root.rank == expected(job)["root_rank"]
 
 
 @jobs("user_frame")
-def test_user_frame(job: str, found: Diagnosis) -> None:
+def test_user_frame(job: str, diagnoser: Diagnoser) -> None:
+    found = diagnosed(job, diagnoser)
     frame = expected(job)["user_frame"]
     assert found.user_frame is not None
     assert Path(found.user_frame.file).name == Path(frame["file"]).name
@@ -117,7 +123,8 @@ def test_user_frame(job: str, found: Diagnosis) -> None:
 
 
 @jobs("retry")
-def test_retry_is_never_the_opposite(job: str, found: Diagnosis) -> None:
+def test_retry_is_never_the_opposite(job: str, diagnoser: Diagnoser) -> None:
+    found = diagnosed(job, diagnoser)
     if job in UNTOLD:
         pytest.xfail("its log does not tell it from one that fails again")
     opposite = {"fails_again": "may_succeed", "may_succeed": "fails_again"}
@@ -130,8 +137,9 @@ def test_a_job_ends_well_when_its_cause_is_gone() -> None:
     assert (done.returncode, done.stdout) == (0, "manifest_half_written: ends well\n"), done.stderr
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_what_failed_comes_with_advice(job: str, found: Diagnosis) -> None:
+@every("job", JOBS)
+def test_what_failed_comes_with_advice(job: str, diagnoser: Diagnoser) -> None:
+    found = diagnosed(job, diagnoser)
     if found.outcome == "no_failure":
         assert (found.root, found.fixes, found.cascade) == (None, (), ())
     else:

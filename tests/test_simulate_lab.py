@@ -7,10 +7,9 @@ import shlex
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from epochzero import taxonomy
 from epochzero.check.target import parse_target
+from tests.catalogs import every
 
 LAB = Path(__file__).resolve().parent.parent / "lab" / "simulate"
 FAILING = sorted(path.name for path in (LAB / "failing").iterdir())
@@ -24,7 +23,7 @@ def test_there_are_enough() -> None:
     assert not set(FAILING) & set(GOOD)
 
 
-@pytest.mark.parametrize("name", JOBS)
+@every("name", JOBS)
 def test_a_job_is_whole(name: str) -> None:
     folder = LAB / name
     command = shlex.split((folder / "command").read_text(encoding="utf-8"))
@@ -36,7 +35,7 @@ def test_a_job_is_whole(name: str) -> None:
     parse_target(text.replace("{here}", "/here").replace("{folder}", "/job"), "target.toml")
 
 
-@pytest.mark.parametrize("name", JOBS)
+@every("name", JOBS)
 def test_it_says_how_it_ends_and_why(name: str) -> None:
     told = tomllib.loads((LAB / name / "expected.toml").read_text(encoding="utf-8"))
     assert told.pop("why").endswith(".")

@@ -6,6 +6,7 @@ import ast
 import math
 from collections import Counter
 from collections.abc import Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from lab.watch.cases import (
     held_out_families,
     mutated,
 )
+from tests.catalogs import every
 
 CASES = [*all_cases(), *fresh_cases(), *family_cases()]
 KEYS = {
@@ -40,7 +42,7 @@ KEYS = {
     "faulty",
 }
 
-case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+case = every("case", CASES, attrgetter("id"))
 
 
 def test_the_bugs_of_the_study_are_there() -> None:
@@ -102,7 +104,7 @@ def test_an_edit_that_does_not_fit_once_is_refused(program: str) -> None:
 
 
 DESCRIBED = [
-    (folder, name, about)
+    (folder / "healthy" / f"{name}.py", about)
     for folder, programs in ((FRESH, fresh_programs()), (FAMILIES, family_programs()))
     for name, about in programs.items()
 ]
@@ -113,18 +115,13 @@ def test_each_healthy_training_is_described() -> None:
         assert programs.keys() == {path.stem for path in folder.glob("healthy/*.py")}
 
 
-@pytest.mark.parametrize(
-    ("folder", "name", "about"),
-    DESCRIBED,
-    ids=[f"{folder.name}/{name}" for folder, name, _ in DESCRIBED],
-)
-def test_a_healthy_training_beats_its_baseline(
-    folder: Path, name: str, about: Mapping[str, Any]
-) -> None:
+@every("described", DESCRIBED, lambda described: str(described[0]))
+def test_a_healthy_training_beats_its_baseline(described: tuple[Path, Mapping[str, Any]]) -> None:
+    program, about = described
     assert about.keys() == {"metric", "better", "reaches", "baseline", "kind"}
     assert about["kind"]
     assert (about["reaches"] > about["baseline"]) == (about["better"] == "higher")
-    assert about["metric"] in (folder / "healthy" / f"{name}.py").read_text(encoding="utf-8")
+    assert about["metric"] in program.read_text(encoding="utf-8")
 
 
 def test_half_of_the_families_are_held_out() -> None:

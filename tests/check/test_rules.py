@@ -13,17 +13,20 @@ import pytest
 from epochzero.check import Checked, check
 from epochzero.check.rules import Case, Rule, builtin, choose, find, load
 from epochzero.errors import CatalogError, InputError
+from tests.catalogs import every
 
 CATCHES = [(rule, case) for rule in builtin() for case in rule.catches]
 LEAVES = [(rule, case) for rule in builtin() for case in rule.leaves]
 
 
-def named(cases: list[tuple[Rule, Case]]) -> list[str]:
-    return [f"{rule.id}-{(*rule.catches, *rule.leaves).index(case)}" for rule, case in cases]
+def named(promise: tuple[Rule, Case]) -> str:
+    rule, case = promise
+    return f"{rule.id}-{(*rule.catches, *rule.leaves).index(case)}"
 
 
-def checked(rule: Rule, case: Case, folder: Path) -> Checked:
+def checked(rule: Rule, case: Case, parent: Path) -> Checked:
     """What a rule answers to one of its cases."""
+    folder = parent / named((rule, case))
     job = folder / "job"
     for name, text in case.files.items():
         path = job / name
@@ -36,8 +39,9 @@ def checked(rule: Rule, case: Case, folder: Path) -> Checked:
     return check(command, target, folder=job, select=[rule.id], environment=environment)
 
 
-@pytest.mark.parametrize(("rule", "case"), CATCHES, ids=named(CATCHES))
-def test_a_rule_catches_what_it_must(rule: Rule, case: Case, tmp_path: Path) -> None:
+@every("promise", CATCHES, named)
+def test_a_rule_catches_what_it_must(promise: tuple[Rule, Case], tmp_path: Path) -> None:
+    rule, case = promise
     found = checked(rule, case, tmp_path).findings
     assert (case.path, case.line) in [(one.place.path, one.place.line) for one in found]
     for one in found:
@@ -47,8 +51,9 @@ def test_a_rule_catches_what_it_must(rule: Rule, case: Case, tmp_path: Path) -> 
         assert one.fix
 
 
-@pytest.mark.parametrize(("rule", "case"), LEAVES, ids=named(LEAVES))
-def test_a_rule_leaves_alone_what_it_must(rule: Rule, case: Case, tmp_path: Path) -> None:
+@every("promise", LEAVES, named)
+def test_a_rule_leaves_alone_what_it_must(promise: tuple[Rule, Case], tmp_path: Path) -> None:
+    rule, case = promise
     found = checked(rule, case, tmp_path)
     assert found.findings == ()
     assert not [one for one in found.unknowns if "rule itself failed" in one.reason]

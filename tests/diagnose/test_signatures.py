@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from operator import attrgetter
 from typing import TYPE_CHECKING
-
-import pytest
 
 from epochzero.diagnose import Catalog, Signature, load_folder
 from epochzero.diagnose.catalog import BUILTIN
 from epochzero.diagnose.check import check_signature
+from tests.catalogs import every
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +24,9 @@ HARMLESS = [s for s in SIGNATURES if s.role in ("advice", "benign", "teardown")]
 LEAST = 250
 
 
-def by_name(signatures: list[Signature]) -> pytest.MarkDecorator:
-    ordered = sorted(signatures, key=lambda signature: signature.name)
-    return pytest.mark.parametrize("signature", ordered, ids=lambda found: found.name)
+def by_name(signatures: list[Signature]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    ordered = sorted(signatures, key=attrgetter("name"))
+    return every("signature", ordered, attrgetter("name"))
 
 
 def test_there_are_enough() -> None:

@@ -12,6 +12,7 @@ from epochzero.check.api import Change, changes, reached, version
 from epochzero.check.target.history import History, api_of, history_of, libraries, written
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import Signatures, signature_of
+from tests.catalogs import every
 
 NAMES = st.sampled_from(["Linear", "Linear.fit", "load", "*", "save"])
 SIGNATURES = st.none() | st.builds(
@@ -50,7 +51,7 @@ def test_a_patch_release_has_the_api_of_its_minor_release() -> None:
     assert history.index("?") is None
 
 
-@pytest.mark.parametrize("distribution", sorted(set(libraries().values())))
+@every("distribution", sorted(set(libraries().values())))
 def test_each_history_that_ships_can_be_read_and_goes_forward(distribution: str) -> None:
     history = history_of(distribution)
     assert history is not None
@@ -78,7 +79,7 @@ STILL_NAMED = {
 }
 
 
-@pytest.mark.parametrize("change", KNOWN, ids=lambda one: f"{one.name} {one.keyword}".strip())
+@every("change", KNOWN, lambda one: f"{one.name} {one.keyword}".strip())
 def test_what_the_table_says_is_gone_is_gone_in_the_packages(change: Change) -> None:
     history = history_of(change.distribution)
     assert history is not None
