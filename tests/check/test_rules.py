@@ -65,7 +65,7 @@ RULE = """\
 from epochzero.check.rules import Case, Rule
 
 RULE = Rule(
-    id="some-rule", title="Something goes wrong", category="path_not_found", why="It does.",
+    title="Something goes wrong", category="path_not_found", why="It does.",
     fix="Correct it.", source="A study", check=lambda program, target: (),
     catches=(Case({"train.py": "x"}, line=1),), leaves=(Case({"train.py": "y"}),),
 )
@@ -98,7 +98,6 @@ def test_a_new_rule_is_one_new_file(package: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"some-rule"', '"other-rule"', "the file's name says 'some-rule'"),
         ("path_not_found", "bad_luck", "'bad_luck' is none of the taxonomy"),
         ('"It does."', '" "', "why is empty"),
         ('"Correct it."', '""', "fix is empty"),

@@ -386,7 +386,7 @@ def _answers(
     said: list[Finding | Unknown] = []
     try:
         with at_most(seconds):
-            for answer in rule.check(program, target):
+            for answer in rule.findings(program, target):
                 said.append(answer)
         return said
     except Stopped:

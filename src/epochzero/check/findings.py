@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from epochzero.check.dryrun.model import DryRun
 
-__all__ = ["SCHEMA", "Checked", "Finding", "Place", "Severity", "Unknown"]
+__all__ = ["SCHEMA", "Checked", "Claim", "Finding", "Place", "Severity", "Unknown"]
 
 SCHEMA = "epochzero.findings/1"
 
@@ -32,6 +32,36 @@ class Place:
     line: int = 0
     column: int = 0
     code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a rule reports; the engine adds the rule's id and makes it a `Finding`.
+
+    Attributes:
+        severity: as of a `Finding`.
+        phase: as of a `Finding`.
+        place: as of a `Finding`.
+        message: as of a `Finding`.
+        consequence: as of a `Finding`.
+        fix: as of a `Finding`.
+        via: as of a `Finding`.
+        category: where it is not the rule's own.
+    """
+
+    severity: Severity
+    phase: str
+    place: Place
+    message: str
+    consequence: str
+    fix: str
+    via: tuple[Place, ...] = ()
+    category: str = ""
+
+    def of(self, rule: str, category: str) -> Finding:
+        """The finding of a rule of this category."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Finding(**values | {"rule": rule, "category": self.category or category})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,18 @@ from epochzero.check.job.model import Job
 from epochzero.check.program.arguments import OptionSpec, ParserSpec, parse
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, External
-from epochzero.check.rules import (
-    argument_choice,
-    argument_missing,
-    argument_type,
-    argument_unknown,
-    arguments_contradict,
-)
+from epochzero.check.rules import find
 from epochzero.check.target.model import Target
 
-RULES = (
-    argument_choice.RULE,
-    argument_missing.RULE,
-    argument_type.RULE,
-    argument_unknown.RULE,
-    arguments_contradict.RULE,
+RULES = tuple(
+    find(name)
+    for name in (
+        "argument-choice",
+        "argument-missing",
+        "argument-type",
+        "argument-unknown",
+        "arguments-contradict",
+    )
 )
 SPEC = ParserSpec(
     "argparse",
@@ -46,7 +43,7 @@ def found(argv: str, unsure: frozenset[int] = frozenset()) -> list[tuple[str, in
     job = Job(words, Path("train.py"), "", Path(), unsure=unsure)
     parsed = parse(SPEC, words)
     program = Program(job, {}, (), parsed.values, parsed=(parsed,))
-    answers = [(rule, one) for rule in RULES for one in rule.check(program, Target("there"))]
+    answers = [(rule, one) for rule in RULES for one in rule.findings(program, Target("there"))]
     assert all(isinstance(one, Finding) and one.rule == rule.id for rule, one in answers)
     findings = [(rule, one) for rule, one in answers if isinstance(one, Finding)]
     assert all(one.place.path == "<command>" for _, one in findings)
@@ -79,4 +76,4 @@ def test_what_the_shell_fills_in_is_not_judged() -> None:
 
 def test_a_program_without_a_parser_is_left_alone() -> None:
     program = Program(Job(("--lr", "x"), None, "m", Path()), {}, ())
-    assert [one for rule in RULES for one in rule.check(program, Target("there"))] == []
+    assert [one for rule in RULES for one in rule.findings(program, Target("there"))] == []

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding
+from epochzero.check.findings import Claim
 from epochzero.check.paths.accesses import Access, argument, is_true
 from epochzero.check.paths.contents import Fault, Reading, format_of, inspect
 from epochzero.check.paths.nothing import failing_use
@@ -26,8 +26,6 @@ from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant
 from epochzero.check.reach import Reach
 from epochzero.check.target.model import Target
-
-__all__ = ["Faulty", "encoding_of", "fault_asker", "faults_of", "is_plain"]
 
 MOST_FILES = 200
 _MOST_CLASSES = 20
@@ -244,25 +242,23 @@ def faults_of(program: Program, target: Target) -> tuple[Faulty, ...]:
     return _FOUND[world]
 
 
-_Check: TypeAlias = Callable[[Program, Target], Iterator[Finding]]
+_Check: TypeAlias = Callable[[Program, Target], Iterator[Claim]]
 
 
-def fault_asker(rule: str, kind: str, category: str, fix: Callable[[Faulty], str]) -> _Check:
+def data_check(kind: str, fix: Callable[[Faulty], str]) -> _Check:
     """The check of a rule about files of data: the faults of its kind, told with its fix."""
 
-    def check(program: Program, target: Target) -> Iterator[Finding]:
+    def check(program: Program, target: Target) -> Iterator[Claim]:
         for one in faults_of(program, target):
             if one.fault.kind == kind:
-                yield Finding(
-                    rule,
-                    "error" if one.sure else "warning",
-                    category,
-                    one.at.phase,
-                    one.at.place,
-                    f"{one.shown}, which {one.access.function} reads, {one.fault.what}.",
-                    one.fault.error,
-                    fix(one),
-                    one.at.via,
+                yield Claim(
+                    severity="error" if one.sure else "warning",
+                    phase=one.at.phase,
+                    place=one.at.place,
+                    message=f"{one.shown}, which {one.access.function} reads, {one.fault.what}.",
+                    consequence=one.fault.error,
+                    fix=fix(one),
+                    via=one.at.via,
                 )
 
     return check

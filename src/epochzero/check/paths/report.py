@@ -5,38 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from epochzero.check.findings import Finding
+from epochzero.check.findings import Claim
 from epochzero.check.paths.world import Problem, World, world_of
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target
-
-__all__ = ["Told", "asker", "where_looked"]
 
 Told: TypeAlias = tuple[str, str, str]
 """Message, consequence, fix."""
 
 
-def asker(
-    rule: str, category: str, tell: Callable[[Problem, World], Told]
-) -> Callable[[Program, Target], Iterator[Finding]]:
+def path_check(
+    rule: str, tell: Callable[[Problem, World], Told]
+) -> Callable[[Program, Target], Iterator[Claim]]:
     """The check of a rule about paths: its problems of the world, as its own words tell them."""
 
-    def check(program: Program, target: Target) -> Iterator[Finding]:
+    def check(program: Program, target: Target) -> Iterator[Claim]:
         world = world_of(program, target)
         for problem in world.problems:
             if problem.rule == rule:
                 message, consequence, fix = tell(problem, world)
                 at = problem.access.call.at
-                yield Finding(
-                    rule,
-                    problem.severity,
-                    category,
-                    at.phase,
-                    at.place,
-                    message,
-                    consequence,
-                    fix,
-                    at.via,
+                yield Claim(
+                    severity=problem.severity,
+                    phase=at.phase,
+                    place=at.place,
+                    message=message,
+                    consequence=consequence,
+                    fix=fix,
+                    via=at.via,
                 )
 
     return check

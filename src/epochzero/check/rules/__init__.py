@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from types import ModuleType
@@ -66,23 +67,21 @@ def load(folder: ModuleType) -> tuple[Rule, ...]:
         except Exception as error:
             raise CatalogError(f"{name}: cannot be imported: {error}") from error
         if hasattr(module, "RULE"):
-            rules.append(_checked(module.RULE, found.name, name))
+            rules.append(replace(_checked(module.RULE, name), id=found.name.replace("_", "-")))
     return tuple(sorted(rules, key=lambda rule: rule.id))
 
 
-def _checked(rule: object, stem: str, where: str) -> Rule:
+def _checked(rule: object, where: str) -> Rule:
     """The rule, when it is one and complete."""
     if not isinstance(rule, Rule):
         raise CatalogError(f"{where}: RULE is a {type(rule).__name__}, not a Rule")
-    for problem in _problems(rule, stem):
+    for problem in _problems(rule):
         raise CatalogError(f"{where}: {problem}")
     return rule
 
 
-def _problems(rule: Rule, stem: str) -> Iterable[str]:
+def _problems(rule: Rule) -> Iterable[str]:
     """What is wrong with a rule."""
-    if rule.id != stem.replace("_", "-"):
-        yield f"id is {rule.id!r}, and the file's name says {stem.replace('_', '-')!r}"
     if rule.category not in taxonomy.categories():
         yield f"category: {rule.category!r} is none of the taxonomy"
     for name in _TEXTS:

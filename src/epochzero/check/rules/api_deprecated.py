@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from epochzero.check.api import Change, installed, reached, uses
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+)
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     for use in uses(program):
         change = use.change
@@ -23,10 +22,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         if have and _is_announced(change, have) and not reach.is_versioned(use.at):
             said = f"{change.keyword}= of {change.name}" if change.keyword else change.name
             until = f" and gone in {change.removed}" if change.removed else ""
-            yield finding_at(
+            yield claim_at(
                 use.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message=f"{said} is deprecated since {change.distribution} {change.deprecated}"
                 f"{until}; the target has {have}.",
@@ -72,7 +69,6 @@ _TRAPEZOIDS = (
 """Code for several versions, in the manners in which it is written."""
 
 RULE = Rule(
-    id="api-deprecated",
     title="A name or keyword that a later version of a library no longer has",
     category="framework_api_misuse",
     why="It still works on the target. The next image of the platform may have the version that "

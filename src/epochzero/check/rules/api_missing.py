@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import accumulate, islice
 
 from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
-from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.program.events import Called, Failed, Imported, Looked, Situation
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import External
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Place,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     gone = [use.at.place for use in uses(program) if is_gone(use.change, target)]
     told = {(place.path, place.line) for place in gone}
@@ -33,10 +36,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         if there is not False or reach.is_versioned(at):
             continue
         told.add(line)
-        yield finding_at(
+        yield claim_at(
             at,
-            RULE.id,
-            "library_not_found" if is_import else RULE.category,
+            category="library_not_found" if is_import else RULE.category,
             severity=reach.severity(at),
             message=f"The target's {name.partition('.')[0]}{_version(target, name)} has no {name}.",
             consequence=_consequence(name, error),
@@ -102,7 +104,6 @@ _OLD = '[distributions]\ntorch = "2.1.2"\n'
 _OPEN = '[api.mylib]\nload = "(path)"\n"*" = false\n'
 
 RULE = Rule(
-    id="api-missing",
     title="A library on the target does not have a name that the job uses",
     category="attribute_not_found",
     why="The job was written for another version of the library, or the name is misspelt. It fails when "

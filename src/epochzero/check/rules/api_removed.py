@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from epochzero.check.api import Change, Use, installed, is_gone, uses
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import at_keyword, finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    at_keyword,
+    claim_at,
+    guarded,
+)
 
 _CATEGORIES = {
     "import": "library_not_found",
@@ -22,7 +23,7 @@ _CATEGORIES = {
 }
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     fails: set[Change] = set()
     for use in uses(program):
@@ -34,10 +35,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             if use.kind == "import":
                 fails.add(change)  # What comes after it is not reached.
             said = f"{change.keyword}= of {change.name}" if change.keyword else change.name
-            yield finding_at(
+            yield claim_at(
                 at_keyword(program, use.at, change.keyword) if change.keyword else use.at,
-                RULE.id,
-                _CATEGORIES[use.kind],
+                category=_CATEGORIES[use.kind],
                 severity=reach.severity(use.at),
                 message=f"{said} is gone since {change.distribution} {change.removed}; "
                 f"the target has {installed(target, change.distribution)}.",
@@ -96,7 +96,6 @@ _SKLEARN = (
 _FLOAT = "import numpy as np\nprint(np.float64 if not hasattr(np, 'float_') else np.float_)\n"
 
 RULE = Rule(
-    id="api-removed",
     title="A name or keyword that the target's version of a library no longer has",
     category="attribute_not_found",
     why="Frameworks change quickly, and the image of the platform seldom has the versions of the "

@@ -7,18 +7,22 @@ from difflib import get_close_matches
 from functools import partial
 
 from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.fit import misfit
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import at_keyword, finding_at, guarded
-from epochzero.check.target.model import Signature, Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    at_keyword,
+    claim_at,
+    guarded,
+)
+from epochzero.check.target.model import Signature
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     gone = [use.at.place for use in uses(program) if is_gone(use.change, target)]
     told = {(place.path, place.line) for place in gone}
@@ -37,10 +41,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         if wrong and not guarded(call.at, TypeError) and not reach.is_versioned(call.at):
             told.add(line)
             unknown = _unknown(wrong)
-            yield finding_at(
+            yield claim_at(
                 at_keyword(program, call.at, unknown) if unknown else call.at,
-                RULE.id,
-                RULE.category if unknown else "illegal_argument",
+                category=RULE.category if unknown else "illegal_argument",
                 severity=reach.severity(call.at),
                 message=f"On the target {name}() {wrong}.",
                 consequence=f"TypeError: {name.rpartition('.')[2]}() {wrong}",
@@ -111,7 +114,6 @@ _FILTERED = (
 """Arguments of which only those are given that the library takes."""
 
 RULE = Rule(
-    id="api-signature",
     title="A library on the target does not take the arguments that the job gives",
     category="framework_api_misuse",
     why="Parameters are renamed and removed between versions. The call fails when it is reached.",

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.command_line import findings
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.command_line import argument_claims
 
 _SCRIPT = """\
 import argparse
@@ -22,12 +15,11 @@ args = parser.parse_args()
 """
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
-    return findings(program, "argument-choice", {"choice"}, "Give {option} one of its choices.")
+def _check(program: Program, target: Target) -> Claims:
+    return argument_claims(program, {"choice"}, "Give {option} one of its choices.")
 
 
 RULE = Rule(
-    id="argument-choice",
     title="A value is none of the choices of its option",
     category="illegal_argument",
     why="The names of models, optimizers and modes are spelt differently in the launch script and in the code, or a choice was taken away; the parser ends the job when it starts.",

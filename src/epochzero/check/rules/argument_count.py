@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from epochzero.check.calls import (
     called_method,
@@ -14,18 +14,24 @@ from epochzero.check.calls import (
     parameters,
 )
 from epochzero.check.code import Code, code_of, method_counts, resolve, stored_attributes
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.fit import misfit
-from epochzero.check.program.model import Module, Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import failure, failures, finding_at, guarded
-from epochzero.check.target.model import Signature, Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Module,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    claim_failure,
+    failures,
+    guarded,
+)
+from epochzero.check.target.model import Signature
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     told: set[tuple[str, int]] = set()
     for module in program.modules.values():
@@ -35,20 +41,16 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             at = reach.at(module, call) if wrong else None
             if at is not None and not guarded(at, TypeError):
                 told.add((at.place.path, at.place.line))
-                yield finding_at(
+                yield claim_at(
                     at,
-                    RULE.id,
-                    RULE.category,
                     severity=reach.severity(at),
                     message=f"{name}() {wrong}.",
                     consequence=f"TypeError: {name}() {wrong}",
                     fix=_fix(name, signature),
                 )
     for failed in failures(program, "arguments", told=told):
-        yield failure(
+        yield claim_failure(
             failed,
-            RULE.id,
-            RULE.category,
             message=f"{failed.message}.",
             fix="Give the call what the function takes.",
         )
@@ -120,7 +122,6 @@ _DATA = (
 )
 
 RULE = Rule(
-    id="argument-count",
     title="A function or class of the job is called with arguments that do not fit",
     category="illegal_argument",
     why="Python looks at arguments when the call is made, not before: a call in the evaluation fails "

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.command_line import findings
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.command_line import argument_claims
 
 _SCRIPT = """\
 import argparse
@@ -22,12 +15,11 @@ args = parser.parse_args()
 """
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
-    return findings(program, "argument-missing", {"missing"}, "Give {option}.")
+def _check(program: Program, target: Target) -> Claims:
+    return argument_claims(program, {"missing"}, "Give {option}.")
 
 
 RULE = Rule(
-    id="argument-missing",
     title="An argument that the program demands is not given",
     category="illegal_argument",
     why="A required option or the value of an option is missing, often because a variable of the launch script is empty; the parser ends the job when it starts.",

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.command_line import findings
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.command_line import argument_claims
 
 _SCRIPT = """\
 import argparse
@@ -26,17 +19,15 @@ _GIVEN = _SCRIPT.replace("import argparse", "import argparse, sys").replace(
 _RUN = 'python train.py --out "$SLURM_JOB_ID" --lr 1,5\n'
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
-    return findings(
+def _check(program: Program, target: Target) -> Claims:
+    return argument_claims(
         program,
-        "argument-type",
         {"type"},
         "Give {option} a value of its type instead of {value}; for truth values use an action such as store_true.",
     )
 
 
 RULE = Rule(
-    id="argument-type",
     title="A value is not of the type that its option takes",
     category="illegal_argument",
     why="A number with a unit, a float for an int, an empty variable: the parser ends the job when it starts. With type=bool every text is true, also False, and the job goes on with the wrong setting.",

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.command_line import findings
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.command_line import argument_claims
 
 _SCRIPT = """\
 import argparse
@@ -22,10 +15,9 @@ args = parser.parse_args()
 """
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
-    return findings(
+def _check(program: Program, target: Target) -> Claims:
+    return argument_claims(
         program,
-        "argument-unknown",
         {"unknown", "ambiguous"},
         "Leave {option} out, or define it in the parser.",
     )
@@ -42,7 +34,6 @@ _LIGHTNING = {
 }
 
 RULE = Rule(
-    id="argument-unknown",
     title="The command line has an argument that the program does not know",
     category="illegal_argument",
     why="Options are renamed in the code and not in the launch script, or belong to another version of the program; the parser ends the job when it starts, after the wait in the queue.",

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding
 from epochzero.check.operators import ARITHMETIC, COMPARE
-from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.command_line import findings
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Module,
+    Program,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
+from epochzero.check.rules.command_line import argument_claims
 
 _DEEPEST = 8
 _LARGEST = 1e12
@@ -32,8 +36,8 @@ class _LeftError(Exception):
     """The walk may have been left: what follows may not be reached."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
-    yield from findings(program, "arguments-contradict", {"conflict"}, "Leave one of them out.")
+def _check(program: Program, target: Target) -> Claims:
+    yield from argument_claims(program, {"conflict"}, "Leave one of them out.")
     # The parser would have ended the job before.
     if any(problem.fatal for parsed in program.parsed for problem in parsed.problems):
         return
@@ -48,7 +52,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     yield from _asserted(program, {one.place.line for one in walk.found})
 
 
-def _asserted(program: Program, told: set[int]) -> Iterator[Finding]:
+def _asserted(program: Program, told: set[int]) -> Iterator[Claim]:
     """Assertions that are known to fail, on values that are known from wherever they come."""
     for call in program.calls:
         if call.name in _ENDINGS and not call.at.certain:
@@ -57,10 +61,8 @@ def _asserted(program: Program, told: set[int]) -> Iterator[Finding]:
         if not failed or not call.at.certain or call.at.place.line in told:
             continue
         if not guarded(call.at, AssertionError):
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                "arguments-contradict",
-                "illegal_argument",
                 message=f"The program demands what does not hold: {call.at.place.code}",
                 consequence="AssertionError",
                 fix="Give arguments or a configuration for which it holds.",
@@ -128,7 +130,7 @@ class _Walk:
 
     program: Program
     options: Mapping[str, object]
-    found: list[Finding] = field(default_factory=list)
+    found: list[Claim] = field(default_factory=list)
 
     def block(
         self, module: Module, body: Sequence[ast.stmt], names: frozenset[str], depth: int
@@ -210,15 +212,13 @@ class _Walk:
         place = module.place(statement)
         refuses = "demands" if not holds else "refuses"
         self.found.append(
-            Finding(
-                "arguments-contradict",
-                "error",
-                "illegal_argument",
-                "initialization",
-                place,
-                f"The program {refuses} {ast.unparse(test)}, and {given}.",
-                "AssertionError" if not holds else _end(statement),
-                "Give arguments that go together: " + ", ".join(used) + ".",
+            Claim(
+                severity="error",
+                phase="initialization",
+                place=place,
+                message=f"The program {refuses} {ast.unparse(test)}, and {given}.",
+                consequence="AssertionError" if not holds else _end(statement),
+                fix="Give arguments that go together: " + ", ".join(used) + ".",
             )
         )
 
@@ -340,7 +340,6 @@ _CHECKS = (
 )
 
 RULE = Rule(
-    id="arguments-contradict",
     title="The program refuses these arguments together",
     category="illegal_argument",
     why="Programs check what belongs together when they have started; with known arguments the "

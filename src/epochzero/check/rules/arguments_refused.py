@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -12,16 +12,18 @@ from types import MappingProxyType
 
 from epochzero.check.api import class_of
 from epochzero.check.conditions import holds
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Own, Text, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 
 _EXCEPTIONS: Mapping[str, type[BaseException]] = {
     "AssertionError": AssertionError,
@@ -86,7 +88,7 @@ def _table() -> Mapping[str, _Callable]:
     return MappingProxyType(found)
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     for call in program.calls:
         known = _table().get(call.name) or _table().get(class_of(call.name))
@@ -98,10 +100,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             if holds(refusal.when, values) and not guarded(
                 call.at, _EXCEPTIONS.get(kind, Exception)
             ):
-                yield finding_at(
+                yield claim_at(
                     call.at,
-                    RULE.id,
-                    refusal.category,
+                    category=refusal.category,
                     severity=reach.severity(call.at),
                     message=f"{call.name} refuses its arguments: {_said(refusal.when, values)}.",
                     consequence=refusal.error,
@@ -154,7 +155,6 @@ _LOADER = "from torch.utils.data import DataLoader\n\nDataLoader([1, 2], {})\n"
 _ATTENTION = "import torch\n\ntorch.nn.MultiheadAttention({})\n"
 
 RULE = Rule(
-    id="arguments-refused",
     title="A library refuses these arguments",
     category="illegal_argument",
     why="Libraries check some of their arguments when they are called. Values that are computed from "

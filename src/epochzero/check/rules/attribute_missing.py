@@ -6,22 +6,27 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
 from epochzero.check.calls import own_bases
 from epochzero.check.code import Code, code_of, dotted
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.events import Looked
-from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import failure, failures, finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Module,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    claim_failure,
+    failures,
+    guarded,
+)
 
 _Missing = tuple[ast.AST, str, str, frozenset[str]]
 _DYNAMIC = frozenset({"setattr", "vars", "__dict__", "globals", "locals", "exec"})
@@ -141,7 +146,7 @@ _NAMESPACE = "Namespace"
 _PLAIN = frozenset({"object", "torch.nn.Module", "torch.nn.modules.Module"})
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     stored = _stored(program)
     told: set[tuple[str, int, str]] = set()
@@ -157,10 +162,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 continue
             told.add((at.place.path, at.place.line, name))
             near = get_close_matches(name, others, n=1)
-            yield finding_at(
+            yield claim_at(
                 at,
-                RULE.id,
-                RULE.category,
                 severity=reach.severity(at),
                 message=f"{owner} has no {name}.",
                 consequence=f"ImportError: cannot import name '{name}' from '{owner}'"
@@ -174,10 +177,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             told.add(where)
             known = program.options if owner == _NAMESPACE else stored or ()
             near = get_close_matches(look.name, known, n=1)
-            yield finding_at(
+            yield claim_at(
                 look.at,
-                RULE.id,
-                RULE.category,
                 severity=reach.severity(look.at),
                 message=f"{owner} has no {look.name}.",
                 consequence=f"AttributeError: '{owner}' object has no attribute '{look.name}'",
@@ -190,10 +191,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     for failed in failures(program, "attribute"):
         name = failed.message.rsplit("'", 2)[1]
         if (failed.at.place.path, failed.at.place.line, name) not in told:
-            yield failure(
+            yield claim_failure(
                 failed,
-                RULE.id,
-                RULE.category,
                 message=f"There is no {name}: {failed.message}.",
                 fix=_instead(failed.message, name),
             )
@@ -420,7 +419,6 @@ _ENUM = (
 )
 
 RULE = Rule(
-    id="attribute-missing",
     title="A class or module of the job lacks a name that is used",
     category="attribute_not_found",
     why="Names after a dot are looked up when the line runs. A layer that was renamed, or a function "

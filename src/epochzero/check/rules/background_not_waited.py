@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.scripts import finding_of, problems_of
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for one in problems_of(program, "background"):
-        yield finding_of(
+        yield claim_of(
             one,
-            RULE.id,
-            RULE.category,
             message="The program is started in the background, and the batch script does not wait "
             "for it.",
             consequence="The batch system ends what still runs when the script ends.",
@@ -27,7 +18,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
 
 
 RULE = Rule(
-    id="background-not-waited",
     title="A batch script ends before its job",
     category="interrupted",
     why="A batch system takes a job for done when its script ends, and kills what it has left in the "

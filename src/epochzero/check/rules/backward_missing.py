@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.torch_use import does_anywhere, has_framework_loop, optimizer_steps
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     gives = does_anywhere(program, "backward", "grad", "autograd", "manual_backward", "func")
     if gives or has_framework_loop(program):
         return
     for call in optimizer_steps(program):
         if call.at.loop and not call.arguments and not call.keywords:
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message="The optimizer steps, and nothing in the job calls backward().",
                 consequence="The model never changes: all epochs have the same loss",
@@ -44,7 +34,6 @@ _FUNCTION = {
 }
 
 RULE = Rule(
-    id="backward-missing",
     title="The optimizer steps without any gradient",
     category="framework_api_misuse",
     why="step() skips parameters without gradients, in silence: the training runs to its end and has "

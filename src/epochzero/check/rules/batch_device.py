@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from epochzero.check.builds import device_named
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding
 from epochzero.check.loops import before_forward
 from epochzero.check.models import Model, Models
 from epochzero.check.origins import Origins, unwrapped
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 
 _LOADER = "torch.utils.data.DataLoader"
 _SCATTER = ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "prepare",
@@ -43,7 +44,7 @@ _SHAPING = frozenset(["contiguous", "flatten", "float", "long", "permute", "resh
 _GPU, _PERHAPS, _CPU = "GPU", "perhaps", "CPU"
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     if any(call.name.rpartition(".")[2] in _SCATTER for call in program.calls) or _moves_items(
         program
     ):
@@ -62,10 +63,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         if device in (_GPU, _PERHAPS):
             told.add(line)
             sure = device == _GPU and not _own_data(origins, call)
-            yield finding_at(
+            yield claim_at(
                 where,
-                RULE.id,
-                RULE.category,
                 severity=reach.severity(call.at) if sure else "warning",
                 message="The batch is on the CPU as the data loader gives it, and the model is on the GPU.",
                 consequence="RuntimeError: Expected all tensors to be on the same device, but found at least "
@@ -205,7 +204,6 @@ _NET = (
 _MODEL = "model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)){}\n"
 
 RULE = Rule(
-    id="batch-device",
     title="A batch stays on the CPU, and the model is on a GPU",
     category="framework_api_misuse",
     why="A data loader gives tensors on the CPU, whatever the model is on. Where a loop, often that of the "

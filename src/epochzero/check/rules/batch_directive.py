@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.scripts import finding_of, problems_of
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for one in problems_of(program, "directive"):
-        yield finding_of(
+        yield claim_of(
             one,
-            RULE.id,
-            RULE.category,
             message=one.text,
             consequence="sbatch: error: the job is not submitted, or ends at once without a log",
             fix="Write the option as sbatch(1) has it; give what depends on variables on the command "
             "line of sbatch.",
         )
     for one in problems_of(program, "ignored"):
-        yield finding_of(
+        yield claim_of(
             one,
-            RULE.id,
-            RULE.category,
             message=one.text,
             consequence="No error: the job gets the defaults of the cluster instead.",
             fix="Begin the line with #SBATCH, above the first command.",
@@ -46,7 +35,6 @@ def _batch(line: str, *, above: str = "") -> Case:
 
 
 RULE = Rule(
-    id="batch-directive",
     title="A line with options of the batch system is wrong, or is not read",
     category="illegal_argument",
     why="The lines are comments to the shell, so that nothing tells of one that is misspelt. Slurm "

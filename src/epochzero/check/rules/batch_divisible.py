@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
 from epochzero.check.program.configuration import get
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
 from epochzero.check.rules.deepspeed import configurations
 from epochzero.check.rules.megatron import PARSER, at_option
-from epochzero.check.rules.situation import finding_at_start
 from epochzero.check.rules.world import number, option, world_size
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 _MODEL_PARALLEL = (
     "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
 )  # fmt: skip
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     yield from _megatron(program)
     yield from _deepspeed(program)
 
 
-def _megatron(program: Program) -> Iterable[Finding]:
+def _megatron(program: Program) -> Claims:
     world = world_size(program.job)
     whole, micro = option(program, "global_batch_size"), option(program, "micro_batch_size")
     degrees = [option(program, name) for name in _MODEL_PARALLEL if name in program.options]
@@ -41,10 +33,8 @@ def _megatron(program: Program) -> Iterable[Finding]:
     replicas = world // split
     if micro[0] < 1 or replicas < 1 or world % split or whole[0] % (micro[0] * replicas) == 0:
         return
-    yield finding_at_start(
+    yield claim_at_start(
         at_option(whole[1]),
-        RULE.id,
-        "illegal_argument",
         message=f"The global batch of {whole[0]} is no multiple of micro batch {micro[0]} x {replicas} "
         "data-parallel replicas.",
         consequence=f"AssertionError: global batch size ({whole[0]}) is not divisible by micro batch size "
@@ -53,7 +43,7 @@ def _megatron(program: Program) -> Iterable[Finding]:
     )
 
 
-def _deepspeed(program: Program) -> Iterable[Finding]:
+def _deepspeed(program: Program) -> Claims:
     """DeepSpeed's three batch sizes, of which two decide the third."""
     world = world_size(program.job)
     # Without a known count of nodes the batch is still a multiple of what one node takes.
@@ -78,10 +68,8 @@ def _deepspeed(program: Program) -> Iterable[Finding]:
             continue
         where = get(config, "train_batch_size")
         place = where.origin if isinstance(where, Constant) else None
-        yield finding_at_start(
+        yield claim_at_start(
             place or call.at.place,
-            RULE.id,
-            "illegal_argument",
             message=f"train_batch_size {whole} is not micro batch {micro} x accumulation {steps} x "
             f"{processes} processes{'' if world else ' of a node'} = {product}.",
             consequence="AssertionError: Check batch related parameters. train_batch_size is not equal to "
@@ -102,7 +90,6 @@ _ZERO = (
 )
 
 RULE = Rule(
-    id="batch-divisible",
     title="The global batch cannot be shared by the processes",
     category="illegal_argument",
     why="The global batch is fixed in a configuration and the number of GPUs changes: the frameworks "

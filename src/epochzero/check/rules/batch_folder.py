@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.scripts import finding_of, problems_of
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for one in problems_of(program, "home"):
-        yield finding_of(
+        yield claim_of(
             # Elsewhere the home folder may be the one in which it is submitted.
             replace(one, certain=one.certain and target.here),
-            RULE.id,
-            RULE.category,
             message=f"{one.text} is looked for in the home folder, in which PBS and Grid Engine start "
             "a job.",
             consequence=f"{program.job.program}: can't open file '{one.text}': No such file or directory",
@@ -31,7 +23,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
 _JOB = "#!/bin/bash\n#PBS -l walltime=1:00:00\n{}python train.py\n"
 
 RULE = Rule(
-    id="batch-folder",
     title="A batch file starts in the home folder and not where it is submitted",
     category="path_not_found",
     why="Slurm and LSF start a job where it is submitted; PBS, Torque and Grid Engine start it in the "

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from epochzero.check.findings import Finding
 from epochzero.check.paths.downloads import cache_folder, downloads_of
 from epochzero.check.paths.world import World, caught, world_of
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claim, Program, Rule, Target, claim_at
 
-__all__ = ["RULE"]
-
-_CATEGORY = "permission_denied"
 _SAID_BY = {
     "huggingface": "HF_HOME",
     "torch": "TORCH_HOME",
@@ -23,7 +16,7 @@ _SAID_BY = {
 }
 
 
-def _check(program: Program, target: Target) -> Iterator[Finding]:
+def _check(program: Program, target: Target) -> Iterator[Claim]:
     if target.network.internet is False:
         return
     world, told = world_of(program, target), set()
@@ -36,10 +29,8 @@ def _check(program: Program, target: Target) -> Iterator[Finding]:
         if reason:
             told.add(place[0])
             variable = _SAID_BY.get(one.fetch.cache, "its cache variable")
-            yield finding_at(
+            yield claim_at(
                 one.call.at,
-                RULE.id,
-                _CATEGORY,
                 message=f"{one.call.name} keeps what it fetches in {place[0]}, and {reason}.",
                 consequence=f"PermissionError: [Errno 13] Permission denied: '{place[0]}'",
                 fix=f"Set {variable} to a folder that is writable on the target.",
@@ -66,9 +57,8 @@ _MODEL = "from transformers import AutoModel\nAutoModel.from_pretrained('bert-ba
 _NET = "from torchvision.models import resnet18\nnet = resnet18(weights='DEFAULT')\n"
 
 RULE = Rule(
-    id="cache-not-writable",
     title="A library cannot write its cache",
-    category=_CATEGORY,
+    category="permission_denied",
     why="Libraries keep models and data under the home folder, which in a container or on a compute "
     "node is often read-only or not there.",
     fix="Set HF_HOME, TORCH_HOME or the like to a folder that is writable on the target.",

@@ -6,22 +6,15 @@ import ast
 import re
 from collections.abc import Iterator
 
-from epochzero.check.findings import Finding
 from epochzero.check.paths.accesses import accesses_of
 from epochzero.check.paths.sizes import enclosing_loops
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claim, Program, Rule, Target, claim_at
 
-__all__ = ["RULE"]
-
-_CATEGORY = "storage_full"
 _BATCHES = re.compile(r"loader|batch|dataloader|train_dl|train_iter", re.IGNORECASE)
 _EPOCHS = re.compile(r"epoch", re.IGNORECASE)
 
 
-def _check(program: Program, target: Target) -> Iterator[Finding]:
+def _check(program: Program, target: Target) -> Iterator[Claim]:
     for call in program.calls:
         if not call.at.loop or "Trainer" in call.name or "Callback" in call.name:
             continue
@@ -37,10 +30,8 @@ def _check(program: Program, target: Target) -> Iterator[Finding]:
         ]
         if not loops or any(conditions for _, conditions in loops) or not _is_step(loops[-1][0]):
             continue
-        yield finding_at(
+        yield claim_at(
             call.at,
-            RULE.id,
-            _CATEGORY,
             severity="warning",
             message=f"{saves[0].function} saves a checkpoint in every step of the loop over "
             f"{ast.unparse(loops[-1][0].iter)}.",
@@ -59,9 +50,8 @@ _START = "import torch\nmodel = torch.nn.Linear(2, 2)\nloader = [torch.zeros(4, 
 _SAVE = "torch.save(model.state_dict(), 'last.pt')\n"
 
 RULE = Rule(
-    id="checkpoint-every-step",
     title="A checkpoint is saved in every step",
-    category=_CATEGORY,
+    category="storage_full",
     why="Saving takes longer than a step: the GPUs wait, and with a new name for each file the "
     "storage fills up.",
     fix="Save once an epoch, or every few hundred steps.",

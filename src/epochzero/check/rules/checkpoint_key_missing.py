@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from difflib import get_close_matches
 
 from epochzero.check.checkpoints import Loaded, loads_of
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding
 from epochzero.check.program.events import Looked
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 
 ENOUGH_SHARED = 2
 """Keys that a checkpoint of an unknown name must share with what the job saves, to be taken for it."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     asked = _asked_for(program)
     for loaded in loads_of(program, target):
         result = loaded.call.result
@@ -39,7 +41,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         if loaded.sure or len(shared) >= ENOUGH_SHARED:
             for look in looks:
                 if look.name not in keys and not guarded(look.at, KeyError):
-                    yield _finding(program, look, loaded)
+                    yield _claim(program, look, loaded)
 
 
 def _keys(loaded: Loaded) -> list[str]:
@@ -56,13 +58,11 @@ def _asked_for(program: Program) -> set[str]:
     return found
 
 
-def _finding(program: Program, look: Looked, loaded: Loaded) -> Finding:
+def _claim(program: Program, look: Looked, loaded: Loaded) -> Claim:
     keys = _keys(loaded)
     near = get_close_matches(look.name, keys, n=1)
-    return finding_at(
+    return claim_at(
         look.at,
-        RULE.id,
-        RULE.category,
         severity=Reach.of(program).severity(look.at) if loaded.sure else "warning",
         message=f"The checkpoint has no {look.name!r}; it has {', '.join(keys[:8]) or 'nothing'}: "
         f"{loaded.held[0].said_by}.",
@@ -95,7 +95,6 @@ _NUMBERED = (
 )
 
 RULE = Rule(
-    id="checkpoint-key-missing",
     title="A part of a checkpoint is read that was not saved",
     category="key_not_found",
     why="What is saved and what is read stand far apart, often in two programs, and the reading is tried "

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from epochzero.check.findings import Finding
 from epochzero.check.paths.text import path_text
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 _WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
              "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
@@ -34,7 +37,7 @@ class _Weights:
     wrapped: bool
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     if any(_HAS_MODULE.search(module.text) for module in program.modules.values()):
         return
     saved: list[_Weights] = []
@@ -48,7 +51,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             wrapped = _is_wrapped(call.receiver)
             found = {one.wrapped for one in _loaded(call, saved, read)}
             if wrapped is not None and found == {not wrapped}:
-                yield _finding(program, call, wrapped)
+                yield _claim(program, call, wrapped)
 
 
 def _saved(call: Called) -> Iterator[_Weights]:
@@ -95,11 +98,9 @@ def _is_wrapped(model: Value | None) -> bool | None:
     return None
 
 
-def _finding(program: Program, call: Called, wrapped: bool) -> Finding:
-    return finding_at(
+def _claim(program: Program, call: Called, wrapped: bool) -> Claim:
+    return claim_at(
         call.at,
-        RULE.id,
-        RULE.category,
         severity=Reach.of(program).severity(call.at),
         message="The weights were saved "
         + ("from the bare model, and the wrapped one wants" if wrapped else "from the wrapped model: their")
@@ -113,7 +114,6 @@ def _finding(program: Program, call: Called, wrapped: bool) -> Finding:
 _HEAD = "import torch\nfrom torch import nn\n\n\ndef build():\n    return nn.Linear(4, 2)\n\n\nmodel = nn.DataParallel(build())\n"
 
 RULE = Rule(
-    id="checkpoint-module-prefix",
     title="Weights of a wrapped model are loaded into a bare one",
     category="tensor_mismatch",
     why="DataParallel and DistributedDataParallel put 'module.' before the name of each weight. The "

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from packaging.version import InvalidVersion, Version
 
 from epochzero.check.checkpoints import loads_of, refused_globals
-from epochzero.check.findings import Finding
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.torch_use import does_anywhere
-
-__all__ = ["RULE"]
 
 _LEFT_TO_THE_VARIABLE = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     if does_anywhere(program, "add_safe_globals", "safe_globals"):
         return
     for loaded in loads_of(program, target):
@@ -32,10 +32,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             continue
         if guarded(call.at, RuntimeError, Exception):
             continue
-        yield finding_at(
+        yield claim_at(
             call.at,
-            RULE.id,
-            RULE.category,
             severity=Reach.of(program).severity(call.at),
             message=f"torch.load takes only weights here, and the checkpoint holds {refused[0][0]}: "
             f"{loaded.held[0].said_by}.",
@@ -73,7 +71,6 @@ _NEW = 'distributions = { torch = "2.7.1" }\n'
 _OLD = 'distributions = { torch = "2.5.1" }\n'
 
 RULE = Rule(
-    id="checkpoint-not-weights",
     title="A checkpoint holds other objects than weights, and only weights are taken",
     category="framework_api_misuse",
     why="Since PyTorch 2.6 torch.load refuses whatever is not a tensor, a number, a text or a container of "

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from epochzero.check.code import Code, code_of
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
 from epochzero.check.program.ranks import is_first_rank
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.base import Case, Claims, Program, Reach, Rule, Target, claim_at
 from epochzero.check.rules.world import world_size
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 _COLLECTIVES = frozenset(
     f"torch.distributed.{name}"
@@ -28,7 +21,7 @@ _COLLECTIVES = frozenset(
 )  # fmt: skip
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     world = world_size(program.job)
     if world == 1:
         return
@@ -37,10 +30,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         for node, name in _alone(code_of(module)):
             at = reach.at(module, node)
             if at is not None:
-                yield finding_at(
+                yield claim_at(
                     at,
-                    RULE.id,
-                    RULE.category,
                     severity="error" if world is not None else "warning",
                     message=f"Only rank 0 calls {name}, which returns when all ranks have called it.",
                     consequence="The job hangs until the timeout: Watchdog caught collective operation "
@@ -107,7 +98,6 @@ def _case(text: str, line: int = 0, command: tuple[str, ...] = _FOUR) -> Case:
 
 
 RULE = Rule(
-    id="collective-on-one-rank",
     title="Only one rank comes to an operation that waits for all",
     category="timeout",
     why="A barrier or a reduction returns when every rank has called it. Within a condition that only "

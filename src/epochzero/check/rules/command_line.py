@@ -1,23 +1,19 @@
-"""What the rules about the command line share: findings for the problems of parsed arguments."""
+"""What the rules about the command line share: claims about the problems of parsed arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from epochzero.check.findings import Finding, Place
 from epochzero.check.program.given import stands
-from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
+from epochzero.check.rules.base import Claim, Place, Program
 
-__all__ = ["findings"]
 
-
-def findings(program: Program, rule: str, kinds: Collection[str], fix: str) -> Iterator[Finding]:
-    """A finding for each problem of these kinds that is surely one.
+def argument_claims(program: Program, kinds: Collection[str], fix: str) -> Iterator[Claim]:
+    """A claim for each problem of these kinds that is surely one.
 
     Args:
         program: the program with its parsed command lines.
-        rule: id of the rule.
         kinds: of `ArgumentProblem`.
         fix: what to do when nothing near is known; ``{option}`` and ``{value}`` are filled in.
     """
@@ -34,7 +30,7 @@ def findings(program: Program, rule: str, kinds: Collection[str], fix: str) -> I
             if problem.kind == "missing" and problem.message in told:
                 continue
             told.add(problem.message)
-            yield _finding(program, parsed, problem, rule, fix)
+            yield _claim(program, parsed, problem, fix)
 
 
 def _may_pass(problem: ArgumentProblem, unsure: Sequence[str]) -> bool:
@@ -43,9 +39,7 @@ def _may_pass(problem: ArgumentProblem, unsure: Sequence[str]) -> bool:
     return bool(unsure) and (problem.kind == "missing" or any(one in said for one in unsure))
 
 
-def _finding(
-    program: Program, parsed: Parsed, problem: ArgumentProblem, rule: str, fix: str
-) -> Finding:
+def _claim(program: Program, parsed: Parsed, problem: ArgumentProblem, fix: str) -> Claim:
     name = program.job.script.name if program.job.script else program.job.module
     ends = (
         f"{name}: error: {problem.message}" if parsed.spec.kind == "argparse" else problem.message
@@ -53,10 +47,8 @@ def _finding(
     if not problem.fatal:
         ends = f"No error: the program goes on, and {problem.message.partition(': ')[2]}."
     written = _meant(problem) or fix.format(option=problem.option, value=problem.value)
-    return Finding(
-        rule=rule,
+    return Claim(
         severity="error" if problem.fatal else "warning",
-        category="illegal_argument",
         phase="initialization",
         # What goes on with a wrong value is the definition's fault, not the command's.
         place=stands(program.job, problem) if problem.fatal else problem.place,

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from epochzero.check.program.events import Called, Situation
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Items, Text, Value
-
-__all__ = ["Started", "started", "words_of"]
+from epochzero.check.rules.base import Program
 
 _SHELL = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
 _DIRECT = {

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from epochzero.check.builds import lacks_cuda, lowest_capability, moves_to_cuda
-from epochzero.check.findings import Finding
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.torch_use import does_anywhere
-
-__all__ = ["RULE"]
 
 _TRITON = (7, 0)
 """The lowest compute capability for which Triton compiles."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     capability = lowest_capability(target)
     is_on_gpu = not lacks_cuda(target) and any(True for _ in moves_to_cuda(program))
     if capability is None or capability >= _TRITON or not is_on_gpu:
@@ -30,10 +30,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         return
     for call in program.calls:
         if _compiles(call) and not guarded(call.at, RuntimeError):
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity=Reach.of(program).severity(call.at),
                 message="Triton needs compute capability 7.0; the target's GPUs have "
                 f"{capability[0]}.{capability[1]}.",
@@ -53,7 +51,6 @@ _JOB = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\nmodel = torch.comp
 _OLD = 'gpus = "1 x P100"\n'
 
 RULE = Rule(
-    id="compile-unsupported",
     title="torch.compile is used on a GPU that is too old for it",
     category="gpu_fault",
     why="torch.compile returns at once; the code is made and compiled when the model is first called, and for "

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from epochzero.check.findings import Finding
 from epochzero.check.program.configuration import kind_of
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import nearest
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import failure, failures, finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_at,
+    claim_failure,
+    failures,
+    guarded,
+)
 
 _DEEPEST = 20
 _MOST = 100
@@ -26,12 +31,12 @@ _ADDS = re.compile(r"omegaconf\.(open_dict|(OmegaConf\.)?(update|merge|set_struc
 _ADDS_NOTHING = re.compile(r"(builtins|omegaconf|hydra|logging|wandb|pprint|rich|copy)\.")
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     yield from _of_files(program)
     yield from _of_hydra(program)
 
 
-def _of_hydra(program: Program) -> Iterator[Finding]:
+def _of_hydra(program: Program) -> Iterator[Claim]:
     """What is read of a configuration that Hydra composes, and that no file of it has."""
     if any(_may_add(call) for call in program.calls):
         return
@@ -43,27 +48,23 @@ def _of_hydra(program: Program) -> Iterator[Finding]:
         asked = not event.at.certain if event.item else _is_named(program, event.name)
         if not asked and not guarded(event.at, AttributeError, KeyError):
             error = "ConfigKeyError" if event.item else "ConfigAttributeError"
-            yield finding_at(
+            yield claim_at(
                 event.at,
-                "configuration-key-missing",
-                "key_not_found",
                 message=f"The configuration that Hydra composes has no {event.name!r} there.",
                 consequence=f"omegaconf.errors.{error}: Key '{event.name}' is not in struct",
                 fix=f"Add {event.name} to its file, or read it with cfg.get.",
             )
 
 
-def _of_values(program: Program) -> Iterator[Finding]:
+def _of_values(program: Program) -> Iterator[Claim]:
     """What is read of a configuration, and has no value: ``???``, or the value of no other key."""
     if any(event.stored and _is_config(event.on) for event in program.lookups):
         return  # What is stored may be what an interpolation elsewhere asks for.
     for failed in failures(program, "configuration"):
         mandatory = failed.error == "MissingMandatoryValue"
         key = failed.message.partition(": ")[2]
-        yield failure(
+        yield claim_failure(
             failed,
-            "configuration-key-missing",
-            "key_not_found",
             message=f"{key} is ??? in the configuration, and nothing gives it a value."
             if mandatory
             else f"{failed.message}: the value refers to a key that the configuration has not.",
@@ -89,7 +90,7 @@ def _is_named(program: Program, name: str) -> bool:
     return any(quoted.search(module.text) for module in program.modules.values())
 
 
-def _of_files(program: Program) -> Iterator[Finding]:
+def _of_files(program: Program) -> Iterator[Claim]:
     for event in program.lookups:
         if event.found is not False or event.stored or not isinstance(event.on, Items):
             continue
@@ -99,10 +100,8 @@ def _of_files(program: Program) -> Iterator[Finding]:
             continue
         near = nearest(event.name, list(_keys(event.on)))
         meant = f"Write {near}, if that is meant" if near else f"Add {event.name} to {path}"
-        yield finding_at(
+        yield claim_at(
             event.at,
-            "configuration-key-missing",
-            "key_not_found",
             message=f"{path} has no {event.name!r} there; it has {_some(event.on)}.",
             consequence=f"{error.__name__}: '{event.name}'",
             fix=f"{meant}, or read it with a default.",
@@ -149,7 +148,6 @@ _VALUES = {
 _CONF = {"conf/main.yaml": "lr: 0.1\nmodel:\n  depth: 3\n"}
 
 RULE = Rule(
-    id="configuration-key-missing",
     title="The configuration lacks a key that the program reads",
     category="key_not_found",
     why="A key was renamed in the code or in one of many configuration files. It is often read late, "

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from epochzero.check.findings import Finding, Place
 from epochzero.check.job.model import Job
 from epochzero.check.paths.world import world_of
 from epochzero.check.program.given import stands
-from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import ArgumentProblem
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at_start
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Place,
+    Program,
+    Rule,
+    Target,
+    claim_at_start,
+)
 
 _REGISTERS = re.compile(
     r"(hydra\.core\.(config_store|plugins|global_hydra)|hydra_zen|hydra\.plugins)\b"
@@ -34,36 +37,33 @@ _READERS = (
 _ACCELERATE = "FileNotFoundError: The passed configuration file `{path}` does not exist."
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     yield from _of_hydra(program)
     for path, place, error in _named(program):
         world = world_of(program, target)
         if _is_file(path) and world.there(world.platform.absolute(path)) is False:
-            yield finding_at_start(
+            yield claim_at_start(
                 place,
-                RULE.id,
-                RULE.category,
                 message=f"The configuration {path} is not there.",
                 consequence=error.format(path=path),
                 fix=f"Correct the name, or bring {path} along.",
             )
 
 
-def _of_hydra(program: Program) -> Iterator[Finding]:
+def _of_hydra(program: Program) -> Iterator[Claim]:
     registers = any(_REGISTERS.match(one.module) for one in program.imports)
     for parsed in program.parsed:
         for problem in parsed.problems:
             if problem.kind == "unreadable" or (problem.kind == "absent" and not registers):
-                yield _finding(program.job, problem)
+                yield _claim(program.job, problem)
 
 
-def _finding(job: Job, problem: ArgumentProblem) -> Finding:
+def _claim(job: Job, problem: ArgumentProblem) -> Claim:
     absent = problem.kind == "absent"
     near = f"Write {problem.near}, if that is meant, or bring" if problem.near else "Bring"
-    return finding_at_start(
+    return claim_at_start(
         stands(job, problem) if _is_given(job, problem) else problem.place,
-        RULE.id,
-        "path_not_found" if absent else "corrupt_data",
+        category="path_not_found" if absent else "corrupt_data",
         message=problem.message,
         consequence=f"hydra.errors.MissingConfigException: {problem.message}"
         if absent
@@ -121,7 +121,6 @@ _CLI = "from lightning.pytorch.cli import LightningCLI\nLightningCLI()\n"
 _LAUNCH = ("accelerate", "launch", "--config_file", "four.yaml", "train.py")
 
 RULE = Rule(
-    id="configuration-unreadable",
     title="A configuration that the job is started with is not there or cannot be read",
     category="path_not_found",
     why="Configurations are renamed, left out of version control, or named from another folder than "

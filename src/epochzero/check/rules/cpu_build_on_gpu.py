@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from epochzero.check.builds import lacks_cuda, moves_to_cuda
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.containers import has_no_gpus
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reason = lacks_cuda(target)
     withheld = not reason and has_no_gpus(program.job)
     if withheld:
@@ -30,10 +30,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             call.at, RuntimeError, AssertionError
         ):
             no_gpu = "GPU" in reason
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning" if withheld else "error",
                 message=f"This needs a GPU, and on the target it cannot have one: {reason}.",
                 consequence="RuntimeError: No CUDA GPUs are available, or Found no NVIDIA driver"
@@ -70,7 +68,6 @@ _UNDER = {
 }
 
 RULE = Rule(
-    id="cpu-build-on-gpu",
     title="A GPU is used where PyTorch cannot use one",
     category="framework_api_misuse",
     why="A PyTorch from PyPI's CPU index, or a job that was not given a GPU, fails at the first .cuda().",

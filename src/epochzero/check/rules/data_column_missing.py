@@ -6,22 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 
-from epochzero.check.findings import Finding
 from epochzero.check.paths.accesses import argument
 from epochzero.check.paths.contents import Reading, columns, inspect
 from epochzero.check.paths.faults import encoding_of, is_plain
 from epochzero.check.paths.world import Opened, caught, world_of
 from epochzero.check.program.events import Called, Situation
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claim, Program, Reach, Rule, Target, claim_at
 
-__all__ = ["RULE"]
-
-_CATEGORY = "key_not_found"
 _READERS = {"pandas.read_csv": ",", "pandas.read_table": "\t"}
 _OF_READING = ("usecols", "parse_dates", "index_col")
 _OF_METHODS = {
@@ -40,7 +32,7 @@ _PLACES = ("loc", "iloc", "at")
 _ADDS = ("insert", "eval", "update", "__setitem__")
 
 
-def _check(program: Program, target: Target) -> Iterator[Finding]:
+def _check(program: Program, target: Target) -> Iterator[Claim]:
     for opened in world_of(program, target).opened:
         if opened.access.parsed is not None:
             yield from _of_rows(program, opened, opened.access.parsed)
@@ -52,7 +44,7 @@ def _check(program: Program, target: Target) -> Iterator[Finding]:
             yield from _of_table(program, opened, header)
 
 
-def _of_rows(program: Program, opened: Opened, reader: Called) -> Iterator[Finding]:
+def _of_rows(program: Program, opened: Opened, reader: Called) -> Iterator[Claim]:
     """What is asked of the rows of ``csv.DictReader``, each of which has the columns as keys."""
     is_plain = reader.name == "csv.DictReader" and len(reader.arguments) == 1
     if not is_plain or reader.keywords or _skips(program):
@@ -70,7 +62,7 @@ def _of_rows(program: Program, opened: Opened, reader: Called) -> Iterator[Findi
         is_known = look.name in {*header, *own} or caught(look.at, KeyError)
         # What stands under a condition mostly asks for the column.
         if not is_known and reach.severity(look.at) == "error":
-            yield _finding(opened, header, look.name, replace(look.at, certain=True))
+            yield _claim(opened, header, look.name, replace(look.at, certain=True))
 
 
 def _is_row(value: Value, reader: Called) -> bool:
@@ -86,14 +78,14 @@ def _skips(program: Program) -> bool:
     )
 
 
-def _of_table(program: Program, opened: Opened, header: list[str]) -> Iterator[Finding]:
+def _of_table(program: Program, opened: Opened, header: list[str]) -> Iterator[Claim]:
     call = opened.access.call
     asked = [(name, call.at) for key in _OF_READING for name in _names(call.keywords.get(key))]
     if isinstance(call.result, Instance) and not _changed(program, call.result):
         asked += _asked_of(program, call.result)
     for name, at in dict.fromkeys(asked):
         if name not in header and not caught(at, KeyError):
-            yield _finding(opened, header, name, at)
+            yield _claim(opened, header, name, at)
 
 
 def _changed(program: Program, frame: Instance) -> bool:
@@ -131,15 +123,13 @@ def _names(value: Value | None) -> list[str]:
     return [one.value for one in values if isinstance(one, Constant) and isinstance(one.value, str)]
 
 
-def _finding(opened: Opened, header: list[str], name: str, at: Situation) -> Finding:
+def _claim(opened: Opened, header: list[str], name: str, at: Situation) -> Claim:
     near = get_close_matches(name, header, n=1, cutoff=0.6)
     shown = opened.access.text.known or opened.path
     has = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
     reading = at is opened.access.call.at
-    return finding_at(
+    return claim_at(
         at,
-        RULE.id,
-        _CATEGORY,
         message=f"the column {name!r} is not in {shown}; it has {has}.",
         consequence=f"ValueError: columns expected but not found: [{name!r}]"
         if reading
@@ -158,9 +148,8 @@ _ROWS = (
 _TABLE = "text,sentiment\ngood,1\nbad,0\n"
 
 RULE = Rule(
-    id="data-column-missing",
     title="A column is asked for that the table does not have",
-    category=_CATEGORY,
+    category="key_not_found",
     why="A column that is called otherwise in the file of the target, often in the test set alone, "
     "ends the job with a KeyError.",
     fix="Use the names that the file has.",

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.faults import Faulty, fault_asker
+from epochzero.check.paths.faults import Faulty, data_check
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "corrupt_data"
 
 
 def _fix(faulty: Faulty) -> str:
@@ -18,14 +14,13 @@ _GLOB = "from pathlib import Path\nfiles = sorted(Path('data').glob('*/*.png'))\
 _FOLDER = "from torchvision.datasets import ImageFolder\ndata = ImageFolder('images')\n"
 
 RULE = Rule(
-    id="data-empty",
     title="A file of data has nothing in it",
-    category=_CATEGORY,
+    category="corrupt_data",
     why="A file that was made and never filled, or a pattern that matches nothing, ends the job "
     "when it is read, or lets it go on without data.",
     fix="Fill the file, or give the path of the data that is meant.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
-    check=fault_asker("data-empty", "empty", _CATEGORY, _fix),
+    check=data_check("empty", _fix),
     catches=(
         Case({"train.py": "import pandas as pd\npd.read_csv('a.csv')\n", "a.csv": ""}, line=2),
         Case(

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.faults import Faulty, encoding_of, fault_asker
+from epochzero.check.paths.faults import Faulty, data_check, encoding_of
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "unexpected_encoding"
 
 
 def _fix(faulty: Faulty) -> str:
@@ -22,13 +18,12 @@ _ASCII = "text = open('a.txt', encoding='ascii').read()\n"
 _LINES = "for line in open('a.txt', 'r', -1, 'ascii'):\n    print(line)\n"
 
 RULE = Rule(
-    id="data-encoding",
     title="A text is in another encoding than it is read in",
-    category=_CATEGORY,
+    category="unexpected_encoding",
     why="One line with an accent in another encoding ends the reading, in the middle of a corpus.",
     fix="Give the encoding in which the file is written.",
     source="Zhang et al., ICSE 2020, Table 1: Unexpected Encoding",
-    check=fault_asker("data-encoding", "encoding", _CATEGORY, _fix),
+    check=data_check("encoding", _fix),
     catches=(
         Case({"train.py": _ASCII, "a.txt": "café\n"}, line=1),
         Case(

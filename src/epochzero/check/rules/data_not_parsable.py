@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.faults import Faulty, fault_asker
+from epochzero.check.paths.faults import Faulty, data_check
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "corrupt_data"
 
 
 def _fix(faulty: Faulty) -> str:
@@ -31,14 +27,13 @@ _WHOLE = '{"a": 1}\n{"a": 2}\n'
 _CSV = "import pandas as pd\nframe = pd.read_csv('a.csv')\n"
 
 RULE = Rule(
-    id="data-not-parsable",
     title="A file of data cannot be read as what it should be",
-    category=_CATEGORY,
+    category="corrupt_data",
     why="A file that is a pointer of Git LFS, a web page that was saved in place of a download, or "
     "has an error in one line ends the job when it is read.",
     fix="Correct the file, or read it as what it is.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
-    check=fault_asker("data-not-parsable", "not-parsable", _CATEGORY, _fix),
+    check=data_check("not-parsable", _fix),
     catches=(
         Case({"train.py": "import torch\ntorch.load('w.pt')\n", "w.pt": _LFS}, line=2),
         Case({"train.py": "rows = open('a.txt').readlines()\n", "a.txt": _LFS}, line=1),

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.faults import Faulty, fault_asker
+from epochzero.check.paths.faults import Faulty, data_check
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "corrupt_data"
 
 
 def _fix(faulty: Faulty) -> str:
@@ -20,14 +16,13 @@ _ZIP = "PK\x03\x04" + "x" * 99
 _LINES = "import pandas as pd\npd.read_json('a.jsonl', lines=True)\n"
 
 RULE = Rule(
-    id="data-truncated",
     title="A file of data is cut off",
-    category=_CATEGORY,
+    category="corrupt_data",
     why="A download or a copy that was interrupted leaves a file that looks right in a listing. It "
     "is noticed when its end is read.",
     fix="Bring the file again, and compare its size or checksum with the original.",
     source="Zhang et al., ICSE 2020, section 4.4: truncated JSON",
-    check=fault_asker("data-truncated", "truncated", _CATEGORY, _fix),
+    check=data_check("truncated", _fix),
     catches=(
         Case({"train.py": _JSON, "a.json": '{"images": [{"id": 1}, {"id": 2'}, line=3),
         Case({"train.py": _CSV, "a.csv": "a,b,c\n1,2,3\n4,5"}, line=2),

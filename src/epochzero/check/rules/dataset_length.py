@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from epochzero.check.calls import method_of, own_bases
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 _DATASET = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset", "object"})
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     for call in program.calls:
         value = argument(call, 0, "dataset")
@@ -35,10 +36,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             and not (missing == "__len__" and has_sampler)
         ):
             name = value.made_by.rpartition(".")[2]
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity=reach.severity(call.at),
                 message=f"The data set {name} has no {missing}.",
                 consequence=f"TypeError: object of type '{name}' has no len()"
@@ -82,7 +81,6 @@ def _set(*methods: str, base: str = "(Dataset)") -> dict[str, str]:
 _ITEM, _LENGTH = "__getitem__(self, i)", "__len__(self)"
 
 RULE = Rule(
-    id="dataset-length",
     title="A data set lacks a method that the data loader calls",
     category="type_mismatch",
     why="A map-style data set needs its length for the sampler and its items for the batches.",

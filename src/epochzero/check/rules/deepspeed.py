@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 from epochzero.check.program.configuration import Unreadable, load
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Items, Value
-
-__all__ = ["configurations"]
+from epochzero.check.rules.base import Program
 
 _OPTION = "--deepspeed_config"
 

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from epochzero.check.findings import Finding
 from epochzero.check.program.configuration import get
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target
 from epochzero.check.rules.deepspeed import configurations
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 _BATCHES = ("train_batch_size", "train_micro_batch_size_per_gpu")
 _STAGES = range(4)
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for call, config in configurations(program):
         for about, message, error, fix in _refused(config):
             origin = about.origin if isinstance(about, Constant) else None
-            yield Finding(
-                RULE.id,
-                "error" if call.at.certain else "warning",
-                RULE.category,
-                call.at.phase,
-                origin or call.at.place,
-                message,
-                error,
-                fix,
-                call.at.via,
+            yield Claim(
+                severity="error" if call.at.certain else "warning",
+                phase=call.at.phase,
+                place=origin or call.at.place,
+                message=message,
+                consequence=error,
+                fix=fix,
+                via=call.at.via,
             )
 
 
@@ -80,7 +73,6 @@ _PARSED = (
 _BOTH = '{\n"train_batch_size": 8,\n"fp16": {"enabled": true},\n"bf16": {\n"enabled": true\n}\n}\n'
 
 RULE = Rule(
-    id="deepspeed-configuration",
     title="DeepSpeed refuses its configuration",
     category="illegal_argument",
     why="The configuration is a file beside the code, put together from several examples: both kinds "

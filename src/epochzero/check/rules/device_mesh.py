@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Items, Value
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at, guarded
 from epochzero.check.rules.world import constant, number, world_size
-from epochzero.check.target.model import Target
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 _MAKES = ("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.init_device_mesh")
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     world = world_size(program.job)
     for call in program.calls:
         shape = _numbers(argument(call, 1, "mesh_shape"))
@@ -27,10 +20,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             continue
         names = call.keywords.get("mesh_dim_names")
         if isinstance(names, Items) and names.complete and len(names.values) != len(shape):
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 message=f"The mesh has {len(shape)} dimensions and {len(names.values)} names: "
                 f"{', '.join(str(constant(name) or '?') for name in names.values)}.",
                 consequence="RuntimeError: mesh_shape and mesh_dim_names should have same length!",
@@ -41,10 +32,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         if world is None or size == world:
             continue
         written = f"{' x '.join(map(str, shape))} = {size}"
-        yield finding_at(
+        yield claim_at(
             call.at,
-            RULE.id,
-            RULE.category,
             message=f"The mesh has {written} places, and {world} processes are started.",
             consequence=f"RuntimeError: Mesh should not be bigger than default world size {world}, but "
             f"found {size} ranks!"
@@ -79,7 +68,6 @@ _WORLD = (
 _EIGHT = ("torchrun", "--nproc_per_node=8", "train.py")
 
 RULE = Rule(
-    id="device-mesh",
     title="A device mesh has more or fewer places than there are processes",
     category="illegal_argument",
     why="The sizes of a mesh are written for one number of GPUs. With fewer, PyTorch refuses it; with "

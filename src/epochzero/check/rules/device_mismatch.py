@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from epochzero.check.builds import device_named
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 
 _MAKERS = frozenset(
     [
@@ -38,7 +31,7 @@ _MAKERS = frozenset(
 )
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     statements = {
         (module.path, node.value.lineno, node.value.col_offset + 1)
         for module in program.modules.values()
@@ -51,10 +44,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         is_alone = (place.path, place.line, place.column) in statements
         if is_alone and _moves_tensor(call) and place not in told:
             told.add(place)
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message="A tensor's .to() and .cuda() give a new tensor; this one is thrown away and the "
                 "old one stays where it is.",
@@ -78,7 +69,6 @@ def _moves_tensor(call: Called) -> bool:
 _HEAD = "import torch\nfrom torch import nn\n\nmodel = nn.Linear(2, 2).to('cuda')\nx = torch.rand(4, 2)\n"
 
 RULE = Rule(
-    id="device-mismatch",
     title="A tensor is moved to a device and the result is thrown away",
     category="framework_api_misuse",
     why="A module's .to() moves the module itself; a tensor's gives another tensor. Without an "

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from epochzero.check.target.model import Distribution, Target
+from epochzero.check.rules.base import Target
+from epochzero.check.target.model import Distribution
 from epochzero.check.target.packages import likely_modules, well_known
 
 if TYPE_CHECKING:  # It takes its time, and most targets say nothing of what packages require.
     from packaging.requirements import Requirement
 
-__all__ = ["Installed", "applies", "distributions_of", "providers", "requirements"]
 
 Installed: TypeAlias = Mapping[str, Distribution]
 

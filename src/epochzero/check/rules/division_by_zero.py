@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import failure, failures, finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Module,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    claim_failure,
+    failures,
+    guarded,
+)
 
 _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     counts = _counts(program)
     told: set[tuple[str, int]] = set()
@@ -34,20 +38,16 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             at = reach.at(module, node)
             if at is not None and not guarded(at, ZeroDivisionError):
                 told.add((at.place.path, at.place.line))
-                yield finding_at(
+                yield claim_at(
                     at,
-                    RULE.id,
-                    RULE.category,
                     severity=reach.severity(at) if is_sure else "warning",
                     message=message,
                     consequence="ZeroDivisionError: division by zero",
                     fix=f"Divide by max(1, {ast.unparse(node.right)}), or say that there is nothing.",
                 )
     for failed in failures(program, "zero", told=told):
-        yield failure(
+        yield claim_failure(
             failed,
-            RULE.id,
-            RULE.category,
             message=f"The divisor is 0: {failed.at.place.code}",
             fix="Divide by max(1, count), or leave the division out when there is nothing.",
         )
@@ -180,7 +180,6 @@ _FORMATS = (
 )  # fmt: skip
 
 RULE = Rule(
-    id="division-by-zero",
     title="A division is by a count that is zero, or can be",
     category="division_by_zero",
     why="A mean over nothing ends the job: an evaluation set smaller than a batch, an option that is 0.",

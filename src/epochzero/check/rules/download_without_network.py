@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from epochzero.check.findings import Finding
 from epochzero.check.job.containers import is_offline
 from epochzero.check.paths.downloads import Download, cache_folder, downloads_of
 from epochzero.check.paths.world import caught, world_of
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
-
-_CATEGORY = "communication_failure"
+from epochzero.check.rules.base import Case, Claim, Program, Rule, Target
 
 
-def _check(program: Program, target: Target) -> Iterator[Finding]:
+def _check(program: Program, target: Target) -> Iterator[Claim]:
     if target.network.internet is not False and not is_offline(program.job):
         return
     where = "the container" if is_offline(program.job) else target.name or "the target"
@@ -30,28 +23,26 @@ def _check(program: Program, target: Target) -> Iterator[Finding]:
         # A cache that somebody placed on purpose may have been filled.
         filled = cache is not None and (cache[1] or world.platform.there(cache[0]) is True)
         sure = one.call.at.certain and one.fetch.hard and not filled
-        yield _finding(one, "error" if sure else "warning", where)
+        yield _claim(one, "error" if sure else "warning", where)
 
 
-def _finding(one: Download, severity: str, where: str) -> Finding:
+def _claim(one: Download, severity: str, where: str) -> Claim:
     name = one.call.name.removesuffix(".__init__")
     what = f" {one.what}" if one.what else ""
     hub = one.fetch.cache == "huggingface"
-    return Finding(
-        "download-without-network",
-        "error" if severity == "error" else "warning",
-        _CATEGORY,
-        one.call.at.phase,
-        one.call.at.place,
-        f"{name} fetches{what} from {one.host}, and {where} has no way to the internet.",
-        f"OSError: cannot connect to {one.host}; it is tried again and again first."
+    return Claim(
+        severity="error" if severity == "error" else "warning",
+        phase=one.call.at.phase,
+        place=one.call.at.place,
+        message=f"{name} fetches{what} from {one.host}, and {where} has no way to the internet.",
+        consequence=f"OSError: cannot connect to {one.host}; it is tried again and again first."
         if one.fetch.hard
         else "The job would wait for the network, and record nothing.",
-        "Fetch it before, where there is a network, into a cache that the target sees (HF_HOME), "
+        fix="Fetch it before, where there is a network, into a cache that the target sees (HF_HOME), "
         "and set HF_HUB_OFFLINE=1; or give the path of a local copy."
         if hub
         else "Fetch it before, where there is a network, and give its path.",
-        one.call.at.via,
+        via=one.call.at.via,
     )
 
 
@@ -62,9 +53,8 @@ _MODEL = (
 _MOUNTED = ("docker", "run", "-v", ".:/job", "-w", "/job")
 
 RULE = Rule(
-    id="download-without-network",
     title="Something is fetched from a network that the target does not have",
-    category=_CATEGORY,
+    category="communication_failure",
     why="Compute nodes often have no way to the internet. Models and data that are fetched at the "
     "first use were in the cache of the author's machine.",
     fix="Fetch before, into a place that the target sees.",

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from epochzero.check.builds import first_import, first_on_cuda, wants_cuda
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+)
 from epochzero.check.target import oldest_driver
 from epochzero.check.target.gpus import version
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     built = target.cuda_of_torch
     torch = first_import(program, "torch")
     if not built or not target.driver or target.gpus == () or torch is None:
@@ -28,10 +27,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     if target.cuda and version(target.cuda) >= version(built):
         return  # A compatibility package stands in for the driver.
     first = first_on_cuda(program)
-    yield finding_at(
+    yield claim_at(
         first or torch.at,
-        RULE.id,
-        RULE.category,
         # What is put on a GPU under a condition mostly asks whether there is one: there is none then.
         severity=Reach.of(program).severity(first) if first else "error",
         message=f"The target's PyTorch was built for CUDA {built}, which needs driver {needed} or "
@@ -48,7 +45,6 @@ _LIGHTNING = {
 }
 
 RULE = Rule(
-    id="driver-too-old",
     title="The driver is too old for the CUDA that PyTorch was built for",
     category="gpu_fault",
     why="The CUDA libraries come with PyTorch, the driver with the machine. A driver runs programs of "

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from epochzero.check.builds import lowest_capability
-from epochzero.check.findings import Finding, Severity, Unknown
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, External, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Severity,
+    Target,
+    claim_at,
+    guarded,
+)
 
 _Need = tuple[tuple[int, int], Severity, str, str]
 _FLASH: _Need = (
@@ -38,7 +41,7 @@ _BF16: _Need = (
 )
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     capability = lowest_capability(target)
     if capability is None:
         return
@@ -47,10 +50,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         for least, severity, what, consequence in _needs(call):
             if capability < least and not guarded(call.at, RuntimeError):
                 certain = reach.severity(call.at) == "error"
-                yield finding_at(
+                yield claim_at(
                     call.at,
-                    RULE.id,
-                    RULE.category,
                     severity=severity if certain else "warning",
                     message=f"{what} needs compute capability {least[0]}.{least[1]}; the target's GPUs "
                     f"have {capability[0]}.{capability[1]}.",
@@ -108,7 +109,6 @@ _ARGUMENTS = {
 _SCALED = {"train.py": "import torch\n\na = torch.ones(16, 16)\nb = torch._scaled_mm(a, a, a, a)\n"}
 
 RULE = Rule(
-    id="dtype-unsupported",
     title="The target's GPUs are too old for a number format or kernel",
     category="framework_api_misuse",
     why="bfloat16 wants Ampere, FP8 Ada or Hopper, FlashAttention 2 Ampere. On older GPUs the call is "

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.scripts import finding_of, problems_of
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for one in problems_of(program, "environment"):
         # An environment is made on its platform, and does not lie with the job.
         if not target.here and target.files.get(one.text) is not False:
             continue
-        yield finding_of(
+        yield claim_of(
             one,
-            RULE.id,
-            RULE.category,
             message=f"The script activates {one.text}, which is not there.",
             consequence=f"{one.text}: No such file or directory; without `set -e` the job goes on with "
             "another Python, and without its packages",
@@ -30,7 +21,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
 
 
 RULE = Rule(
-    id="environment-missing",
     title="A launch script activates an environment that is not there",
     category="path_not_found",
     why="Environments are not part of a repository, and have other names on other machines. A script "

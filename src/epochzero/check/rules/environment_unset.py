@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Situation
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, External
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    Unknown,
+    claim_at,
+    guarded,
+)
 from epochzero.check.rules.world import constant, is_set
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 # Only a launcher sets these.
 _OF_LAUNCHERS = frozenset(
@@ -35,7 +39,7 @@ _OF_TEXTS = frozenset(
 _SUBMITTING = frozenset(("sbatch", "salloc", "srun", "qsub", "bsub"))
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     # Another program may start this one, with an environment of its own.
     if not program.job.certain:
         return
@@ -49,18 +53,16 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 )
                 continue
             why = "no part of the job and not the target sets it"
-            yield _finding(name, at, why, may=_may_be_exported(name, program.job, target))
+            yield _claim(name, at, why, may=_may_be_exported(name, program.job, target))
         elif target.environment is None and name in _OF_LAUNCHERS and not program.job.launchers:
-            yield _finding(
+            yield _claim(
                 name, at, "a launcher such as torchrun sets it, and none is used", may=True
             )
     if target.environment is not None and not program.job.activated:
         yield from _without_default(program, target, target.environment)
 
 
-def _without_default(
-    program: Program, target: Target, environment: Mapping[str, str]
-) -> Iterable[Finding]:
+def _without_default(program: Program, target: Target, environment: Mapping[str, str]) -> Claims:
     """``int(os.getenv("X"))``: None where a text is needed."""
     asked: dict[tuple[str, int], str] = {}
     for call in program.calls:
@@ -72,10 +74,9 @@ def _without_default(
         name = asked.get(_line(call.at))
         none = any(isinstance(v, Constant) and v.value is None for v in call.arguments)
         if name and none and call.name in _OF_TEXTS and not guarded(call.at, TypeError):
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                "environment-unset",
-                "type_mismatch",
+                category="type_mismatch",
                 message=f"No part of the job and not the target sets {name}, so that "
                 f"{call.name.removeprefix('builtins.')} is given None.",
                 consequence="TypeError: expected a text or a number, not NoneType",
@@ -112,12 +113,10 @@ def _read(program: Program) -> Iterable[tuple[str, Situation]]:
                 yield name.value, call.at
 
 
-def _finding(name: str, at: Situation, why: str, *, may: bool) -> Finding:
+def _claim(name: str, at: Situation, why: str, *, may: bool) -> Claim:
     launched = name in _OF_LAUNCHERS
-    return finding_at(
+    return claim_at(
         at,
-        "environment-unset",
-        "key_not_found",
         message=f"The environment has no {name}: {why}.",
         consequence=f"KeyError: '{name}'",
         fix="Start the program with torchrun, or read the variable with a default."
@@ -128,7 +127,6 @@ def _finding(name: str, at: Situation, why: str, *, may: bool) -> Finding:
 
 
 RULE = Rule(
-    id="environment-unset",
     title="A variable of the environment is read, and nothing sets it",
     category="key_not_found",
     why="Variables that a shell profile sets at home are not there in a container, and those of a "

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target
 from epochzero.check.rules.world import TIME_OPTIONS, constant, given, in_hours, said_at
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 SURELY = 1.5
 """Times the limit that what is expected must be for a job that surely does not end in it."""
@@ -37,7 +31,7 @@ class _Rate:
     sure: bool
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     job = program.job
     limits = [one for one in (job.time_limit_s, target.time_limit_s) if one is not None]
     epochs, rate = _epochs(program), _rate(program)
@@ -47,16 +41,14 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     if needed <= limit:
         return
     surely = rate.sure and needed >= SURELY * limit and job.said.keys().isdisjoint(_GOES_ON)
-    yield Finding(
-        RULE.id,
-        "error" if surely else "warning",
-        RULE.category,
-        "training",
-        said_at(job, *TIME_OPTIONS),
-        f"{epochs:g} epochs of {rate.seconds:.4g} s each, as {rate.source}, take {in_hours(needed)}, "
+    yield Claim(
+        severity="error" if surely else "warning",
+        phase="training",
+        place=said_at(job, *TIME_OPTIONS),
+        message=f"{epochs:g} epochs of {rate.seconds:.4g} s each, as {rate.source}, take {in_hours(needed)}, "
         f"and the job is given {in_hours(limit)}.",
-        f"The job is ended at its time limit, in epoch {int(limit / rate.seconds) + 1}",
-        f"Ask for {in_hours(needed * 1.1)}, train {int(limit / rate.seconds)} epochs, or save "
+        consequence=f"The job is ended at its time limit, in epoch {int(limit / rate.seconds) + 1}",
+        fix=f"Ask for {in_hours(needed * 1.1)}, train {int(limit / rate.seconds)} epochs, or save "
         "checkpoints that a next job goes on from.",
     )
 
@@ -126,7 +118,6 @@ def _job(time: str, arguments: str = "", settings: str = _SETTINGS) -> dict[str,
 _SBATCH = ("sbatch", "run.sh")
 
 RULE = Rule(
-    id="epochs-above-time-limit",
     title="The epochs take longer than the job is given",
     category="interrupted",
     why="A time limit is written once, and the number of epochs changes. The scheduler ends the job at "

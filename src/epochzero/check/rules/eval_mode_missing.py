@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from epochzero.check.code import Code, Function, code_of
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.loops import loops_around
 from epochzero.check.models import Models
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Module, Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Module,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+)
 from epochzero.check.torch_use import (
     does_anywhere,
     has_framework_loop,
     makes_layers_with_modes,
     optimizer_steps,
 )
-
-__all__ = ["RULE"]
 
 _NAME = re.compile(
     r"(^|_)(eval|evaluate|evaluation|val|valid|validate|validation|test|predict|infer)(_|$)"
@@ -32,7 +34,7 @@ _NAME = re.compile(
 _DATA = re.compile(r"\b(val|test|eval|dev)")
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     trains = any(one.at.loop for one in optimizer_steps(program))
     if not trains or not makes_layers_with_modes(program) or has_framework_loop(program):
         return
@@ -41,10 +43,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     for module, node in _evaluations(program):
         at = reach.at(module, node)
         if at is not None and (nowhere or _in_training_mode(program, module, node)):
-            yield finding_at(
+            yield claim_at(
                 at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message="The model is evaluated in training mode: nothing "
                 f"{'in the job' if nowhere else 'before'} calls its eval().",
@@ -163,7 +163,6 @@ _DECORATED = "@torch.no_grad()\ndef validate(net):\n    print(net(torch.rand(2, 
 _VALIDATED = "    with torch.no_grad():\n        print(model(torch.rand(2, 4)))\n"
 
 RULE = Rule(
-    id="eval-mode-missing",
     title="The model is evaluated in training mode",
     category="framework_api_misuse",
     why="Dropout and batch normalization work differently in training. Without eval() the evaluation "

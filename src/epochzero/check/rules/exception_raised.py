@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import failure, failures
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_failure,
+    failures,
+)
 
 _CATEGORIES: Mapping[str, str] = {
     "AttributeError": "attribute_not_found",
@@ -24,15 +26,16 @@ _CATEGORIES: Mapping[str, str] = {
 }
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     for failed in failures(program, "abstract", "raised"):
         is_abstract = failed.kind == "abstract"
         if not failed.at.certain:
             continue
-        yield failure(
+        yield claim_failure(
             failed,
-            RULE.id,
-            "not_implemented" if is_abstract else _CATEGORIES.get(failed.error, RULE.category),
+            category="not_implemented"
+            if is_abstract
+            else _CATEGORIES.get(failed.error, RULE.category),
             message=failed.message + "."
             if is_abstract
             else f"With these arguments the program comes here and gives up: {failed.at.place.code}",
@@ -54,7 +57,6 @@ _BASE = (
 )
 
 RULE = Rule(
-    id="exception-raised",
     title="The program comes to a point where it gives up",
     category="illegal_argument",
     why="A value that a program does not know, or a method that is still to be written, is refused "

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from epochzero.check.api import class_of, reached
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.events import Called, Situation
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.rules.distributions import providers
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
 from epochzero.check.target.packages import normalized
-
-__all__ = ["RULE"]
 
 _UNKNOWN = object()
 
@@ -38,16 +40,14 @@ def _table() -> Mapping[str, Mapping[str, tuple[Mapping[str, Any], ...]]]:
     return found
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     if target.distributions is None or program.job.installs:
         return
     reach = Reach.of(program)
     for name, entry, at in _needing(program):
         if not _is_there(entry, target) and not guarded(at, ImportError):
-            yield finding_at(
+            yield claim_at(
                 at,
-                RULE.id,
-                RULE.category,
                 severity=reach.severity(at),
                 message=f"{name} needs {' or '.join(entry['needs'])} here, and no "
                 "distribution of the target brings it.",
@@ -132,7 +132,6 @@ _MAPPED = "from transformers import AutoModel\n\nmodel = AutoModel.from_pretrain
 _BOX2D = '[distributions.box2d-py]\nversion = "2.3.5"\nmodules = ["Box2D"]\n'
 
 RULE = Rule(
-    id="extra-missing",
     title="A call needs a module that only an extra of the library brings",
     category="library_not_found",
     why="Some functions of a library import others only when they are called, such as the engine of an "

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.scripts import finding_of, problems_of
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for one in problems_of(program, "pipe"):
-        yield finding_of(
+        yield claim_of(
             one,
-            RULE.id,
-            RULE.category,
             message=f"The outcome of the pipeline is that of {one.text}: `set -e` does not see when "
             "Python fails.",
             consequence="No error: the script goes on, and ends as if the job had succeeded.",
@@ -27,7 +18,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
 
 
 RULE = Rule(
-    id="failure-hidden",
     title="A pipeline hides that the job has failed",
     category="internal_error",
     why="`python train.py | tee log` succeeds when tee does. The evaluation is then run on what an "

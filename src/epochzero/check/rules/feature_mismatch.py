@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_failure,
+    failures,
+)
 
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import failure, failures
-from epochzero.check.target.model import Target
 
-__all__ = ["RULE"]
-
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     for failed in failures(program, "shape"):
-        yield failure(failed, RULE.id, RULE.category, message=failed.why, fix=failed.fix)
+        yield claim_failure(failed, message=failed.why, fix=failed.fix)
 
 
 _HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\n"
@@ -52,7 +52,6 @@ _ADDED = (
 _LOSS = _HEAD + "loss = nn.{}()\nprint(loss(nn.Linear(4, 1)(torch.rand(32, 4)), torch.rand(32)))\n"
 
 RULE = Rule(
-    id="feature-mismatch",
     title="A layer, function or loss is given a tensor of another size than it takes",
     category="tensor_mismatch",
     why="Sizes of tensors are looked at when data flows, in the first step or, for a head that only the "

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from epochzero.check.findings import Finding
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Value
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at, guarded
 
 _WANTED: Mapping[str, tuple[int, str, str]] = {
     "pickle.dump": (1, "wb", "TypeError: write() argument must be str, not bytes"),
@@ -28,7 +22,7 @@ _WANTED: Mapping[str, tuple[int, str, str]] = {
 """Where a call takes the open file (-1 for a method of it), the mode it needs, and the error."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for call in program.calls:
         if call.name not in _WANTED or not call.complete:
             continue
@@ -38,10 +32,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             continue
         if guarded(call.at, TypeError, ValueError, OSError):
             continue
-        yield finding_at(
+        yield claim_at(
             call.at,
-            RULE.id,
-            RULE.category,
             message=f"The file is opened with mode {mode!r}, and {_shown(call)} needs {wanted!r}.",
             consequence=error,
             fix=f"Open it with mode {wanted!r}.",
@@ -78,7 +70,6 @@ _PICKLE = "import pickle\nwith open('a.pkl', {}) as file:\n    pickle.{}\n"
 _READ = "with open('a.txt', {}) as file:\n    text = file.read()\n"
 
 RULE = Rule(
-    id="file-mode",
     title="A file is opened in the wrong mode",
     category="illegal_argument",
     why="Pickles are bytes and JSON is text, and a file that is opened to be read takes nothing. What "

@@ -14,13 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
-from epochzero.check.findings import Finding, Place, Severity
 from epochzero.check.program.events import Situation
-from epochzero.check.program.model import Module, Program
 from epochzero.check.ruff import Asked, Message
-from epochzero.check.target.model import Target
-
-__all__ = ["Flake", "flakes", "reading"]
+from epochzero.check.rules.base import Claim, Module, Place, Program, Severity, Target
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _Body: TypeAlias = list[ast.stmt]
@@ -55,13 +51,11 @@ class Flake:
     severity: Severity
     at: Situation
 
-    def finding(
-        self, rule: str, category: str, message: str, consequence: str, fix: str
-    ) -> Finding:
-        """A finding about it."""
-        return Finding(
-            rule, self.severity, category, self.at.phase, self.place,
-            message, consequence, fix, self.at.via,
+    def claim(self, message: str, consequence: str, fix: str) -> Claim:
+        """A claim about it."""
+        return Claim(
+            severity=self.severity, phase=self.at.phase, place=self.place,
+            message=message, consequence=consequence, fix=fix, via=self.at.via,
         )  # fmt: skip
 
 

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from epochzero.check.findings import Finding
 from epochzero.check.job.model import COMMAND, Job, Source
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at_start
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
 
 _SURE = re.compile(r"[\w./+@%,=-]+")
 """A folder that says all of itself: no variable, no home, no pattern."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     job = program.job
     # What ran before may have made it.
     if job.container or job.working_folder or program.before is not None:
         return
     for source in _missing(job):
-        yield finding_at_start(
+        yield claim_at_start(
             source.place,
-            RULE.id,
-            RULE.category,
             severity="error" if job.stops_at_error and job.certain else "warning",
             message=f"The script changes to {source.text}, which is not there.",
             consequence=f"cd: {source.text}: No such file or directory; what follows is not run, or "
@@ -61,7 +53,6 @@ def _may_be_made(job: Job, entered: Source, folder: Path) -> bool:
 _SCRIPT = "set -e\ncd experiments\npython ../train.py\n"
 
 RULE = Rule(
-    id="folder-missing",
     title="A launch script changes to a folder that is not there",
     category="path_not_found",
     why="Folders are renamed and scripts are not, or are started from another folder than the one "

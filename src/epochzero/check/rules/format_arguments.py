@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target
 from epochzero.check.rules.flakes import Flake, flakes, reading
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 _COUNT = "F507"
 _SAID = {
@@ -40,16 +33,16 @@ _SAID = {
 }
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     for flake in flakes(program, target, (_COUNT, *_SAID)):
         if flake.code == _COUNT:
             yield _count(flake)
         else:
             message, consequence = (text.format(*flake.values) for text in _SAID[flake.code])
-            yield flake.finding(RULE.id, RULE.category, message, consequence, RULE.fix)
+            yield flake.claim(message, consequence, RULE.fix)
 
 
-def _count(flake: Flake) -> Finding:
+def _count(flake: Flake) -> Claim:
     wanted, given = flake.values
     consequence = (
         "TypeError: not enough arguments for format string"
@@ -57,11 +50,10 @@ def _count(flake: Flake) -> Finding:
         else "TypeError: not all arguments converted during string formatting"
     )
     message = f"The format asks for values: {wanted}. It is given {given}."
-    return flake.finding(RULE.id, RULE.category, message, consequence, RULE.fix)
+    return flake.claim(message, consequence, RULE.fix)
 
 
 RULE = Rule(
-    id="format-arguments",
     title="A text's format and the values for it do not fit",
     category="type_mismatch",
     why="The line that reports a result fails, often the last one of the run, when all that is left "

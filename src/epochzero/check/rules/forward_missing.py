@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from epochzero.check.calls import method_of, own_bases
 from epochzero.check.code import code_of, made_class
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Module, Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Module,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     for module in program.modules.values():
         for call in code_of(module).of(ast.Call):
@@ -29,10 +31,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             at = reach.at(module, call)
             if at is not None and not guarded(at, NotImplementedError):
                 name = made[1].name
-                yield finding_at(
+                yield claim_at(
                     at,
-                    RULE.id,
-                    RULE.category,
                     severity=reach.severity(at),
                     message=f"The model is called, and its class {name} has no forward.",
                     consequence=f"NotImplementedError: Module [{name}] is missing the required "
@@ -70,7 +70,6 @@ _OUTSIDE = "\n\ndef forward(self, x):\n    return self.fc(x)\n"
 _INSIDE = "\n    def forward(self, x):\n        return self.fc(x)\n"
 
 RULE = Rule(
-    id="forward-missing",
     title="A model is called whose class has no forward",
     category="not_implemented",
     why="Calling a module runs its forward. One that stands outside of the class, by its indentation or "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from epochzero.check.builds import (
     first_import,
     first_on_cuda,
@@ -11,18 +9,20 @@ from epochzero.check.builds import (
     runs_on,
     wants_cuda,
 )
-from epochzero.check.findings import Finding, Severity, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Rule,
+    Severity,
+    Target,
+    claim_at,
+)
 from epochzero.check.target import first_cuda, last_cuda
 from epochzero.check.target.gpus import version
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     capability = lowest_capability(target)
     torch = first_import(program, "torch")
     if capability is None or torch is None or not wants_cuda(program):
@@ -30,10 +30,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     problem = _problem(target, capability)
     if problem is not None:
         severity, message = problem
-        yield finding_at(
+        yield claim_at(
             first_on_cuda(program) or torch.at,
-            RULE.id,
-            RULE.category,
             severity=severity,
             message=message,
             consequence="RuntimeError: CUDA error: no kernel image is available for execution on the "
@@ -66,7 +64,6 @@ _A10 = '[[gpus]]\nmodel = "NVIDIA A10"\nmemory_bytes = "24 GiB"\ncapability = "8
 _B200 = '[[gpus]]\nmodel = "NVIDIA B200"\nmemory_bytes = "180 GiB"\ncapability = "10.0"\n'
 
 RULE = Rule(
-    id="gpu-architecture",
     title="PyTorch was not built for the target's GPUs",
     category="gpu_fault",
     why="A build has machine code for some GPU architectures only. Making a tensor works; the first "

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from epochzero.check.builds import moves_to_cuda
-from epochzero.check.findings import Finding
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.rules.world import chosen, gpus_of_a_node, number
-from epochzero.check.target.model import Target
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 _PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
              "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     seen = gpus_of_a_node(program.job, target)
     own = chosen(program)
     if own is not None:
@@ -39,10 +41,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         index = max(_indices(call), default=0)
         if index >= seen[0] and not guarded(call.at, RuntimeError):
             gpus = f"{seen[0]} GPU{'s' * (seen[0] != 1)}"
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity=reach.severity(call.at),
                 message=f"GPU {index} is used, and {seen[1]} {gpus}: the last is GPU {seen[0] - 1}.",
                 consequence="RuntimeError: CUDA error: invalid device ordinal",
@@ -80,7 +80,6 @@ _HEAD = "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"
 _TWO = 'gpus = "2 x H100"\n'
 
 RULE = Rule(
-    id="gpu-index",
     title="A GPU is named by a number that is not there",
     category="gpu_fault",
     why="A number of a GPU is written down on a workstation where GPU 0 was taken. A job that gets two "

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from epochzero.check.builds import device_named
-from epochzero.check.findings import Finding
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, External
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target, claim_at
 from epochzero.check.torch_use import argument, backward_calls, does_anywhere, has_framework_loop
-
-__all__ = ["RULE"]
 
 _CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     if has_framework_loop(program) or not any(one.at.loop for one in backward_calls(program)):
         return
     scales = does_anywhere(program, "scale") or any(
@@ -27,7 +19,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     )
     for call in program.calls:
         if scales and call.name in _CLIPS and _is_scaled(program):
-            yield _finding(
+            yield _claim(
                 call,
                 "The gradients are clipped while they are scaled: unscale_ is never called.",
                 "Clipping to 1 with a scale of 65536 leaves steps of nearly nothing: the loss does not fall",
@@ -35,7 +27,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             )
             return
         if not scales and _is_half(call):
-            yield _finding(
+            yield _claim(
                 call,
                 "The model is trained in float16, and no gradient is scaled.",
                 "Small gradients become zero, or the loss NaN",
@@ -69,11 +61,9 @@ def _is_half(call: Called) -> bool:
     )
 
 
-def _finding(call: Called, message: str, consequence: str, fix: str) -> Finding:
-    return finding_at(
+def _claim(call: Called, message: str, consequence: str, fix: str) -> Claim:
+    return claim_at(
         call.at,
-        RULE.id,
-        RULE.category,
         severity="warning",
         message=message,
         consequence=consequence,
@@ -93,7 +83,6 @@ _END = "    scaler.step(optimizer)\n    scaler.update()\n"
 _PLAIN = "    loss.backward()\n    optimizer.step()\n"
 
 RULE = Rule(
-    id="gradient-scaling",
     title="Gradients in half precision are not scaled, or are clipped while they are",
     category="framework_api_misuse",
     why="float16 has no number below 6e-8, and gradients are often smaller. A scaler makes them larger for the "

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from epochzero.check.api import installed, reached
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding
 from epochzero.check.fit import misfit, signature
-from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Instance, Items, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Module,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 
 _DEEPEST = 3
 
@@ -73,7 +76,7 @@ def _table() -> Mapping[tuple[str, str], tuple[_Call, ...]]:
     return {key: tuple(calls) for key, calls in found.items()}
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     used = _used(program)
     started = {call.name.rpartition(".")[2] for call in program.calls}
     reach = Reach.of(program)
@@ -86,10 +89,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             for method, call, wrong in _wrong(module, cls, target):
                 if not call.started_by & started:
                     continue
-                yield finding_at(
+                yield claim_at(
                     reach.at(module, method) or at,
-                    RULE.id,
-                    RULE.category,
                     severity="error",
                     message=f"{method.name} is called with {call.said}, and does not take that.",
                     consequence=f"TypeError: {cls.name}.{method.name}() {wrong}",
@@ -151,7 +152,6 @@ _MODULE = (
 )
 
 RULE = Rule(
-    id="hook-arguments",
     title="A method that the training loop calls does not take what it is given",
     category="illegal_argument",
     why="A library calls the methods that a class overrides with its own arguments, and a new version with "

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_failure,
+    failures,
+)
 
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import failure, failures
-from epochzero.check.target.model import Target
 
-__all__ = ["RULE"]
-
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     for failed in failures(program, "index"):
-        yield failure(
+        yield claim_failure(
             failed,
-            RULE.id,
-            RULE.category,
             message=f"There are fewer items than the index asks for: {failed.at.place.code}",
             fix="Give the program what it reads here, or ask for the length first.",
         )
 
 
 RULE = Rule(
-    id="index-out-of-range",
     title="An item is read that a list or text does not have",
     category="illegal_index",
     why="Arguments of the command line, fields of a line and entries of a configuration are read by "

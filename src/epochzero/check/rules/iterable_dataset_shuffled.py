@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from epochzero.check.calls import own_bases
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 _ITERABLE = ("torch.utils.data.IterableDataset", "torch.utils.data.dataset.IterableDataset")
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for call in program.calls:
         refused = _refused(call) if call.name == "torch.utils.data.DataLoader" else ""
         data = argument(call, 0, "dataset")
@@ -29,10 +29,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             continue
         if data.own and _streams(program, data.made_by):
             option = refused.partition("=")[0]
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity=Reach.of(program).severity(call.at),
                 message=f"{data.made_by.rpartition('.')[2]} is an IterableDataset, which has an order of "
                 f"its own; {refused} is given.",
@@ -73,7 +71,6 @@ _SET = (
 _STREAM = _SET.format("IterableDataset", "IterableDataset")
 
 RULE = Rule(
-    id="iterable-dataset-shuffled",
     title="A data set that streams is to be shuffled by its loader",
     category="illegal_argument",
     why="A loader can only shuffle or sample what it can index. Turned into a stream because it grew too "

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from epochzero.check.findings import Finding
 from epochzero.check.paths.accesses import argument, is_true
 from epochzero.check.paths.text import is_remote, path_text
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 
 _MODEL = (
     r"(tensorflow\.)?keras\.(\w+\.)*((Model|Sequential)|(load_model|clone_model|model_from_json))"
@@ -43,7 +44,7 @@ _OTHERWISE = ("zipped", "max_shard_size")
 """Arguments with which other endings are allowed."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     if not _is_keras_3(target):
         return
     reach = Reach.of(program)
@@ -55,10 +56,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         ending = _ending(call, saver.at)
         if endings and ending is not None and not ending.endswith(endings):
             wanted = " or ".join(endings)
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity=reach.severity(call.at),
                 message=f"Keras 3 saves this to a file whose name ends in {wanted}; this one is "
                 f"called {ending}.",
@@ -105,7 +104,6 @@ _NEW = 'distributions = { keras = "3.12.0" }\n'
 _OLD = 'distributions = { keras = "2.15.0" }\n'
 
 RULE = Rule(
-    id="keras-save-suffix",
     title="Keras 3 refuses the ending of the file that a model is saved to",
     category="illegal_argument",
     why="Until version 2.15 Keras took any name and made a folder in TensorFlow's format. Keras 3 tells the "

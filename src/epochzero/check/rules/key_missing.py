@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from difflib import get_close_matches
 
-from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.program.events import Looked
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Place,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     told: set[Place] = set()
     for event in program.lookups:
@@ -27,10 +29,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         assert isinstance(event.on, Items)
         keys = [str(key.value) for key in event.on.keys if isinstance(key, Constant)]
         near = get_close_matches(event.name, keys, n=1)
-        yield finding_at(
+        yield claim_at(
             event.at,
-            RULE.id,
-            RULE.category,
             severity=reach.severity(event.at),
             message=f"The key {event.name!r} is not there; there are {', '.join(keys[:8]) or 'none'}.",
             consequence=f"KeyError: {event.name!r}",
@@ -55,7 +55,6 @@ def _is_missing(event: Looked) -> bool:
 _OPTIONS = "options = {'lr': 0.1, 'epochs': 3}\n"
 
 RULE = Rule(
-    id="key-missing",
     title="A dictionary or configuration lacks a key that is read",
     category="key_not_found",
     why="A key that is read late, such as the name of a test set, is missed late.",

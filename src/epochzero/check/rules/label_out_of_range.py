@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from epochzero.check.findings import Finding
 from epochzero.check.origins import Origins
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.rules.world import number
-from epochzero.check.target.model import Target
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 SURE = 1e-3
 """Numbers that are drawn surely go beyond a limit when the chance that none does is smaller."""
@@ -47,17 +49,15 @@ class _Range:
         return math.pow(share, self.drawn)
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     tensors = _Tensors(program)
     reach = Reach.of(program)
     for call in program.calls:
         for size, indices, what, error in _uses(call, tensors):
             chance = indices.passes(size)
             if chance < 1 and not guarded(call.at, IndexError, RuntimeError):
-                yield finding_at(
+                yield claim_at(
                     call.at,
-                    RULE.id,
-                    RULE.category,
                     severity=reach.severity(call.at) if chance < SURE else "warning",
                     message=f"{what}, and is given numbers up to {indices.highest}.",
                     consequence=f"{error}; on a GPU: CUDA error: device-side assert triggered",
@@ -187,7 +187,6 @@ _LOADED = (
 )
 
 RULE = Rule(
-    id="label-out-of-range",
     title="A label or number is beyond the classes or the embedding",
     category="illegal_index",
     why="An embedding has as many rows as it was made with, and a loss as many classes as the last layer "

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
 from epochzero.check.job.model import Job
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at_start
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
 from epochzero.check.rules.world import said_at, said_text
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 _NNODES = ("torchrun --nnodes", "deepspeed --num_nodes", "accelerate --num_machines")
 _PROCESSES = (
@@ -27,14 +19,12 @@ _BATCH = (
 )
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     job = program.job
     told, asked = said_text(job, *_NNODES), said_text(job, *_NODES)
     if _count(told) and _count(asked) and _count(told) > _count(asked):
-        yield finding_at_start(
+        yield claim_at_start(
             said_at(job, *_NNODES),
-            RULE.id,
-            "communication_failure",
             message=f"The launcher waits for {told} nodes, and the batch system is asked for {asked}.",
             consequence="The launcher waits for nodes that never come, until it gives up (a rendezvous timeout)",
             fix=f"Ask for {told} nodes, or tell the launcher {asked}.",
@@ -42,10 +32,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     # Told nothing, torchrun runs on one node. What is told may also stand for the right number.
     alone = _count(told) if told is not None else 1
     if "torchrun" in job.launchers and 0 < alone < _count(asked) and not _told_otherwise(job):
-        yield finding_at_start(
+        yield claim_at_start(
             said_at(job, *_NODES),
-            RULE.id,
-            "communication_failure",
             severity="warning",
             message=f"{asked} nodes are asked for, and torchrun is told of {alone}.",
             consequence="No error: the nodes train by themselves, each as if it were alone, or stand idle",
@@ -53,10 +41,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         )
     each, gpus = _count(said_text(job, *_PROCESSES)), job.gpus_per_node
     if each and gpus and said_text(job, *_GPUS) and each < gpus and job.processes_per_node == each:
-        yield finding_at_start(
+        yield claim_at_start(
             said_at(job, *_PROCESSES),
-            RULE.id,
-            "gpu_fault",
+            category="gpu_fault",
             severity="warning",
             message=f"{each} processes are started on each node, and {gpus} GPUs are asked for.",
             consequence=f"No error: {gpus - each} GPUs of each node would stand idle",
@@ -75,7 +62,6 @@ def _count(text: str | None) -> int:
 
 
 RULE = Rule(
-    id="launcher-nodes",
     title="The launcher counts on other nodes or GPUs than the batch system gives",
     category="communication_failure",
     why="The numbers stand twice, in the lines for the batch system and in the launcher's "

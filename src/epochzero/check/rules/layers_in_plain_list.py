@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from epochzero.check.code import Code, Function, code_of
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+)
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 _WITHOUT_PARAMETERS = frozenset(
@@ -53,7 +54,7 @@ _WITHOUT_PARAMETERS = frozenset(
 )
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     for module in program.modules.values():
         code = code_of(module)
@@ -64,10 +65,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             for name, node in _plain(code, init) if init is not None else ():
                 at = reach.at(module, node)
                 if at is not None and not _is_registered(cls, name):
-                    yield finding_at(
+                    yield claim_at(
                         at,
-                        RULE.id,
-                        RULE.category,
                         severity="warning",
                         message=f"The layers in self.{name} are in a plain "
                         f"{'dictionary' if isinstance(node, ast.Dict | ast.DictComp) else 'list'}: the "
@@ -138,7 +137,6 @@ def _net(*lines: str) -> dict[str, str]:
 
 
 RULE = Rule(
-    id="layers-in-plain-list",
     title="Layers in a plain list are unknown to their module",
     category="framework_api_misuse",
     why="nn.Module finds parameters in its attributes, not in lists within them. The optimizer does not "

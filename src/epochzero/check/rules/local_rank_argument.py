@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from packaging.version import InvalidVersion, Version
 
-from epochzero.check.findings import Finding, Place
-from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import OptionSpec, ParserSpec
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at_start
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Place,
+    Program,
+    Rule,
+    Target,
+    claim_at_start,
+)
 
 _LAUNCH = "torch.distributed.launch"
 _TORCHRUN = ("torchrun", "torch.distributed.run")
 _OLD, _NEW = "--local_rank", "--local-rank"
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     job = program.job
     parser = next((one.spec for one in program.parsed if one.spec.kind == "argparse"), None)
     if parser is None:
@@ -45,13 +46,11 @@ def _passed(target: Target) -> tuple[str, ...]:
         return (_OLD, _NEW)
 
 
-def _refused(
-    parser: ParserSpec, option: OptionSpec | None, passed: tuple[str, ...]
-) -> Iterable[Finding]:
+def _refused(parser: ParserSpec, option: OptionSpec | None, passed: tuple[str, ...]) -> Claims:
     flags = () if option is None else option.flags
     if set(passed).intersection(flags) or parser.known_only or not parser.complete:
         return
-    yield _finding(
+    yield _claim(
         parser.place if option is None else option.place,
         "error",
         f"torch.distributed.launch adds {passed[-1]}, which the parser does not define.",
@@ -60,12 +59,12 @@ def _refused(
     )
 
 
-def _not_given(program: Program, option: OptionSpec) -> Iterable[Finding]:
+def _not_given(program: Program, option: OptionSpec) -> Claims:
     value = program.options.get("local_rank")
     reads = any("LOCAL_RANK" in module.text for module in program.modules.values())
     if reads or not isinstance(value, Constant) or program.job.says(value.origin):
         return
-    yield _finding(
+    yield _claim(
         option.place,
         "warning",
         f"torchrun gives no local rank as an argument: it is {value.value!r} in every process.",
@@ -74,11 +73,9 @@ def _not_given(program: Program, option: OptionSpec) -> Iterable[Finding]:
     )
 
 
-def _finding(place: Place, severity: str, message: str, consequence: str, fix: str) -> Finding:
-    return finding_at_start(
+def _claim(place: Place, severity: str, message: str, consequence: str, fix: str) -> Claim:
+    return claim_at_start(
         place,
-        RULE.id,
-        RULE.category,
         severity="error" if severity == "error" else "warning",
         message=message,
         consequence=consequence,
@@ -101,7 +98,6 @@ _RUN = ("torchrun", "--nproc_per_node=2", "train.py")
 _TWO = 'distributions = { torch = "2.4.0" }\n'
 
 RULE = Rule(
-    id="local-rank-argument",
     title="The local rank is asked of the command line, where the launcher does not put it",
     category="illegal_argument",
     why="torch.distributed.launch adds --local-rank to the arguments, and wrote it --local_rank before "

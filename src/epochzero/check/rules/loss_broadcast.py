@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 _MODULES = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
 _FUNCTIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
@@ -25,16 +17,14 @@ _LOSSES = frozenset(
 _Shape = tuple[int | None, ...]
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for call in program.calls:
         if call.name not in _LOSSES:
             continue
         given, wanted = _shape(argument(call, 0, "input")), _shape(argument(call, 1, "target"))
         if given is not None and wanted is not None and _spreads(given, wanted):
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message=f"The loss is given {_shown(given)} to compare with {_shown(wanted)}: each is "
                 "repeated along the other's axis.",
@@ -72,7 +62,6 @@ _NET = (
 )
 
 RULE = Rule(
-    id="loss-broadcast",
     title="A loss compares each prediction with each target",
     category="framework_api_misuse",
     why="A model for one number gives [N, 1], and the data often have [N]. The losses of regression bring "

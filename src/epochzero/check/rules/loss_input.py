@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 _BINARY, _LOGARITHMS = "probabilities", "logarithms of probabilities"
 _LOSSES: Mapping[str, str] = {
@@ -25,17 +27,15 @@ _LOSSES: Mapping[str, str] = {
 _KEEPING = frozenset(["squeeze", "unsqueeze", "view", "reshape", "flatten", "float", "to"])
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for call in program.calls:
         wanted = _LOSSES.get(call.name)
         if wanted is None or not _is_score(argument(call, 0, "input")):
             continue
         binary = wanted == _BINARY
         if not binary or not guarded(call.at, RuntimeError):
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity=Reach.of(program).severity(call.at) if binary else "warning",
                 message=f"The loss takes {wanted}; it is given what a linear layer gives.",
                 consequence="RuntimeError: all elements of input should be between 0 and 1; on a GPU: CUDA "
@@ -67,7 +67,6 @@ _NET = (
 )
 
 RULE = Rule(
-    id="loss-input",
     title="A loss of probabilities is given scores",
     category="framework_api_misuse",
     why="BCELoss wants numbers between 0 and 1 and ends the job at the first that is not; NLLLoss wants "

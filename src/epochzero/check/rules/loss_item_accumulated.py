@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Module, Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Module,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+)
 from epochzero.check.torch_use import backward_calls
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     modules = {module.path: module for module in program.modules.values()}
     for path in sorted({call.at.place.path for call in backward_calls(program)}):
@@ -25,10 +26,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             at = reach.at(modules[path], node)
             if at is not None and isinstance(node.value, ast.Name):
                 name = node.value.id
-                yield finding_at(
+                yield claim_at(
                     at,
-                    RULE.id,
-                    RULE.category,
                     severity="warning",
                     message=f"{ast.unparse(node.target)} adds up {name} with all that made it: memory "
                     "grows with every step.",
@@ -86,7 +85,6 @@ _LOOP = (
 _INDENTED = "".join(f"    {line}\n" for line in _LOOP.splitlines())
 
 RULE = Rule(
-    id="loss-item-accumulated",
     title="Losses are summed up together with their graphs",
     category="gpu_out_of_memory",
     why="A loss knows everything that it was computed from. A running sum of losses keeps all of it.",

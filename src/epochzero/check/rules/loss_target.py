@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from epochzero.check.findings import Finding
 from epochzero.check.origins import FLOATING, LONG, Origins
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 _CLASSES, _LOGARITHMS, _BINARY = "cross_entropy", "nll_loss", "binary_cross_entropy"
 _LOSSES: Mapping[str, str] = {
@@ -32,16 +34,14 @@ _Fault = tuple[str, str, str]
 """What is wrong, PyTorch's message, and what to do."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     origins = Origins.of(program)
     for call in program.calls:
         fault = _fault(origins, call) if call.name in _LOSSES else None
         if fault is not None and not guarded(call.at, RuntimeError):
             message, consequence, fix = fault
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity=Reach.of(program).severity(call.at),
                 message=message,
                 consequence=consequence,
@@ -124,7 +124,6 @@ _LOADER = (
 _BCE = "one = nn.Linear(4, 1)\nprint(F.binary_cross_entropy_with_logits(one(x).squeeze(1), {}))\n"
 
 RULE = Rule(
-    id="loss-target",
     title="A loss is given numbers of a type that it refuses",
     category="type_mismatch",
     why="The losses for classes take their numbers as Long, those for probabilities take floats, and none "

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at_start
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
 from epochzero.check.rules.world import said_at, said_text
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 _ENDPOINT = ("--rdzv_endpoint", "--rdzv-endpoint")
 _ADDRESS = ("--master_addr", "--master-addr", "--main_process_ip")
 _HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     job = program.job
     if job.nodes is None or job.nodes < 2 or not set(job.launchers) & {"torchrun", "accelerate"}:
         return
     said = said_text(job, *_ENDPOINT, *_ADDRESS)
     host = _host(said or "")
     if said is not None and host in _HERE:
-        yield finding_at_start(
+        yield claim_at_start(
             said_at(job, *_ENDPOINT, *_ADDRESS),
-            RULE.id,
-            "communication_failure",
             message=f"{job.nodes} nodes are to meet at {said}, which is another place on each of them.",
             consequence="Each node waits for the others at itself, until the rendezvous times out",
             fix="Give the address of the first node, such as that of "
             "$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1).",
         )
     elif said is None and "torchrun" in job.launchers and _can_tell(program):
-        yield finding_at_start(
+        yield claim_at_start(
             said_at(job, "--nnodes"),
-            RULE.id,
-            "communication_failure",
             message=f"{job.nodes} nodes are to meet, and torchrun is not told where.",
             consequence="torchrun takes 127.0.0.1: each node waits at itself, until the rendezvous times out",
             fix="Give --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT with the first node's address.",
@@ -60,7 +48,6 @@ def _host(endpoint: str) -> str:
 
 
 RULE = Rule(
-    id="master-address",
     title="Several nodes are told to meet at an address that each takes for itself",
     category="communication_failure",
     why="A command that worked on one node is given more nodes; localhost is then another machine "

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.findings import Place
-
-__all__ = ["PARSER", "at_option"]
+from epochzero.check.rules.base import Place
 
 PARSER = (
     "import argparse\n\np = argparse.ArgumentParser()\n"

@@ -11,14 +11,23 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Imported, Situation
-from epochzero.check.program.model import Program
 from epochzero.check.program.modules import lies_in
 from epochzero.check.program.values import Constant
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Place,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    Unknown,
+    claim_at,
+    guarded,
+)
 from epochzero.check.rules.distributions import (
     Installed,
     applies,
@@ -26,12 +35,8 @@ from epochzero.check.rules.distributions import (
     providers,
     requirements,
 )
-from epochzero.check.rules.situation import finding_at, guarded
 from epochzero.check.rules.standard import lacks_module, standard_modules
-from epochzero.check.target.model import Target
 from epochzero.check.target.packages import likely_modules, normalized
-
-__all__ = ["RULE"]
 
 # Modules that are part of an interpreter or come with what every environment has.
 _ALWAYS = {"__main__", "_distutils_hack", "pkg_resources", "setuptools", "pip"}
@@ -44,7 +49,7 @@ MOST_NAMES = 3
 _PATH_CALLS = {"sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsitedir"}
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     installed = target.distributions
     if installed is None:
         return
@@ -68,7 +73,7 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             yield _not_importable(event, top, program.job, folder)
         else:
             sure = replace(event, at=replace(event.at, certain=True)) if is_reached else event
-            yield _finding(sure, top, target, installed)
+            yield _claim(sure, top, target, installed)
 
 
 def _may_be_written(program: Program, top: str) -> str:
@@ -174,7 +179,7 @@ def _is_here(value: object) -> bool:
     )
 
 
-def _finding(event: Imported, top: str, target: Target, installed: Installed) -> Finding:
+def _claim(event: Imported, top: str, target: Target, installed: Installed) -> Claim:
     names = distributions_of(top)
     install = top if top in names else " or ".join(names[:MOST_NAMES]) or top.replace("_", "-")
     fix = f"install {install}{_by_extra(top, target, installed)}."
@@ -182,10 +187,8 @@ def _finding(event: Imported, top: str, target: Target, installed: Installed) ->
         fix = f"write {near} if that is meant, which is installed; else {fix}"
     # Of some distributions only the name may be known; then one may bring what nobody expects.
     sure = bool(names) or all(one.modules is not None for one in installed.values())
-    return finding_at(
+    return claim_at(
         event.at,
-        RULE.id,
-        RULE.category,
         message=f"{top} is imported, and no distribution of the target brings it.",
         consequence=f"ModuleNotFoundError: No module named '{top}'",
         fix=fix[0].upper() + fix[1:],
@@ -202,17 +205,15 @@ def _own(job: Job, top: str) -> Path | None:
     return next((folder for folder in folders if lies_in(folder, top)), None)
 
 
-def _not_importable(event: Imported, top: str, job: Job, folder: Path) -> Finding:
+def _not_importable(event: Imported, top: str, job: Job, folder: Path) -> Claim:
     looked = job.folder if job.module or job.script is None else job.script.parent
     path = Path(os.path.relpath(folder, job.folder)).as_posix()
     fix = f"set PYTHONPATH={path} where the job is started"
     if job.script and not job.module and folder == job.folder and job.script.suffix == ".py":
         name = ".".join(job.script.relative_to(folder).with_suffix("").parts)
         fix = f"start it as `{job.program} -m {name}`, or {fix}"
-    return finding_at(
+    return claim_at(
         event.at,
-        RULE.id,
-        RULE.category,
         message=f"{top} lies in {_shown(folder, job)}, and cannot be imported from there: Python "
         f"looks in {_shown(looked, job)}.",
         consequence=f"ModuleNotFoundError: No module named '{top}'",
@@ -250,7 +251,6 @@ def _by_extra(top: str, target: Target, installed: Installed) -> str:
 
 
 RULE = Rule(
-    id="module-missing",
     title="A module is imported that the target has not",
     category="library_not_found",
     why="What is installed where the job was written is not in the image that it runs in. An import "

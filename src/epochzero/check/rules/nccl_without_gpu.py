@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from epochzero.check.builds import lacks_cuda
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.rules.world import constant, visible
-from epochzero.check.target.model import Target
 from epochzero.check.torch_use import argument
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     reason = lacks_cuda(target) or ("the job sees no GPU" if visible(program.job) == () else "")
     if not reason:
         return
@@ -29,10 +29,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         is_nccl = constant(argument(call, 0, "backend")) == "nccl"
         if is_nccl and reach.severity(call.at) == "error":
             is_built = "build" not in reason
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="error",
                 message=f"NCCL needs a GPU for each process, and {reason}.",
                 consequence="ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!"
@@ -47,7 +45,6 @@ _JOB = (
 )  # fmt: skip
 
 RULE = Rule(
-    id="nccl-without-gpu",
     title="NCCL is asked for where there is no GPU",
     category="gpu_fault",
     why="The backend is written into the script, and the node, the partition or the build of PyTorch has "

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.torch_use import has_framework_loop, optimizer_steps
-
-__all__ = ["RULE"]
 
 LONG_S = 3600.0
 """A shorter limit is one of a trial."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     limit = program.job.time_limit_s
     steps = [step for step in optimizer_steps(program) if step.at.loop]
     if limit is None or limit < LONG_S or not steps or has_framework_loop(program):
@@ -26,10 +18,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     text = "".join(module.text for module in program.modules.values()).lower()
     if any(word in text for word in ("save", "dump", "checkpoint", "upload", "pickle", "export")):
         return
-    yield finding_at(
+    yield claim_at(
         steps[0].at,
-        RULE.id,
-        RULE.category,
         severity="warning",
         message=f"The job may run for {limit / 3600:.1f} hours and saves no checkpoint at all.",
         consequence="What was trained is lost at the time limit, when the node fails, and at the end",
@@ -51,7 +41,6 @@ def _case(more: str, time: str, line: int = 0) -> Case:
 
 
 RULE = Rule(
-    id="no-checkpoint-before-limit",
     title="A long training saves nothing",
     category="interrupted",
     why="The scheduler ends a job at its time limit without asking what is left. A job that has saved nothing "

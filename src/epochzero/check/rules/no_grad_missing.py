@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from epochzero.check.code import Code, Function, code_of
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claims, Program, Reach, Rule, Target, claim_at
 from epochzero.check.torch_use import does_anywhere, has_framework_loop, optimizer_steps
-
-__all__ = ["RULE"]
 
 _NAME = re.compile(
     r"(^|_)(eval|evaluate|evaluation|valid|validate|validation|test|predict|infer|inference)(_|$)"
@@ -24,7 +17,7 @@ _PLAIN = ("item", "detach", "numpy", "tolist", "argmax", "max", "data", "eq", "l
 """What leaves the graph behind, or has none."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     trains = any(step.at.loop for step in optimizer_steps(program))
     without = ("no_grad", "inference_mode", "set_grad_enabled", "requires_grad_", "requires_grad")
     if not trains or has_framework_loop(program) or does_anywhere(program, *without):
@@ -36,10 +29,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         for node, kept in _kept(code_of(module)):
             at = reach.at(module, node)
             if at is not None:
-                yield finding_at(
+                yield claim_at(
                     at,
-                    RULE.id,
-                    RULE.category,
                     severity="warning",
                     message=f"The evaluation keeps {kept} of every batch with all that made it, and nothing in "
                     "the job turns gradients off.",
@@ -116,7 +107,6 @@ _EVALUATE = (
 )
 
 RULE = Rule(
-    id="no-grad-missing",
     title="The evaluation keeps the graphs of all its batches",
     category="gpu_out_of_memory",
     why="What a model gives knows all that it was computed from, unless gradients are off. An evaluation that "

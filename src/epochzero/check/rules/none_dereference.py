@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from epochzero.check.calls import called_function, gives_nothing
 from epochzero.check.code import Code, code_of, only_value
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Module, Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import failure, failures, finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Module,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    claim_failure,
+    failures,
+    guarded,
+)
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     told: set[tuple[str, int]] = set()
     for module in program.modules.values():
@@ -28,20 +33,16 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             at = reach.at(module, node)
             if at is not None and not guarded(at, TypeError, AttributeError):
                 told.add((at.place.path, at.place.line))
-                yield finding_at(
+                yield claim_at(
                     at,
-                    RULE.id,
-                    RULE.category,
                     severity=reach.severity(at),
                     message=f"{function.name}() returns nothing, and its result is used.",
                     consequence=error,
                     fix=f"Let {function.name} return what is wanted, or do not use its result.",
                 )
     for failed in failures(program, "none", told=told):
-        yield failure(
+        yield claim_failure(
             failed,
-            RULE.id,
-            RULE.category,
             message=f"A value is None when the job comes here: {failed.at.place.code}",
             fix="Give it a value before, or ask whether it has one.",
         )
@@ -85,7 +86,6 @@ _SCHEDULER = (
 )
 
 RULE = Rule(
-    id="none-dereference",
     title="None is used as if it were an object",
     category="null_reference",
     why="A function without return gives None. Where its result is unpacked or asked for something, the "

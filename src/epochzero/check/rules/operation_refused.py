@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_failure,
+    failures,
+)
 
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import failure, failures
-from epochzero.check.target.model import Target
 
-__all__ = ["RULE"]
-
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     for failed in failures(program, "type", "value"):
-        yield failure(
+        yield claim_failure(
             failed,
-            RULE.id,
-            RULE.category,
             message=f"Python does not do this with what is given: {failed.at.place.code}",
             fix="Convert the value where it comes from; give an option its type.",
         )
@@ -30,7 +28,6 @@ _OPTION = (
 )
 
 RULE = Rule(
-    id="operation-refused",
     title="An operation is done on a value of the wrong type",
     category="type_mismatch",
     why="Values from the command line and from files are texts. Python finds out where they are added, "

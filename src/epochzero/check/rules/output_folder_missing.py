@@ -6,21 +6,15 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
-from epochzero.check.findings import Finding
 from epochzero.check.job.model import Job, Source
 from epochzero.check.paths.platform import Platform, beneath
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at_start
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target, claim_at_start
 
 _SURE = re.compile(r"[\w./+@,=-]+")
 """A folder that says all of itself: no variable, no home, no number of the job."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     job = program.job
     if job.container or job.working_folder or program.before is not None:
         return
@@ -75,7 +69,7 @@ def _told(
     fix: str,
     *,
     quiet: bool = False,
-) -> Iterator[Finding]:
+) -> Iterator[Claim]:
     folder = posixpath.dirname(source.text)
     base = platform.job.base.as_posix()
     path = platform.absolute(posixpath.join(base, folder))
@@ -85,10 +79,8 @@ def _told(
         return
     # What git ignores may lie on the target alone.
     perhaps = quiet or (platform.ignored(path) and not platform.target.here)
-    yield finding_at_start(
+    yield claim_at_start(
         source.place,
-        RULE.id,
-        RULE.category,
         severity="warning" if perhaps else "error",
         message=f"The output goes to {source.text}, and the folder {folder} is not there.",
         consequence=consequence,
@@ -101,7 +93,6 @@ _REDIRECT = "{}python train.py > logs/train.log 2>&1\n"
 _BASH, _SBATCH = ("bash", "run.sh"), ("sbatch", "run.sh")
 
 RULE = Rule(
-    id="output-folder-missing",
     title="The output of a job goes into a folder that is not there",
     category="path_not_found",
     why="Slurm makes no folders and says nothing: the job is gone with an exit code and no log. In "

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import failure, failures
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_failure,
+    failures,
+)
 
 _CIRCULAR = "circular import"
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     told: set[str] = set()
     for failed in failures(program, "import"):
         is_circular = _CIRCULAR in failed.message
         if not is_circular and failed.message in told:
             continue  # Those that follow fail for the same reason.
         told.add(failed.message)
-        yield failure(
+        yield claim_failure(
             failed,
-            RULE.id,
-            RULE.category,
             message="The modules import each other, and the name is not bound yet."
             if is_circular
             else "A relative import needs a package around it.",
@@ -39,7 +37,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
 _MODEL = "def build():\n    return 1\n"
 
 RULE = Rule(
-    id="own-import-fails",
     title="An import of the job's own code fails",
     category="library_not_found",
     why="Two modules that import names from each other, or a script of a package that is run as a file: "

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from epochzero.check.findings import Finding, Place
 from epochzero.check.program.configuration import Unreadable, get, load
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Place,
+    Program,
+    Rule,
+    Target,
+    claim_at,
+    claim_at_start,
+)
 from epochzero.check.rules.megatron import PARSER, at_option
-from epochzero.check.rules.situation import finding_at, finding_at_start
 from epochzero.check.rules.world import constant, given, gpus_of_a_node, number, option, world_size
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 # The degrees that split one replica of the model, in the names of Megatron-LM and its descendants.
 _DEGREES = (
@@ -37,13 +41,13 @@ _COMPUTED = "data_parallel_shard_degree"
 _ENGINES = ("vllm.LLM", "vllm.AsyncEngineArgs", "vllm.EngineArgs")
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     yield from _megatron(program)
     yield from _configured(program)
     yield from _engines(program, target)
 
 
-def _megatron(program: Program) -> Iterable[Finding]:
+def _megatron(program: Program) -> Claims:
     world = world_size(program.job)
     found = [degree for names in _DEGREES if (degree := option(program, *names))]
     # One degree alone may mean something else in a program of one's own, unless it is so named.
@@ -56,10 +60,8 @@ def _megatron(program: Program) -> Iterable[Finding]:
     if world % product:
         written = " x ".join(str(degree) for degree, _ in found)
         place = next((place for _, place in found if program.job.says(place)), found[0][1])
-        yield finding_at_start(
+        yield claim_at_start(
             at_option(place),
-            RULE.id,
-            "illegal_argument",
             message=f"The parallel degrees {written} = {product} do not divide the {world} processes.",
             consequence=f"AssertionError: world size ({world}) is not divisible by {product}",
             fix=f"Start a multiple of {product} processes, or choose degrees whose product divides "
@@ -67,7 +69,7 @@ def _megatron(program: Program) -> Iterable[Finding]:
         )
 
 
-def _configured(program: Program) -> Iterable[Finding]:
+def _configured(program: Program) -> Claims:
     world, section = world_size(program.job), _section(program)
     used = {program.job.module.partition(".")[0]}
     used |= {one.module.partition(".")[0] for one in program.imports}
@@ -87,25 +89,21 @@ def _configured(program: Program) -> Iterable[Finding]:
             yield from _of_degrees(degrees, world, computed, place or Place("<command>"))
 
 
-def _of_degrees(
-    degrees: Mapping[str, int], world: int, computed: bool, place: Place
-) -> Iterable[Finding]:
+def _of_degrees(degrees: Mapping[str, int], world: int, computed: bool, place: Place) -> Claims:
     """A finding where the degrees are not the world, or do not divide it where one is computed."""
     product = math.prod(degrees.values())
     if world % product == 0 if computed else world == product:
         return
     written = " x ".join(f"{name} {degree}" for name, degree in degrees.items())
     fits = "divide" if computed else "come to"
-    yield Finding(
-        "parallel-product",
-        "error",
-        "illegal_argument",
-        "initialization",
-        place,
-        f"The parallel degrees {written} = {product} do not {fits} the {world} processes.",
-        f"AssertionError: the product of the parallel degrees ({product}) does not fit the world size "
+    yield Claim(
+        severity="error",
+        phase="initialization",
+        place=place,
+        message=f"The parallel degrees {written} = {product} do not {fits} the {world} processes.",
+        consequence=f"AssertionError: the product of the parallel degrees ({product}) does not fit the world size "
         f"({world})",
-        f"Start {'a multiple of ' * computed}{product} processes, or choose other degrees.",
+        fix=f"Start {'a multiple of ' * computed}{product} processes, or choose other degrees.",
     )
 
 
@@ -117,7 +115,7 @@ def _section(program: Program) -> Value | None:
     return None if config is None or isinstance(config, Unreadable) else get(config, "parallelism")
 
 
-def _engines(program: Program, target: Target) -> Iterable[Finding]:
+def _engines(program: Program, target: Target) -> Claims:
     """Engines that start their own workers, one a GPU of the node."""
     seen = gpus_of_a_node(program.job, target)
     for call in program.calls:
@@ -126,10 +124,8 @@ def _engines(program: Program, target: Target) -> Iterable[Finding]:
         degree = number(call.keywords.get("tensor_parallel_size")) or 1
         degree *= number(call.keywords.get("pipeline_parallel_size")) or 1
         if degree > seen[0] and "distributed_executor_backend" not in call.keywords:
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                "parallel-product",
-                "illegal_argument",
                 message=f"The engine needs {degree} GPUs, and {seen[1]} {seen[0]}.",
                 consequence=f"ValueError: the world size ({degree}) is larger than the GPUs there",
                 fix=f"Choose tensor_parallel_size <= {seen[0]}, or ask for {degree} GPUs.",
@@ -146,7 +142,6 @@ _TITAN = {
 }
 
 RULE = Rule(
-    id="parallel-product",
     title="The parallel degrees do not fit the number of processes or GPUs",
     category="illegal_argument",
     why="Tensor, pipeline and context parallelism split a model over processes: their product must "

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.report import Told, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "illegal_argument"
 
 
 def _tell(problem: Problem, world: World) -> Told:
@@ -25,14 +21,13 @@ def _tell(problem: Problem, world: World) -> Told:
 
 
 RULE = Rule(
-    id="path-exists-refused",
     title="A folder is made that is there already, and that is not allowed",
-    category=_CATEGORY,
+    category="illegal_argument",
     why="The first run makes the folder; the second, or the one after a restart, fails because it "
     "is there.",
     fix="Pass exist_ok=True.",
     source="Python documentation: os.makedirs raises FileExistsError unless exist_ok is true",
-    check=asker("path-exists-refused", _CATEGORY, _tell),
+    check=path_check("path-exists-refused", _tell),
     catches=(
         Case({"train.py": "import os\nos.makedirs('out')\n", "out/old.txt": "x"}, line=2),
         Case({"train.py": "import os\nos.mkdir('out')\nos.mkdir('out')\n"}, line=3),

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.report import Told, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "path_not_found"
 
 
 def _tell(problem: Problem, world: World) -> Told:
@@ -25,14 +21,13 @@ _USER = '[user]\nname = "mara"\nuid = 1000\nhome = "/home/mara"\n'
 _COLAB = "import pandas as pd\nframe = pd.read_csv('/content/drive/MyDrive/train.csv')\n"
 
 RULE = Rule(
-    id="path-laptop",
     title="A path belongs to another machine",
-    category=_CATEGORY,
+    category="path_not_found",
     why="Home folders, drive letters and the folders of notebook services do not exist on a "
     "cluster. Such a path is written once and found when the line is reached.",
     fix="Take the path from an argument or from the environment.",
     source="Zhang et al., ICSE 2020, section 5.1: parameterise paths and verify them early",
-    check=asker("path-laptop", _CATEGORY, _tell),
+    check=path_check("path-laptop", _tell),
     catches=(
         Case({"train.py": "import numpy as np\nx = np.load('/Users/mara/data/x.npy')\n"}, line=2),
         Case({"train.py": "x = open('C:\\\\data\\\\train.txt').read()\n"}, line=1),

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.paths.report import Told, asker, where_looked
+from epochzero.check.paths.report import Told, path_check, where_looked
 from epochzero.check.paths.world import Problem, World, world_of
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
-
-_CATEGORY = "path_not_found"
+from epochzero.check.rules.base import Case, Claim, Program, Rule, Target, Unknown
 
 
 def _tell(problem: Problem, world: World) -> Told:
@@ -38,10 +31,10 @@ def _tell(problem: Problem, world: World) -> Told:
     )
 
 
-_missing = asker("path-not-found", _CATEGORY, _tell)
+_missing = path_check("path-not-found", _tell)
 
 
-def _check(program: Program, target: Target) -> Iterator[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Iterator[Claim | Unknown]:
     yield from _missing(program, target)
     yield from world_of(program, target).unknowns
 
@@ -49,9 +42,8 @@ def _check(program: Program, target: Target) -> Iterator[Finding | Unknown]:
 _IMAGES = "import glob\nimport torch\nfrom torchvision import datasets\n"
 
 RULE = Rule(
-    id="path-not-found",
     title="A file or folder that is read is not there",
-    category=_CATEGORY,
+    category="path_not_found",
     why="A path that is missing is the most frequent failure of all, and one that only the "
     "evaluation reads costs the whole training before it is noticed.",
     fix="Bring the file to the target, or take its path from an argument and ask for it at start-up.",

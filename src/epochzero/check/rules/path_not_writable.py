@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.report import Told, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "permission_denied"
 
 
 def _tell(problem: Problem, world: World) -> Told:
@@ -47,15 +43,14 @@ _POD = (
 )
 
 RULE = Rule(
-    id="path-not-writable",
     title="A place is written to that the user may not write to",
-    category=_CATEGORY,
+    category="permission_denied",
     why="Data sets are mounted read-only, and on a cluster nobody is administrator. Checkpoints "
     "and results are written late.",
     fix="Write to a folder of your own; take it from an argument.",
     source="Zhang et al., ICSE 2020, Table 1: Permission Denied; section 5.1: validate permissions "
     "early",
-    check=asker("path-not-writable", _CATEGORY, _tell),
+    check=path_check("path-not-writable", _tell),
     catches=(
         Case({"train.py": _SAVE}, target=_READ_ONLY, line=3),
         Case(

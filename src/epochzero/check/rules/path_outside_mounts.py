@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.report import Told, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "path_not_found"
 
 
 def _tell(problem: Problem, world: World) -> Told:
@@ -29,14 +25,13 @@ _MOUNTS = '[[mounts]]\npath = "/data"\n\n[[mounts]]\npath = "/scratch"\n'
 _SAVE = "import torch\nmodel = torch.nn.Linear(2, 2)\ntorch.save(model, '/results/model.pt')\n"
 
 RULE = Rule(
-    id="path-outside-mounts",
     title="A path lies outside of what the target mounts",
-    category=_CATEGORY,
+    category="path_not_found",
     why="A container or a node sees only what is mounted in it; a path that works on the login "
     "node is not there.",
     fix="Use a folder that is mounted, or have this one mounted.",
     source="Zhang et al., ICSE 2020, section 4.2; SkyPilot #2505",
-    check=asker("path-outside-mounts", _CATEGORY, _tell),
+    check=path_check("path-outside-mounts", _tell),
     catches=(
         Case({"train.py": "import numpy as np\nnp.load('/nfs/x.npy')\n"}, target=_MOUNTS, line=2),
         Case({"train.py": _SAVE}, target=_MOUNTS, line=3),

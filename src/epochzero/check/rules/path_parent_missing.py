@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.report import Told, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "path_not_found"
 
 
 def _tell(problem: Problem, world: World) -> Told:
@@ -30,14 +26,13 @@ _MODEL = "import os\nimport torch\n\nmodel = torch.nn.Linear(2, 2)\n"
 _SAVE = "for epoch in range(5):\n    torch.save(model.state_dict(), f'checkpoints/{epoch}.pt')\n"
 
 RULE = Rule(
-    id="path-parent-missing",
     title="A file is written into a folder that does not exist",
-    category=_CATEGORY,
+    category="path_not_found",
     why="Neither open nor torch.save nor to_csv makes folders. On the machine of the author the "
     "folder is there from earlier runs; the first checkpoint on the target fails.",
     fix="Make the folder at start-up with os.makedirs(folder, exist_ok=True).",
     source="Zhang et al., ICSE 2020, Figure 10: 40 hours of 4 GPUs lost to a missing folder",
-    check=asker("path-parent-missing", _CATEGORY, _tell),
+    check=path_check("path-parent-missing", _tell),
     catches=(
         Case({"train.py": f"{_MODEL}{_SAVE}"}, line=6),
         Case(

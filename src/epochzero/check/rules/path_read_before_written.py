@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.report import Told, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "path_not_found"
 
 
 def _tell(problem: Problem, world: World) -> Told:
@@ -21,14 +17,13 @@ def _tell(problem: Problem, world: World) -> Told:
 
 
 RULE = Rule(
-    id="path-read-before-written",
     title="A file is read before the program has written it",
-    category=_CATEGORY,
+    category="path_not_found",
     why="Where the program was written the file is left from an earlier run. The first run on a "
     "clean target fails.",
     fix="Write the file before it is read, or ask whether it is there.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
-    check=asker("path-read-before-written", _CATEGORY, _tell),
+    check=path_check("path-read-before-written", _tell),
     catches=(
         Case(
             {

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.report import Told, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "path_not_found"
 
 
 def _tell(problem: Problem, world: World) -> Told:
@@ -26,14 +22,13 @@ _ENTER = "import os\n\nos.makedirs('run', exist_ok=True)\nos.chdir('run')\n"
 _OPEN = "import json\nwith open('config.json') as file:\n    settings = json.load(file)\n"
 
 RULE = Rule(
-    id="path-relative",
     title="A relative path is looked for in the wrong folder",
-    category=_CATEGORY,
+    category="path_not_found",
     why="A relative path counts from the folder in which the job is started, not from the script. "
     "Launchers and batch systems start jobs elsewhere than an editor does.",
     fix="Build the path from Path(__file__).resolve().parent, or start the job in that folder.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
-    check=asker("path-relative", _CATEGORY, _tell),
+    check=path_check("path-relative", _tell),
     catches=(
         Case(
             {"train.py": "", "src/train.py": _OPEN, "src/config.json": "{}"},

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.report import Told, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "path_not_found"
 
 
 def _tell(problem: Problem, world: World) -> Told:
@@ -23,15 +19,14 @@ def _tell(problem: Problem, world: World) -> Told:
 _READ = "import pandas as pd\nframe = pd.read_csv('Data/train.csv')\n"
 
 RULE = Rule(
-    id="path-wrong-case",
     title="A path is written in another case than its name",
-    category=_CATEGORY,
+    category="path_not_found",
     why="macOS and Windows open Train.csv as train.csv, Linux does not. The program works where it "
     "was written and fails where it runs.",
     fix="Write names as they are.",
     source="Zhang et al., ICSE 2020, section 4.2: differences between the local machine and the "
     "platform",
-    check=asker("path-wrong-case", _CATEGORY, _tell),
+    check=path_check("path-wrong-case", _tell),
     catches=(
         Case({"train.py": _READ, "data/train.csv": "a\n1\n"}, line=2),
         Case({"train.py": _READ, "Data/Train.csv": "a\n1\n"}, line=2),

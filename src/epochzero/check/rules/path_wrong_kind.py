@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, asker
+from epochzero.check.paths.report import Told, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "path_not_found"
 
 
 def _tell(problem: Problem, world: World) -> Told:
@@ -41,15 +37,14 @@ _SAVES = "import torch\ntorch.save({}, 'best')\n"
 _MAKES = "import os\nos.makedirs('runs', exist_ok=True)\n"
 
 RULE = Rule(
-    id="path-wrong-kind",
     title="A folder is opened as a file, or a file as a folder",
-    category=_CATEGORY,
+    category="path_not_found",
     why="An argument takes the folder of a checkpoint or data set where the code opens one file of "
     "it, or the other way round. The path is there, so a look at it shows nothing.",
     fix="Give the file in the folder, or the folder of the file.",
     source="Zhang et al., ICSE 2020, section 3.3: Path Not Found; Python documentation, "
     "IsADirectoryError, NotADirectoryError",
-    check=asker("path-wrong-kind", _CATEGORY, _tell),
+    check=path_check("path-wrong-kind", _tell),
     catches=(
         Case({"train.py": "text = open('data').read()\n", "data/a.txt": "x"}, line=1),
         Case({"train.py": _LISTS, "data": "x"}, line=2),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from epochzero.check.findings import Finding, Severity, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Rule,
+    Severity,
+    Target,
+    claim_at,
+    claim_at_start,
+)
 from epochzero.check.rules.commands import started, words_of
-from epochzero.check.rules.situation import finding_at, finding_at_start
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 _SYSTEM = {"apt", "apt-get", "yum", "dnf", "apk", "zypper"}
 _LOCAL = ("--no-index", "--index-url", "-i", "--find-links", "-f", "--extra-index-url")
@@ -21,13 +24,12 @@ FIX = (
 )
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     for source in program.job.installs:
         severity, message, consequence, category = _judged(words_of(source.text), target, pip=True)
-        yield finding_at_start(
+        yield claim_at_start(
             source.place,
-            RULE.id,
-            category,
+            category=category,
             severity=severity,
             message=message,
             consequence=consequence,
@@ -40,10 +42,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             severity, message, consequence, category = _judged(one.words, target, pip=False)
         else:
             continue
-        yield finding_at(
+        yield claim_at(
             one.at,
-            RULE.id,
-            category,
+            category=category,
             message=message,
             consequence=consequence,
             fix=FIX,
@@ -94,7 +95,6 @@ def _judged(words: Sequence[str], target: Target, *, pip: bool) -> tuple[Severit
 
 
 RULE = Rule(
-    id="pip-install-in-job",
     title="The job installs its libraries itself",
     category="permission_denied",
     why="Jobs run under another user than the image was built by, often without network, and all "

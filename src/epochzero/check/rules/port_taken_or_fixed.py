@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from epochzero.check.findings import Finding
 from epochzero.check.job.model import Job
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at_start
+from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target, claim_at_start
 from epochzero.check.rules.world import said_at, said_text
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 _PORT = ("--master_port", "--master-port", "--main_process_port")
 _SYSTEMS = {"sbatch", "salloc", "srun", "qsub", "bsub", "jsrun", "ray"}
@@ -31,7 +25,7 @@ _FREE = ("--standalone", "--rdzv_backend", "--rdzv-backend", *_ENDPOINT)
 """What makes torchrun take a free port, or share one."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     port, names = _port(program.job)
     if port and port.isascii() and port.lstrip("-").isdigit():
         yield from _of_number(program, target, int(port), names)
@@ -56,22 +50,19 @@ def _port(job: Job) -> tuple[str | None, tuple[str, ...]]:
 
 def _of_number(
     program: Program, target: Target, port: int, names: tuple[str, ...]
-) -> Iterator[Finding]:
+) -> Iterator[Claim]:
     job = program.job
     if not 0 <= port < 65536:
-        yield finding_at_start(
+        yield claim_at_start(
             said_at(job, *names),
-            RULE.id,
-            "illegal_argument",
             message=f"{port} is no port: ports go from 0 to 65535.",
             consequence="The rendezvous fails with an invalid port",
             fix="Give a free port above 1023, such as 29500.",
         )
     elif 0 < port < 1024 and target.user is not None and target.user.uid:
-        yield finding_at_start(
+        yield claim_at_start(
             said_at(job, *names),
-            RULE.id,
-            "permission_denied",
+            category="permission_denied",
             message=f"Port {port} is below 1024, and the job does not run as root.",
             consequence="PermissionError: [Errno 13] Permission denied, when the first process listens",
             fix="Give a free port above 1023, such as 29500.",
@@ -80,10 +71,9 @@ def _of_number(
         fix = "Give each of them another port with --master_port, or start torchrun with --standalone."
         yield _taken(job, str(port), *names, fix=fix)
     elif port in (target.ports or ()) and not _runs_elsewhere(job):
-        yield finding_at_start(
+        yield claim_at_start(
             said_at(job, *names),
-            RULE.id,
-            "communication_failure",
+            category="communication_failure",
             severity="warning",
             message=f"Port {port} is taken: something listens at it on this machine now.",
             consequence=_IN_USE.format(port),
@@ -126,17 +116,16 @@ def _own_port(program: Program) -> str | None:
     return written[-1] if written else job.environment.get("MASTER_PORT")
 
 
-def _taken(job: Job, port: str, *names: str, fix: str) -> Finding:
-    return Finding(
-        "port-taken-or-fixed",
-        "error",
-        "communication_failure",
-        "initialization",
-        said_at(job, *names),
-        f"Port {port} is taken: a job that the script has started before, in the background, listens "
+def _taken(job: Job, port: str, *names: str, fix: str) -> Claim:
+    return Claim(
+        severity="error",
+        category="communication_failure",
+        phase="initialization",
+        place=said_at(job, *names),
+        message=f"Port {port} is taken: a job that the script has started before, in the background, listens "
         "at it.",
-        _IN_USE.format(port),
-        fix,
+        consequence=_IN_USE.format(port),
+        fix=fix,
     )
 
 
@@ -166,7 +155,6 @@ _SPAWNS = (
 )
 
 RULE = Rule(
-    id="port-taken-or-fixed",
     title="The port at which the processes meet cannot be used",
     category="illegal_argument",
     why="Ports are computed from job numbers and leave the range, or are small numbers that only "

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.faults import Faulty, fault_asker
+from epochzero.check.paths.faults import Faulty, data_check
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "path_not_found"
 
 
 def _fix(faulty: Faulty) -> str:
@@ -33,16 +29,15 @@ _INDEX = '{"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"
 _EMPTY = "\x02\0\0\0\0\0\0\0{}"
 
 RULE = Rule(
-    id="pretrained-incomplete",
     title="The folder of a pretrained model lacks a file",
-    category=_CATEGORY,
+    category="path_not_found",
     why="The folder is there, and the model is not in it: only the weights were saved and no "
     "configuration, only the model and no tokenizer, one shard was not copied, or the path is that "
     "of the folder above. It is often the evaluation that reads it.",
     fix="Bring the whole folder, as save_pretrained wrote it.",
     source="Transformers documentation, PreTrainedModel.from_pretrained; PEFT documentation, "
     "PeftModel.from_pretrained",
-    check=fault_asker("pretrained-incomplete", "incomplete", _CATEGORY, _fix),
+    check=data_check("incomplete", _fix),
     catches=(
         Case({"train.py": _MODEL, "bert/model.safetensors": _EMPTY}, line=2),
         Case({"train.py": _MODEL, "bert/config.json": "{}"}, line=2),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.torch_use import has_framework_loop
-
-__all__ = ["RULE"]
 
 _NEEDS_GROUP = frozenset(
     [*(f"torch.distributed.{name}" for name in (
@@ -25,7 +25,7 @@ _NEEDS_GROUP = frozenset(
 _MAKES_GROUP = ("init_process_group", "init_device_mesh", "init_distributed", "init_method")
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     if has_framework_loop(program):
         return
     starts = [
@@ -40,10 +40,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         if call.name in _NEEDS_GROUP and call.at.certain and not guarded(
             call.at, RuntimeError, ValueError
         ):  # fmt: skip
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity=Reach.of(program).severity(call.at),
                 message=f"{call.name} needs a process group, and "
                 + ("it is made later." if starts else "nothing in the job makes one."),
@@ -58,7 +56,6 @@ _HEAD = "import torch\nimport torch.distributed as dist\n"
 _START = "dist.init_process_group('gloo')\n"
 
 RULE = Rule(
-    id="process-group-missing",
     title="Processes talk to one another without a process group",
     category="framework_api_misuse",
     why="Ranks, barriers and DistributedDataParallel are there only after init_process_group. A module that "

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_at,
+    claim_at_start,
+    guarded,
+)
 from epochzero.check.rules.commands import started, words_of
-from epochzero.check.rules.situation import finding_at, finding_at_start, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 # Words that the shell itself understands, and functions that login shells define.
 _OF_THE_SHELL = frozenset(
@@ -32,7 +36,7 @@ _OF_THE_SHELL = frozenset(
 _SUBMITTERS = {"sbatch", "qsub", "bsub", "kubectl", "docker", "podman"}
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     if target.programs is None:
         return
     asked_for = _asked_for(program)
@@ -43,10 +47,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             and name not in asked_for
             and not guarded(one.at, FileNotFoundError)
         ):
-            yield finding_at(
+            yield claim_at(
                 one.at,
-                RULE.id,
-                RULE.category,
                 message=f"{name} is started, and the target has no such program on its path.",
                 consequence=f"{name}: command not found (exit status 127)"
                 if one.shell
@@ -58,17 +60,15 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     yield from _of_script(program.job, target.programs)
 
 
-def _of_script(job: Job, programs: frozenset[str]) -> Iterator[Finding]:
+def _of_script(job: Job, programs: frozenset[str]) -> Iterator[Claim]:
     """Programs that the launch script calls, and the launchers themselves."""
     if job.container:
         return  # Which of them run within it is not said.
     for source in job.programs:
         name = next(iter(words_of(source.text)), "")
         if name not in _SUBMITTERS and _is_missing(name, programs, shell=True):
-            yield finding_at_start(
+            yield claim_at_start(
                 source.place,
-                RULE.id,
-                RULE.category,
                 severity="error" if job.stops_at_error or name in job.launchers else "warning",
                 message=f"{name} is called, and the target has no such program on its path.",
                 consequence=f"{name}: command not found (exit status 127)",
@@ -97,7 +97,6 @@ def _asked_for(program: Program) -> set[str]:
 
 
 RULE = Rule(
-    id="program-missing",
     title="A program is started that the target has not",
     category="library_not_found",
     why="Scoring scripts, video decoders and version control are often started as programs of their "

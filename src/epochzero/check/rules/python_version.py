@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.program.events import Imported, Situation
-from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import External
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, finding_at_start, guarded
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Module,
+    Place,
+    Program,
+    Rule,
+    Target,
+    Unknown,
+    claim_at,
+    claim_at_start,
+    guarded,
+)
 from epochzero.check.rules.standard import Version, instead_of, lacks_module, lacks_name
 from epochzero.check.rules.syntax_error import NEWER_PYTHON
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 # Modules that an installed distribution puts in the place of a removed one.
 _STANDS_IN = {"distutils": "setuptools"}
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     if target.python is None:
         return
     python = target.python[:2]
@@ -33,13 +40,12 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
     yield from _names(program, python)
 
 
-def _syntax(program: Program, module: Module, needed: str, python: Version) -> Finding:
+def _syntax(program: Program, module: Module, needed: str, python: Version) -> Claim:
     error = module.error
     assert error is not None
-    return finding_at_start(
+    return claim_at_start(
         module.place(_line(module, error)),
-        RULE.id,
-        "syntax_error",
+        category="syntax_error",
         message=f"This syntax needs Python {needed}; the target has {_shown(python)}.",
         consequence=f"SyntaxError: {error.msg}",
         fix=f"Run the job with Python {needed} or newer, or write it in the older way.",
@@ -73,7 +79,7 @@ def _line(module: Module, error: SyntaxError) -> int:
     return max(starts, default=end)
 
 
-def _import(event: Imported, python: Version, target: Target) -> Iterator[Finding | Unknown]:
+def _import(event: Imported, python: Version, target: Target) -> Iterator[Claim | Unknown]:
     if guarded(event.at, ModuleNotFoundError):
         return
     if why := lacks_module(event.module, python):
@@ -86,10 +92,8 @@ def _import(event: Imported, python: Version, target: Target) -> Iterator[Findin
         ):
             return
         instead = instead_of(event.module)
-        yield finding_at(
+        yield claim_at(
             event.at,
-            RULE.id,
-            "library_not_found",
             message=f"{why}; the target has {_shown(python)}.",
             consequence=f"ModuleNotFoundError: No module named '{event.module}'",
             fix=f"Use {instead}." if instead else "Use another module, or another Python.",
@@ -97,17 +101,15 @@ def _import(event: Imported, python: Version, target: Target) -> Iterator[Findin
         return
     for name in event.names:
         if why := lacks_name(f"{event.module}.{name}", python):
-            yield finding_at(
+            yield claim_at(
                 event.at,
-                RULE.id,
-                "library_not_found",
                 message=f"{why}; the target has {_shown(python)}.",
                 consequence=f"ImportError: cannot import name '{name}' from '{event.module}'",
                 fix=_fix(f"{event.module}.{name}"),
             )
 
 
-def _names(program: Program, python: Version) -> Iterator[Finding]:
+def _names(program: Program, python: Version) -> Iterator[Claim]:
     """Names that are used without being imported: ``collections.Mapping``."""
     used: dict[tuple[str, Place], Situation] = {}
     for call in program.calls:
@@ -122,10 +124,9 @@ def _names(program: Program, python: Version) -> Iterator[Finding]:
             continue
         if why := lacks_name(name, python):
             module, _, attribute = name.rpartition(".")
-            yield finding_at(
+            yield claim_at(
                 at,
-                RULE.id,
-                "attribute_not_found",
+                category="attribute_not_found",
                 message=f"{why}; the target has {_shown(python)}.",
                 consequence=f"AttributeError: {module.removesuffix('()')} has no {attribute}",
                 fix=_fix(name),
@@ -146,7 +147,6 @@ def _shown(python: Version) -> str:
 
 
 RULE = Rule(
-    id="python-version",
     title="The target's Python lacks a module, a name or a syntax",
     category="library_not_found",
     why="The image on the platform has another Python than the machine on which the job was written. "

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from epochzero.check.builds import moves_to_cuda
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.base import Case, Claims, Program, Reach, Rule, Target, claim_at
 from epochzero.check.rules.world import constant
-from epochzero.check.target.model import Target
 from epochzero.check.torch_use import argument, has_framework_loop
-
-__all__ = ["RULE"]
 
 _CHOOSES = ("set_device", "LOCAL_RANK", "local_rank", "SLURM_LOCALID", "device_count",
             "CUDA_VISIBLE_DEVICES")  # fmt: skip
 """What a program that gives each process a GPU of its own has somewhere in its text."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     each = program.job.processes_per_node
     if each is None or each < 2 or has_framework_loop(program) or not _uses_nccl(program):
         return
@@ -31,10 +22,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     moves = list(moves_to_cuda(program))
     if not moves or not all(_is_first(value) for call in moves for value in call.arguments[:1]):
         return
-    yield finding_at(
+    yield claim_at(
         moves[0].at,
-        RULE.id,
-        RULE.category,
         severity=Reach.of(program).severity(moves[0].at),
         message=f"{each} processes are started on each node, and each puts its model on GPU 0: nothing "
         "in the job chooses a GPU by the local rank.",
@@ -72,7 +61,6 @@ def _case(text: str, line: int = 0, command: tuple[str, ...] = _TWO) -> Case:
 
 
 RULE = Rule(
-    id="rank-device-missing",
     title="All processes of a node use its first GPU",
     category="gpu_fault",
     why="'cuda' is GPU 0 in every process that was not told another. NCCL refuses two ranks on one GPU, "

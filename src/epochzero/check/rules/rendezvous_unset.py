@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from epochzero.check.findings import Finding
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.rules.world import constant, is_set
-from epochzero.check.target.model import Target
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 _ARGUMENTS = {"RANK": (4, "rank"), "WORLD_SIZE": (3, "world_size")}
 """Arguments of ``init_process_group`` in whose place a variable is read."""
@@ -27,7 +28,7 @@ _SETTING = frozenset(
 """Libraries that set the variables, or start processes that have them."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     known = target.environment
     if not program.job.certain or (known is None and program.job.launchers):
         return
@@ -47,10 +48,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         and not _named(program, name)
     ]
     if missing:
-        yield finding_at(
+        yield claim_at(
             call.at,
-            RULE.id,
-            RULE.category,
             severity="warning" if known is None else Reach.of(program).severity(call.at),
             message=f"The processes are to meet by {', '.join(missing)}, and no launcher, no part of "
             "the job and not the target sets that.",
@@ -88,7 +87,6 @@ _NOTHING = '[environment]\nHOME = "/root"\n'
 _SLURM = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4\n{set}srun python train.py\n"
 
 RULE = Rule(
-    id="rendezvous-unset",
     title="Processes are to meet by variables that nothing sets",
     category="illegal_argument",
     why="init_process_group reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT unless it is told them. "

@@ -7,7 +7,7 @@ lists of packages that have none.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,19 +16,24 @@ from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.events import Imported
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.rules.distributions import Installed, applies, providers, requirements
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Distribution, Target
+from epochzero.check.target.model import Distribution
 from epochzero.check.target.packages import normalized
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-__all__ = ["RULE"]
 
 # Compiled against one version of torch, whose symbols they look up when they are imported.
 _BOUND_TO_TORCH = {"torchvision", "torchaudio", "torchtext", "xformers"}
@@ -106,7 +111,7 @@ def _required(one: Distribution) -> Iterator[Requirement]:
     yield from (fact for fact, _ in _known(one) if normalized(fact.name) not in names)
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     if target.distributions is None:
         return
     installed: Installed = {normalized(n): one for n, one in target.distributions.items()}
@@ -144,17 +149,16 @@ def _needed(
 
 def _unmet(
     one: Distribution, installed: Installed, target: Target, event: Imported
-) -> Iterator[Finding]:
+) -> Iterator[Claim]:
     for requirement in _required(one):
         other = installed.get(normalized(requirement.name))
         if other is None or not applies(requirement, target) or _met(requirement, other):
             continue
         asked = normalized(other.name) in _ASKED_AT_IMPORT.get(one.name, ())
         error = _error(one, requirement, other)
-        yield finding_at(
+        yield claim_at(
             event.at,
-            RULE.id,
-            "library_not_found" if asked else RULE.category,
+            category="library_not_found" if asked else RULE.category,
             message=f"{one.name} {one.version} requires {requirement.name}{requirement.specifier}, "
             f"and the target has {other.name} {other.version}.",
             consequence=error
@@ -186,7 +190,6 @@ def _met(requirement: Requirement, other: Distribution) -> bool:
 
 
 RULE = Rule(
-    id="requirement-conflict",
     title="Installed distributions do not go together",
     category="framework_api_misuse",
     why="Images are built in layers, and `pip install --no-deps` or a later upgrade leaves versions "

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, asker, where_looked
+from epochzero.check.paths.report import Told, path_check, where_looked
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
-
-__all__ = ["RULE"]
-
-_CATEGORY = "path_not_found"
 
 
 def _tell(problem: Problem, world: World) -> Told:
@@ -31,14 +27,13 @@ _FLAG = (
 )
 
 RULE = Rule(
-    id="resume-missing",
     title="The checkpoint to go on from is not there",
-    category=_CATEGORY,
+    category="path_not_found",
     why="A restart that names a checkpoint which was never written fails, or begins anew without "
     "a word and spends the time again.",
     fix="Give the path of a checkpoint that is there.",
     source="Zhang et al., ICSE 2020, section 4.2; documentation of Lightning: ckpt_path",
-    check=asker("resume-missing", _CATEGORY, _tell),
+    check=path_check("resume-missing", _tell),
     catches=(
         Case({"train.py": f"{_LIGHTNING}trainer.fit(None, ckpt_path='runs/last.ckpt')\n"}, line=3),
         Case(

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.torch_use import argument, does_anywhere, has_framework_loop
-
-__all__ = ["RULE"]
 
 _PARALLEL = "torch.nn.parallel.DistributedDataParallel"
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     if has_framework_loop(program) or not any(one.name == _PARALLEL for one in program.calls):
         return
     text = "".join(module.text for module in program.modules.values())
@@ -27,10 +19,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         shuffle = argument(call, 2, "shuffle")
         shuffles = isinstance(shuffle, Constant) and shuffle.value is True
         if call.name == "torch.utils.data.DataLoader" and shuffles and call.complete:
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message="The model is trained in parallel, and every rank loads the whole data set.",
                 consequence="All ranks do the same work: an epoch takes as long as on one GPU",
@@ -46,7 +36,6 @@ _HEAD = (
 _PLAIN = _HEAD.replace(", DistributedSampler", "")
 
 RULE = Rule(
-    id="sampler-missing-ddp",
     title="All ranks train on the same data",
     category="framework_api_misuse",
     why="DistributedDataParallel divides the gradients' work, not the data. Without a distributed sampler "

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from epochzero.check.findings import Finding
 from epochzero.check.paths.sizes import enclosing_loops, rounds
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.rules.world import number
-from epochzero.check.target.model import Target
 from epochzero.check.torch_use import does_anywhere, has_framework_loop, optimizer_steps
-
-__all__ = ["RULE"]
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     if has_framework_loop(program):
         return
     steps = [call for call in program.calls if _is_step(call)]
@@ -42,7 +45,7 @@ def _is_step(call: Called) -> bool:
     return call.name.startswith(_SCHEDULERS) and call.name.endswith("().step") and call.at.loop
 
 
-def _too_often(program: Program, call: Called, made: Instance) -> Iterator[Finding]:
+def _too_often(program: Program, call: Called, made: Instance) -> Iterator[Claim]:
     """OneCycleLR refuses more steps than it was made for; a cosine goes up again."""
     counts = _loops(program, call, made)
     name = made.made_by.removeprefix(_SCHEDULERS)
@@ -52,8 +55,8 @@ def _too_often(program: Program, call: Called, made: Instance) -> Iterator[Findi
         for count in counts:
             steps *= count or 2  # A loader has more than one batch.
         if total and steps > total and not guarded(call.at, ValueError):
-            yield finding_at(
-                call.at, RULE.id, RULE.category,
+            yield claim_at(
+                call.at,
                 severity=Reach.of(program).severity(call.at),
                 message=f"The scheduler is made for {total} steps, and steps more often.",
                 consequence=f"ValueError: Tried to step {total + 1} times. The total number of steps is "
@@ -63,8 +66,8 @@ def _too_often(program: Program, call: Called, made: Instance) -> Iterator[Findi
     elif name == "CosineAnnealingLR" and len(counts) > 1 and counts[-1] is None:
         period = number(_given(made, 1, "T_max"))
         if period is not None and period == counts[0]:
-            yield finding_at(
-                call.at, RULE.id, RULE.category, severity="warning",
+            yield claim_at(
+                call.at, severity="warning",
                 message=f"The scheduler's period is {period}, as many as there are epochs, and it steps in "
                 "every batch.",
                 consequence="The learning rate goes down and up again within each epoch",
@@ -114,7 +117,7 @@ def _loops(program: Program, call: Called, made: Instance) -> list[int | None]:
     return found
 
 
-def _too_early(program: Program, steps: list[Called]) -> Iterator[Finding]:
+def _too_early(program: Program, steps: list[Called]) -> Iterator[Claim]:
     """A step of a scheduler within training that comes before the first one of an optimizer."""
     # A scaler steps the optimizer; what steps it elsewhere is not known.
     if not steps or does_anywhere(program, "scaler", "GradScaler", "closure"):
@@ -124,10 +127,8 @@ def _too_early(program: Program, steps: list[Called]) -> Iterator[Finding]:
         return
     calls = list(program.calls)
     if calls.index(steps[0]) < calls.index(first):
-        yield finding_at(
+        yield claim_at(
             steps[0].at,
-            RULE.id,
-            RULE.category,
             severity="warning",
             message="The scheduler steps before the optimizer has.",
             consequence="UserWarning: Detected call of `lr_scheduler.step()` before `optimizer.step()`: the "
@@ -154,7 +155,6 @@ def _case(scheduler: str, inner: str, outer: str = "pass", line: int = 0) -> Cas
 
 
 RULE = Rule(
-    id="scheduler-steps",
     title="The learning rate's scheduler steps too often, or too early",
     category="framework_api_misuse",
     why="Some schedulers count epochs and some count batches, by where they are stepped. One that is made for "

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.scripts import finding_of, problems_of
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for one in problems_of(program, "line ends"):
-        yield finding_of(
+        yield claim_of(
             one,
-            RULE.id,
-            RULE.category,
             message=f"{one.text} has the line ends of Windows: the last word of each line ends with a "
             "carriage return.",
             consequence="$'\\r': command not found, or No such file or directory for a name that ends "
@@ -29,7 +20,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
 
 
 RULE = Rule(
-    id="script-line-ends",
     title="A launch script has the line ends of Windows",
     category="syntax_error",
     why="A script that was written or checked out on Windows ends its lines with a carriage return, "

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_at_start,
+)
 
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at_start
-from epochzero.check.target.model import Target
 
-__all__ = ["RULE"]
-
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     job = program.job
     if job.fault:
         name = job.script or job.module
-        yield finding_at_start(
+        yield claim_at_start(
             job.at,
-            RULE.id,
-            RULE.category,
             severity="error" if job.certain else "warning",
             message=f"The job runs {job.fault}{'' if job.fault.endswith('?') else '.'}",
             consequence=f"{job.program}: can't open file '{name}'"
@@ -31,7 +28,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
 
 
 RULE = Rule(
-    id="script-missing",
     title="A launch script runs a program that is not there",
     category="path_not_found",
     why="A launch script runs its programs one after the other, the evaluation last; a name that was "

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
-from epochzero.check.findings import Finding
 from epochzero.check.job.model import ScriptProblem
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.scripts import finding_of, problems_of
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for one in problems_of(program, "mode"):
-        yield finding_of(
+        yield claim_of(
             one,
-            RULE.id,
-            "permission_denied",
             message=f"{one.text} is run by its name, and its mode says that nobody may.",
             consequence=f"{one.text}: Permission denied (exit status 126)",
             fix=f"chmod +x {one.text}, and commit that; or put bash or python in front of it.",
         )
     for one in problems_of(program, "first line"):
-        yield finding_of(
+        yield claim_of(
             one,
-            RULE.id,
-            "syntax_error",
+            category="syntax_error",
             message=f"{one.text} is run by its name and has no first line that says by what: the "
             "shell reads its Python as commands.",
             consequence="import: command not found, or a syntax error near an unexpected token",
@@ -37,10 +28,9 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         )
     for one in problems_of(program, "interpreter"):
         if _is_missing(one, target):
-            yield finding_of(
+            yield claim_of(
                 one,
-                RULE.id,
-                "library_not_found",
+                category="library_not_found",
                 message=f"The first line of the script names {one.text}, which the target has not.",
                 consequence=f"bad interpreter: {one.text}: No such file or directory",
                 fix="Name one that is there: `#!/usr/bin/env python3` finds it on the path.",
@@ -54,7 +44,6 @@ def _is_missing(one: ScriptProblem, target: Target) -> bool:
 
 
 RULE = Rule(
-    id="script-not-executable",
     title="A script is run by its name and cannot be",
     category="permission_denied",
     why="The mode of a file is lost when it is copied, downloaded or made anew, and the first line "

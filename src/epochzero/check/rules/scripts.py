@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from epochzero.check.findings import Finding
 from epochzero.check.job.model import ScriptProblem
-from epochzero.check.program.model import Program
-from epochzero.check.rules.situation import finding_at_start
-
-__all__ = ["finding_of", "problems_of"]
+from epochzero.check.rules.base import Claim, Program, claim_at_start
 
 
 def problems_of(program: Program, *kinds: str) -> Iterator[ScriptProblem]:
@@ -17,14 +13,13 @@ def problems_of(program: Program, *kinds: str) -> Iterator[ScriptProblem]:
     return (one for one in program.job.problems if one.kind in kinds)
 
 
-def finding_of(
-    problem: ScriptProblem, rule: str, category: str, *, message: str, consequence: str, fix: str
-) -> Finding:
+def claim_of(
+    problem: ScriptProblem, *, message: str, consequence: str, fix: str, category: str = ""
+) -> Claim:
     """A finding about a script: an error where it is surely reached and fails."""
-    return finding_at_start(
+    return claim_at_start(
         problem.place,
-        rule,
-        category,
+        category=category,
         severity="error" if problem.certain else "warning",
         message=message,
         consequence=consequence,

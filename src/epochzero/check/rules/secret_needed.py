@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from epochzero.check.findings import Finding
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, External
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target, claim_at
 
 
 @dataclass(frozen=True)
@@ -78,18 +72,18 @@ _GATED = ("meta-llama/", "google/gemma-", "bigcode/starcoder", "black-forest-lab
 _HUB_KEYS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN")
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     if target.environment is None or program.job.activated:
         return
     present = {*target.environment, *program.job.environment, *_stored(program)}
     for call in program.calls:
         for service in _SERVICES:
             if call.name in service.calls and _needs(service, call, program, target, present):
-                yield _finding(call, service.variables[0], service.error, service.sure)
+                yield _claim(call, service.variables[0], service.error, service.sure)
                 present.update(service.variables)
         if _is_gated(call) and not present.intersection(_HUB_KEYS):
             present.add(_HUB_KEYS[0])
-            yield _finding(
+            yield _claim(
                 call, _HUB_KEYS[0], "OSError: You are trying to access a gated repo.", False
             )
 
@@ -133,11 +127,9 @@ def _is_gated(call: Called) -> bool:
     )
 
 
-def _finding(call: Called, variable: str, error: str, sure: bool) -> Finding:
-    return finding_at(
+def _claim(call: Called, variable: str, error: str, sure: bool) -> Claim:
+    return claim_at(
         call.at,
-        "secret-needed",
-        "illegal_argument",
         message=f"{call.name} needs a key, and {variable} is set neither by the job nor on the "
         "target.",
         consequence=error,
@@ -149,7 +141,6 @@ def _finding(call: Called, variable: str, error: str, sure: bool) -> Finding:
 _ENVIRONMENT = '[environment]\nHOME = "/root"\n'
 
 RULE = Rule(
-    id="secret-needed",
     title="A service is used without the key that it needs",
     category="illegal_argument",
     why="At home the key lies in a file that a login wrote; in the job there is no such file and "

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
 from epochzero.check.loops import Loop, loops_around
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.rules.world import number
-from epochzero.check.target.model import Target
 from epochzero.check.torch_use import argument, optimizer_steps
-
-__all__ = ["RULE"]
 
 _SEEDS = frozenset(
     [
@@ -28,7 +20,7 @@ _SEEDS = frozenset(
 )
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     loops = {loop for step in optimizer_steps(program) for loop in loops_around(program, step.at)}
     whole = {loop for loop in loops if _makes_optimizer(program, loop)}
     told = set()
@@ -41,10 +33,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         seed = number(argument(call, 0, "seed"))
         if around and seed is not None and call.at.place not in told:
             told.add(call.at.place)
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message=f"Each round of the training sets the seed to {seed} again.",
                 consequence="Dropout, augmentation and the order of the data are the same in every round",
@@ -66,7 +56,6 @@ _LOOP = "for epoch in range(10):\n{}" + _STEP
 _FUNCTION = "def seed(number=42):\n    torch.manual_seed(number)\n    torch.cuda.manual_seed_all(number)\n\n\n"
 
 RULE = Rule(
-    id="seed-in-loop",
     title="The same seed is set in each round of the training",
     category="framework_api_misuse",
     why="A seed makes a run repeatable when it is set once. Set again in each epoch or step it repeats the "

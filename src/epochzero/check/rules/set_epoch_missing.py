@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.torch_use import argument, does_anywhere, has_framework_loop, optimizer_steps
-
-__all__ = ["RULE"]
 
 _SAMPLERS = frozenset(
     {"torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler"}
 )
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     trains = any(step.at.loop for step in optimizer_steps(program))
     if not trains or has_framework_loop(program) or does_anywhere(program, "set_epoch"):
         return
@@ -27,10 +19,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         shuffle = argument(call, 3, "shuffle")
         is_ordered = isinstance(shuffle, Constant) and not shuffle.value
         if call.name in _SAMPLERS and not is_ordered and call.complete:
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message="The sampler's set_epoch is never called.",
                 consequence="Every epoch has the same order of the data",
@@ -50,7 +40,6 @@ _LOOP = (
 _PLAIN = _LOOP.format("")
 
 RULE = Rule(
-    id="set-epoch-missing",
     title="A distributed sampler gives every epoch the same order",
     category="framework_api_misuse",
     why="The sampler shuffles by its seed and the epoch that it is told. Untold, it is always epoch 0.",

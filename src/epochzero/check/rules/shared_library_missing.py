@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from epochzero.check.builds import Needed, needed_libraries
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.program.events import Imported
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     if target.shared_libraries is None:
         return
     told: set[str] = set()
@@ -27,10 +27,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         missing = _missing(needed, target)
         if missing and not guarded(event.at, ImportError, OSError):
             told.add(needed.module)
-            yield finding_at(
+            yield claim_at(
                 event.at,
-                RULE.id,
-                RULE.category,
                 severity=Reach.of(program).severity(event.at),
                 message=f"{needed.module} loads {', '.join(missing)}, which the target does not have.",
                 consequence=f"ImportError: {missing[0]}: cannot open shared object file: No such file "
@@ -68,7 +66,6 @@ _GUARDED = {"train.py": "try:\n    import cv2\nexcept ImportError:\n    cv2 = No
 _MPI = {"train.py": "from mpi4py import MPI\nprint(MPI)\n"}
 
 RULE = Rule(
-    id="shared-library-missing",
     title="A module's shared libraries are not on the target",
     category="library_not_found",
     why="pip installs Python packages; what they load from the system is another matter. Slim images "

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.scripts import finding_of, problems_of
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for one in problems_of(program, "syntax"):
-        yield finding_of(
+        yield claim_of(
             one,
-            RULE.id,
-            RULE.category,
             message="The shell cannot read the script from here on. What stands before is run.",
             consequence=f"bash: {one.text} (exit status 2)",
             fix="Close the quote, or end what was begun with fi, done, esac or }.",
@@ -26,7 +17,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
 
 
 RULE = Rule(
-    id="shell-syntax",
     title="A launch script is no valid script",
     category="syntax_error",
     why="The shell reads a script while it runs it. A quote or an `if` that is not closed is found "

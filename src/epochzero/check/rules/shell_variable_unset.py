@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.scripts import finding_of, problems_of
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     for one in problems_of(program, "unset", "root"):
         if one.text in (target.environment or {}):
             continue
         fails = one.kind == "unset"
         # Elsewhere another shell submits the job, which may set it.
         sure = one.certain and fails and target.here
-        yield finding_of(
+        yield claim_of(
             replace(one, certain=sure),
-            RULE.id,
-            RULE.category,
             message=f"{one.text} is used, and neither the script nor the environment sets it"
             + (", under `set -u`." if fails else f": ${one.text}/ is then the root folder."),
             consequence=f"{one.text}: unbound variable (exit status 1)"
@@ -35,7 +27,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
 
 
 RULE = Rule(
-    id="shell-variable-unset",
     title="A launch script uses a variable that nothing sets",
     category="undefined_variable",
     why="Variables such as $DATA and $OUT are set in a person's own shell, and not on the platform. "

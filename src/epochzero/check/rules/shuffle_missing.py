@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding, Place
 from epochzero.check.loops import loops_around
 from epochzero.check.origins import unwrapped
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claims, Place, Program, Rule, Target, claim_at
 from epochzero.check.torch_use import argument, optimizer_steps
-
-__all__ = ["RULE"]
 
 _SORTED = ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder")
 """Data sets that have one class after the other."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     if not any(step.at.loop for step in optimizer_steps(program)):
         return
     named = {**_trained_on(program), **dict(_training_loaders(program))}
     for call in program.calls:
         name = named.get(call.at.place)
         if call.name == "torch.utils.data.DataLoader" and name and _keeps_order(call):
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message=f"{name} gives the training data in their own order: it has no shuffle and no "
                 "sampler.",
@@ -96,7 +88,6 @@ def _case(loader: str, line: int = 0) -> Case:
 
 
 RULE = Rule(
-    id="shuffle-missing",
     title="The training data come in the same order in every epoch",
     category="framework_api_misuse",
     why="A loader does not shuffle unless it is told. Data that lie sorted by class or by time give batches "

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 
 _WRONG: Mapping[str, frozenset[str]] = {
     "cross_entropy": frozenset({"softmax"}),
@@ -41,17 +35,15 @@ _KEEPING = frozenset(
 )
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     last_layers = _last_layers(program)
     for call in program.calls:
         loss = _loss(call.name)
         value = call.arguments[0] if call.arguments else call.keywords.get("input")
         applied = _applied(value, last_layers)
         if loss and applied in _WRONG[loss]:
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message=f"{loss} takes {_WANTS[loss]}; it is given the output of {applied}.",
                 consequence="The loss falls slowly and stays high, or has the wrong sign",
@@ -109,7 +101,6 @@ _NET = (
 )
 
 RULE = Rule(
-    id="softmax-before-cross-entropy",
     title="A loss that wants scores is given probabilities",
     category="framework_api_misuse",
     why="CrossEntropyLoss has its own log_softmax and BCEWithLogitsLoss its own sigmoid. Applied twice, "

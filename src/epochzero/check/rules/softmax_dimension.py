@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from epochzero.check.findings import Finding
 from epochzero.check.origins import Origins
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.rules.world import number
-from epochzero.check.target.model import Target
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 _FUNCTIONS = ("softmax", "log_softmax")
 _LAYERS = ("torch.nn.Softmax", "torch.nn.LogSoftmax")
 _LOSSES = ("torch.nn.NLLLoss().__call__", "torch.nn.functional.nll_loss")
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     origins = Origins.of(program)
     told = set()
     for value in _by_class(program):
@@ -30,10 +24,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         if maker is None or not _over_samples(maker) or maker.at.place in told:
             continue
         told.add(maker.at.place)
-        yield finding_at(
+        yield claim_at(
             maker.at,
-            RULE.id,
-            RULE.category,
             severity="warning",
             message="The probabilities of each class add up to 1 over the samples of the batch: axis 0 is "
             "the batch.",
@@ -86,7 +78,6 @@ _NET = (
 )
 
 RULE = Rule(
-    id="softmax-dimension",
     title="Probabilities are made over the samples of a batch",
     category="framework_api_misuse",
     why="Axis 0 is the batch. A softmax along it divides the samples' scores among the samples: nothing "

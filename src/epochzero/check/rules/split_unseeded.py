@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.torch_use import argument, does_anywhere
-
-__all__ = ["RULE"]
 
 _SKLEARN = "sklearn.model_selection.train_test_split"
 _SPLITS = ("torch.utils.data.random_split", "torch.utils.data.dataset.random_split", _SKLEARN)
 _SEEDING = ("manual_seed", "seed_everything", "set_seed", "seed_all", "set_random_seed")
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     own = program.job.processes_per_node or 1
     again = _resumes(program)
     if not again and own < 2:
         return
     for call in program.calls:
         if call.name in _SPLITS and call.complete and not _is_fixed(program, call):
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message="The data are split at random and nothing sets the seed: "
                 + ("a run that goes on from a checkpoint" if again else "each process")
@@ -74,7 +64,6 @@ _SKLEARN_SPLIT = (
 )
 
 RULE = Rule(
-    id="split-unseeded",
     title="The data are split otherwise in every run or process",
     category="framework_api_misuse",
     why="A run that goes on from a checkpoint splits the data again. Without a seed, samples that it has "

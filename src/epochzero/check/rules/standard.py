@@ -9,8 +9,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-__all__ = ["Version", "instead_of", "lacks_module", "lacks_name", "standard_modules"]
-
 Version: TypeAlias = tuple[int, int]
 
 

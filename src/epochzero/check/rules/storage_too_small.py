@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from epochzero.check.findings import Finding, Unknown
 from epochzero.check.paths.accesses import Access, accesses_of, argument
 from epochzero.check.paths.platform import Platform
 from epochzero.check.paths.sizes import parameters, saved_bytes, times_saved
 from epochzero.check.paths.world import world_of
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, External, Items, Value
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claim, Program, Rule, Target, Unknown
 
-__all__ = ["RULE"]
-
-_CATEGORY = "storage_full"
 _SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
 _BYTES = {
     "float16": 2, "float32": 4, "float64": 8, "float": 8, "double": 8, "half": 2, "single": 4,
@@ -28,7 +22,7 @@ _BYTES = {
 """Widths of NumPy's numbers."""
 
 
-def _check(program: Program, target: Target) -> Iterator[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Iterator[Claim | Unknown]:
     platform = world_of(program, target).platform
     for call in program.calls:
         if call.name in _SAVES:
@@ -39,7 +33,7 @@ def _check(program: Program, target: Target) -> Iterator[Finding | Unknown]:
             yield from _trained(program, platform, call)
 
 
-def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Finding | Unknown]:
+def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Claim | Unknown]:
     """A call that saves a model, once or in a loop."""
     for access in accesses_of(call, {}):
         free = _free(platform, access)
@@ -56,7 +50,7 @@ def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Findi
             yield from _judged(platform, call, access, size, kept, free)
 
 
-def _trained(program: Program, platform: Platform, call: Called) -> Iterator[Finding]:
+def _trained(program: Program, platform: Platform, call: Called) -> Iterator[Claim]:
     """Checkpoints of the Trainer of transformers: weights and the states of AdamW."""
     loads = [one.result for one in program.calls if one.name.endswith(".from_pretrained")]
     counts = [count for one in loads if (count := parameters(program, one)) is not None]
@@ -67,7 +61,7 @@ def _trained(program: Program, platform: Platform, call: Called) -> Iterator[Fin
             yield from _judged(platform, call, access, max(counts) * 12, kept, free)
 
 
-def _mapped(platform: Platform, call: Called) -> Iterator[Finding]:
+def _mapped(platform: Platform, call: Called) -> Iterator[Claim]:
     """A file that is made for an array of known shape, and filled later."""
     mode = argument(call, 2, "mode")
     size = _array_bytes(argument(call, 4, "shape"), argument(call, 1, "dtype"))
@@ -111,22 +105,20 @@ def _whole(call: Called, name: str) -> int:
 
 def _judged(
     platform: Platform, call: Called, access: Access, size: float, kept: int, free: int
-) -> Iterator[Finding]:
+) -> Iterator[Claim]:
     if size * kept <= free:
         return
     many = f"{kept} checkpoints of {_shown(size)} each" if kept > 1 else f"{_shown(size)}"
     where = access.text.beginning or "the place"
-    yield Finding(
-        "storage-too-small",
-        "error" if call.at.certain or call.at.loop else "warning",
-        _CATEGORY,
-        call.at.phase,
-        call.at.place,
-        f"{access.function} saves {many}, {_shown(size * kept)} in all, to {where}, where "
+    yield Claim(
+        severity="error" if call.at.certain or call.at.loop else "warning",
+        phase=call.at.phase,
+        place=call.at.place,
+        message=f"{access.function} saves {many}, {_shown(size * kept)} in all, to {where}, where "
         f"{_shown(free)} are free.",
-        "OSError: [Errno 28] No space left on device (or Disk quota exceeded)",
-        "Keep fewer checkpoints, overwrite one, save to a larger file system, or ask for more quota.",
-        call.at.via,
+        consequence="OSError: [Errno 28] No space left on device (or Disk quota exceeded)",
+        fix="Keep fewer checkpoints, overwrite one, save to a larger file system, or ask for more quota.",
+        via=call.at.via,
     )
 
 
@@ -160,9 +152,8 @@ _NET = (
 )
 
 RULE = Rule(
-    id="storage-too-small",
     title="What is saved does not fit where it is saved",
-    category=_CATEGORY,
+    category="storage_full",
     why="Checkpoints add up: their size times how many are kept is known before the run, and the "
     "file system or the quota is full only after hours.",
     fix="Keep fewer checkpoints, or save to a larger file system.",

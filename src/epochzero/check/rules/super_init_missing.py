@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from epochzero.check.calls import own_bases
 from epochzero.check.code import Code, Function, code_of
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Module, Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Module,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+)
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     for module in program.modules.values():
         code = code_of(module)
@@ -30,10 +31,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
             set_first = _first_layer(code, init) if init else None
             at = reach.at(module, set_first) if set_first is not None else None
             if at is not None:
-                yield finding_at(
+                yield claim_at(
                     at,
-                    RULE.id,
-                    RULE.category,
                     severity=reach.severity(at),
                     message=f"{cls.name}.__init__ gives itself a layer before, or without, calling "
                     "super().__init__().",
@@ -82,7 +81,6 @@ def _net(*lines: str, base: str = "nn.Module") -> dict[str, str]:
 
 
 RULE = Rule(
-    id="super-init-missing",
     title="A module's constructor does not call that of nn.Module",
     category="framework_api_misuse",
     why="nn.Module prepares in its constructor the place for layers. Setting one before fails.",

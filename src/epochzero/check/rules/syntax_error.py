@@ -5,17 +5,22 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding, Place, Unknown
-from epochzero.check.program.model import Module, Program
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Module,
+    Place,
+    Program,
+    Rule,
+    Target,
+    Unknown,
+    claim_at_start,
+)
 from epochzero.check.rules.flakes import flakes, reading
-from epochzero.check.rules.situation import finding_at_start
-from epochzero.check.target.model import Target
-
-__all__ = ["NEWER_PYTHON", "RULE"]
 
 NEWER_PYTHON = re.compile(r"only supported in Python (\d+)\.(\d+)")
 """How Python's parser says that a feature is newer than the version it was asked for."""
@@ -37,16 +42,16 @@ _FLAKES = {
 }
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     for module in program.modules.values():
         if module.error is not None and not NEWER_PYTHON.search(module.error.msg or ""):
             yield _of_module(program, module, target)
         for argument in _given_twice(module):
             message = f"duplicate argument {argument.arg!r} in function definition"
-            yield _finding(program, module, module.place(argument), message, "SyntaxError")
+            yield _claim(program, module, module.place(argument), message, "SyntaxError")
     for flake in flakes(program, target, _FLAKES):
         message = _FLAKES[flake.code].format(*flake.values)
-        yield _finding(program, flake.module, flake.place, message, "SyntaxError")
+        yield _claim(program, flake.module, flake.place, message, "SyntaxError")
 
 
 def _given_twice(module: Module) -> Iterator[ast.arg]:
@@ -60,7 +65,7 @@ def _given_twice(module: Module) -> Iterator[ast.arg]:
             seen.add(argument.arg)
 
 
-def _of_module(program: Program, module: Module, target: Target) -> Finding | Unknown:
+def _of_module(program: Program, module: Module, target: Target) -> Claim | Unknown:
     error = module.error
     assert error is not None
     line = module.place(error.lineno or 0)
@@ -69,16 +74,16 @@ def _of_module(program: Program, module: Module, target: Target) -> Finding | Un
     newer = target.python is not None and target.python[:2] > sys.version_info[:2]
     if newer and not isinstance(error, IndentationError) and _NEWER_SYNTAX.search(line.code):
         here = ".".join(map(str, sys.version_info[:2]))
-        return Unknown(RULE.id, f"Python {here}, which reads it here, does not know this", place)
-    return _finding(program, module, place, message, type(error).__name__)
+        return Unknown(
+            "syntax-error", f"Python {here}, which reads it here, does not know this", place
+        )
+    return _claim(program, module, place, message, type(error).__name__)
 
 
-def _finding(program: Program, module: Module, place: Place, message: str, kind: str) -> Finding:
+def _claim(program: Program, module: Module, place: Place, message: str, kind: str) -> Claim:
     old = bool(_PYTHON_2.search(message))
-    return finding_at_start(
+    return claim_at_start(
         place,
-        RULE.id,
-        RULE.category,
         message=f"{module.path} does not parse: {message}.",
         consequence=f"{kind}: {message}",
         fix="This is Python 2: port it, with 2to3 for a start." if old else RULE.fix,
@@ -87,7 +92,6 @@ def _finding(program: Program, module: Module, place: Place, message: str, kind:
 
 
 RULE = Rule(
-    id="syntax-error",
     title="A module of the job does not parse",
     category="syntax_error",
     why="Python reads a module when it is imported, so an import within a function can fail after "

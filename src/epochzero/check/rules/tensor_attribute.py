@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 
 from epochzero.check.api import class_of
 from epochzero.check.code import stored_attributes
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.target.history import api_of, history_of
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 _TENSOR = "torch.Tensor."
 _UNLISTED = frozenset(
@@ -37,7 +39,7 @@ _ELSEWHERE: Mapping[str, str] = {
 """What arrays, lists and dictionaries call it, and tensors do not."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     reach, added = Reach.of(program), stored_attributes(program)
     for call in program.calls:
         method = class_of(call.name).removeprefix(_TENSOR)
@@ -48,10 +50,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         # An extension of PyTorch may add methods, such as those that move to its devices.
         instead = _ELSEWHERE.get(method) or next(iter(near), "")
         if instead and not guarded(call.at, AttributeError):
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity=reach.severity(call.at),
                 message=f"A tensor has no {method}.",
                 consequence=f"AttributeError: 'Tensor' object has no attribute '{method}'",
@@ -75,7 +75,6 @@ _HEAD = "import torch\nimport torch.nn.functional as F\n\nx = torch.rand(4, 3)\n
 _LOSS = "loss = F.cross_entropy(layer(x), torch.randint(2, (4,)))\n"
 
 RULE = Rule(
-    id="tensor-attribute",
     title="A method is called that tensors do not have",
     category="attribute_not_found",
     why="NumPy, lists and dictionaries call things by other names, and a slip of the pen is seen when the "

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from epochzero.check.code import Code, code_of
-from epochzero.check.findings import Finding, Place
 from epochzero.check.origins import FLOATING, Origins
 from epochzero.check.program.events import Called, Situation
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Place,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.torch_use import does_anywhere, has_framework_loop
-
-__all__ = ["RULE"]
 
 _WEIGHTED = frozenset(
     f"torch.nn.{name}"
@@ -43,7 +45,7 @@ _Fault = tuple[str, str, str]
 """What is wrong, PyTorch's message, and what to do."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     for call in program.calls:
         method = call.name.rpartition(".")[2]
@@ -55,10 +57,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             fault = _with_gradient(program, call) or _on_gpu(program, call)
         if fault is not None and not guarded(call.at, RuntimeError, TypeError):
             message, consequence, fix = fault
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity=reach.severity(call.at),
                 message=message,
                 consequence=consequence,
@@ -159,7 +159,6 @@ _NET = (
 )
 
 RULE = Rule(
-    id="tensor-conversion",
     title="A tensor cannot become a number or an array as it is",
     category="tensor_mismatch",
     why="item() takes one number only, and numpy() a tensor on the CPU that wants no gradient. Both stand "

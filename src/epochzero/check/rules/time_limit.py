@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at_start
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
 from epochzero.check.rules.world import TIME_OPTIONS, in_hours, said_at
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     asked, most = program.job.time_limit_s, target.time_limit_s
     if asked is None or most is None or asked <= most:
         return
-    yield finding_at_start(
+    yield claim_at_start(
         said_at(program.job, *TIME_OPTIONS),
-        RULE.id,
-        "interrupted",
         message=f"The job asks for {in_hours(asked)}, and the target gives {in_hours(most)}.",
         consequence="The scheduler refuses the job, leaves it in the queue, or ends it at its own limit",
         fix=f"Ask for at most {in_hours(most)}, and save checkpoints that a next job goes on from.",
@@ -31,7 +21,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
 _BATCH = "#!/bin/bash\n#SBATCH --time={time}\npython train.py\n"
 
 RULE = Rule(
-    id="time-limit",
     title="More time is asked for than the target gives",
     category="interrupted",
     why="Partitions differ in their longest time. A job that asks for more is refused, or waits "

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Finding, Place
 from epochzero.check.loops import Loop, loops_around
 from epochzero.check.models import Model, Models
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claims, Place, Program, Rule, Target, claim_at
 from epochzero.check.torch_use import makes_layers_with_modes, optimizer_steps
-
-__all__ = ["RULE"]
 
 _WITHOUT_GRADIENTS = {"torch.no_grad", "torch.inference_mode"}
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     if not makes_layers_with_modes(program):
         return
     models = Models.of(program)
@@ -34,10 +28,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
             call = _left_in_evaluation(program, models, model, loop)
             if call is not None and call.at.place not in told:
                 told.add(call.at.place)
-                yield finding_at(
+                yield claim_at(
                     call.at,
-                    RULE.id,
-                    RULE.category,
                     severity="warning",
                     message="The model is put into evaluation mode, and the next rounds train it in that "
                     f"mode: nothing calls train() before {step.at.place.path}:{step.at.place.line}.",
@@ -121,7 +113,6 @@ _TRAINER = (
 )
 
 RULE = Rule(
-    id="train-mode-missing",
     title="The model is trained on in evaluation mode",
     category="framework_api_misuse",
     why="eval() stays until train() is called. When an epoch ends with an evaluation and the next does not "

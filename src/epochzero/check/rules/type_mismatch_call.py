@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Called
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Value
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Place,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 
 _INTEGERS = {
     "builtins.range": ((0, ""), (1, ""), (2, "")),
@@ -43,7 +46,7 @@ _NUMBERS = {
 }
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     for call in program.calls:
         for value, wanted in _wrong(call):
@@ -51,10 +54,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
                 continue
             kind = type(value.value).__name__
             said = _said(program.job, value.origin)
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity=reach.severity(call.at),
                 message=f"{_short(call.name)}() is given {value.value!r:.60}, a {kind}{said}; it takes "
                 f"{wanted}.",
@@ -110,7 +111,6 @@ _RATE = {
 }
 
 RULE = Rule(
-    id="type-mismatch-call",
     title="A value of the wrong type is given to a function",
     category="type_mismatch",
     why="An option without type= is a text, a half of a number is a float. Python finds out when the "

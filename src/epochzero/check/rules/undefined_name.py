@@ -5,19 +5,23 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 
 from epochzero.check.code import Code, Function, code_of
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Module, Program
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Module,
+    Program,
+    Rule,
+    Target,
+    claim_failure,
+    failures,
+)
 from epochzero.check.rules.flakes import Flake, flakes, reading
-from epochzero.check.rules.situation import failure, failures
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 # Whoever puts names where no assignment does.
 _EVERYWHERE = ("builtins", "__builtin__")
@@ -31,7 +35,7 @@ ANNOTATIONS_ARE_LAZY = (3, 14)
 """From this version on annotations are evaluated only when asked for (PEP 649)."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     if any(word in module.text for module in program.modules.values() for word in _EVERYWHERE):
         return
     given = {name for one in program.job.launchers for name in _OF_LAUNCHER.get(one, ())}
@@ -49,10 +53,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         told.add((flake.place.path, flake.place.line))
     for failed in failures(program, "name", told=told):
         name = failed.message.split("'")[1]
-        yield failure(
+        yield claim_failure(
             failed,
-            RULE.id,
-            RULE.category,
             message=f"Nothing has given {name} a value when the job comes here.",
             fix=f"Give {name} a value on every way that leads here.",
         )
@@ -92,23 +94,19 @@ def _is_deleted_later(flake: Flake, name: str) -> bool:
     )
 
 
-def _undefined(flake: Flake, name: str) -> Finding:
+def _undefined(flake: Flake, name: str) -> Claim:
     near = get_close_matches(name, _names(flake.module), n=1, cutoff=0.8)
     hint = f"write {near[0]} if that is meant, else " if near else ""
     fix = f"{hint}define or import {name} before it is used."
-    return flake.finding(
-        RULE.id,
-        RULE.category,
+    return flake.claim(
         f"Nothing defines {name}.",
         f"NameError: name '{name}' is not defined",
         fix[0].upper() + fix[1:],
     )
 
 
-def _unbound(flake: Flake, name: str) -> Finding:
-    return flake.finding(
-        RULE.id,
-        RULE.category,
+def _unbound(flake: Flake, name: str) -> Claim:
+    return flake.claim(
         f"{name} is read before the function assigns it; the assignment below makes it local.",
         "UnboundLocalError: cannot access local variable "
         f"'{name}' where it is not associated with a value",
@@ -165,7 +163,6 @@ _BRANCH = (
 )
 
 RULE = Rule(
-    id="undefined-name",
     title="A name is used that nothing defines",
     category="undefined_variable",
     why="Python looks a name up when the line runs, so a misspelt name or a forgotten import in code "

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_failure,
+    failures,
+)
 
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import failure, failures
-from epochzero.check.target.model import Target
 
-__all__ = ["RULE"]
-
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     for failed in failures(program, "unpack"):
-        yield failure(
+        yield claim_failure(
             failed,
-            RULE.id,
-            RULE.category,
             message=f"There are not as many values as names: {failed.at.place.code}",
             fix="Write as many names as there are values; `_` for those that are not wanted.",
         )
@@ -27,7 +25,6 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
 _TEST = "def test(model):\n    return model, 0.5{}\n\n\n"
 
 RULE = Rule(
-    id="unpack-count",
     title="A result is unpacked into more or fewer names than it has values",
     category="illegal_argument",
     why="A function that got one more result is called in several places. The one in the evaluation is "

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from epochzero.check.builds import moves_to_cuda
-from epochzero.check.findings import Finding
 from epochzero.check.program.events import Called, Looked
-from epochzero.check.program.model import Program
-from epochzero.check.reach import Reach
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, guarded
+from epochzero.check.rules.base import (
+    Case,
+    Claim,
+    Claims,
+    Program,
+    Reach,
+    Rule,
+    Target,
+    claim_at,
+    guarded,
+)
 from epochzero.check.rules.world import chosen, said_at, visible
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 _STARTS = frozenset(
     [
@@ -32,7 +35,7 @@ _SCRIPT = "import torch\n\ntorch.cuda.set_device(0)\n"
 _TWO_GPUS = 'gpus = "2 x H100"\n'
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     own = chosen(program)
     if own is not None:
         yield from _hidden(program, *own)
@@ -49,19 +52,17 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
     missing = [name for name in names if name.isdigit() and int(name) >= len(target.gpus)]
     if missing:
         shown = f"{len(target.gpus)} GPU{'s' * (len(target.gpus) != 1)}"
-        yield Finding(
-            "visible-devices",
-            "error",
-            "gpu_fault",
-            "initialization",
-            said_at(program.job, "CUDA_VISIBLE_DEVICES"),
-            f"{said} names GPU {missing[0]}, and a node of the target has {shown}.",
-            "CUDA ignores that GPU and all after it: no GPU, or fewer than the processes need",
-            "Name GPUs by the numbers that the target has, or leave the variable to the scheduler.",
+        yield Claim(
+            severity="error",
+            phase="initialization",
+            place=said_at(program.job, "CUDA_VISIBLE_DEVICES"),
+            message=f"{said} names GPU {missing[0]}, and a node of the target has {shown}.",
+            consequence="CUDA ignores that GPU and all after it: no GPU, or fewer than the processes need",
+            fix="Name GPUs by the numbers that the target has, or leave the variable to the scheduler.",
         )
 
 
-def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> Iterator[Finding]:
+def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> Iterator[Claim]:
     """What is wrong where the program chooses its GPUs itself."""
     at = list(program.events).index(store)
     before, after = program.events[:at], program.events[at:]
@@ -72,10 +73,8 @@ def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> I
         if isinstance(one, Called) and (one.name in _STARTS or id(one) in moves)
     ]
     if asked:
-        yield finding_at(
+        yield claim_at(
             store.at,
-            "visible-devices",
-            "gpu_fault",
             severity="warning",
             message="CUDA_VISIBLE_DEVICES is set too late: CUDA has read it at "
             f"{asked[0].at.place.path}:{asked[0].at.place.line}, in {asked[0].name}.",
@@ -88,7 +87,7 @@ def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> I
         )
 
 
-def _needed(program: Program, who: str, calls: Iterable[Called]) -> Iterator[Finding]:
+def _needed(program: Program, who: str, calls: Iterable[Called]) -> Iterator[Claim]:
     """The first of some calls that needs a GPU, where all are hidden."""
     reach = Reach.of(program)
     needing = {id(call) for call in moves_to_cuda(program)}
@@ -96,10 +95,8 @@ def _needed(program: Program, who: str, calls: Iterable[Called]) -> Iterator[Fin
         # What stands under a condition mostly asks whether there is a GPU.
         needs = id(call) in needing or call.name == "torch.cuda.init"
         if needs and reach.severity(call.at) == "error" and not guarded(call.at, RuntimeError):
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                "visible-devices",
-                "gpu_fault",
                 severity="error",
                 message=f"{who} hides all GPUs, and {call.name} needs one.",
                 consequence="RuntimeError: No CUDA GPUs are available",
@@ -109,7 +106,6 @@ def _needed(program: Program, who: str, calls: Iterable[Called]) -> Iterator[Fin
 
 
 RULE = Rule(
-    id="visible-devices",
     title="CUDA_VISIBLE_DEVICES does not fit the GPUs that are there",
     category="gpu_fault",
     why="The variable is copied from a shared workstation, where it chose a free GPU, into a job "

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
 from epochzero.check.job.model import Job
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.rules.world import number
-from epochzero.check.target.model import Target
 from epochzero.check.torch_use import argument
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     most = _for_each_process(program.job, target)
     if most is None:
         return
@@ -24,10 +16,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding]:
         workers = number(argument(call, 5, "num_workers"))
         if call.name != "torch.utils.data.DataLoader" or workers is None or workers <= most[0]:
             continue
-        yield finding_at(
+        yield claim_at(
             call.at,
-            RULE.id,
-            RULE.category,
             severity="warning",
             message=f"{workers} workers are started, and a process has {most[0]} "
             f"processor{'s' * (most[0] != 1)}: {most[1]}.",
@@ -65,7 +55,6 @@ _POD = (
 )
 
 RULE = Rule(
-    id="workers-above-cpus",
     title="There are more data loader workers than processors",
     category="timeout",
     why="Workers that share a processor wait for one another, and the GPUs for them. A number that suits a "

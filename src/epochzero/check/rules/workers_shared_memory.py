@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.torch_use import argument
-
-__all__ = ["RULE"]
 
 ENOUGH_BYTES = 128 << 20
 """Docker gives 64 MiB when nothing is said; that is too little for batches of images."""
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     have = program.job.shared_memory_bytes or target.shared_memory_bytes
     if have is None or have >= ENOUGH_BYTES:
         return
@@ -28,10 +20,8 @@ def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
         if call.name != "torch.utils.data.DataLoader" or not isinstance(workers, Constant):
             continue
         if isinstance(workers.value, int) and workers.value > 0 and not _uses_files(program):
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message=f"{workers.value} workers pass batches through /dev/shm, of which {who} has "
                 f"{have >> 20} MiB.",
@@ -65,7 +55,6 @@ _OPTION = {
 }
 
 RULE = Rule(
-    id="workers-shared-memory",
     title="Data loader workers have too little shared memory",
     category="cpu_out_of_memory",
     why="Workers hand batches over in /dev/shm. A container has 64 MiB of it unless more is asked for, "

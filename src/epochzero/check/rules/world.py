@@ -4,29 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from epochzero.check.findings import Place
 from epochzero.check.job.model import COMMAND, Job
 from epochzero.check.program.events import Looked
-from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Value
-from epochzero.check.target.model import Target
-
-__all__ = [
-    "TIME_OPTIONS",
-    "chosen",
-    "constant",
-    "given",
-    "gpus_of_a_node",
-    "in_hours",
-    "is_set",
-    "number",
-    "option",
-    "said_at",
-    "said_text",
-    "uses_gpus",
-    "visible",
-    "world_size",
-]
+from epochzero.check.rules.base import Place, Program, Target
 
 # What a launcher may set besides what the job says, by how the names begin.
 _SETS = {

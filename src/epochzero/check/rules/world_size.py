@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at, finding_at_start
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_at,
+    claim_at_start,
+)
 from epochzero.check.rules.world import constant, gpus_of_a_node, number, said_at, uses_gpus
-from epochzero.check.target.model import Target
-
-__all__ = ["RULE"]
 
 _PROCESSES = (
     "--nproc_per_node", "--nproc-per-node", "--num_gpus", "--num_processes", "--ntasks-per-node",
@@ -26,25 +26,22 @@ _NCCL = (
 _TWO_GPUS = 'gpus = "2 x H100"\n'
 
 
-def _check(program: Program, target: Target) -> Iterable[Finding]:
+def _check(program: Program, target: Target) -> Claims:
     job = program.job
     each, seen = job.processes_per_node, gpus_of_a_node(job, target)
     if each is not None and seen is not None and each > seen[0] and uses_gpus(program):
         gpus = f"{seen[0]} GPU{'s' * (seen[0] != 1)}"
-        yield finding_at_start(
+        yield claim_at_start(
             said_at(job, *_PROCESSES),
-            RULE.id,
-            "gpu_fault",
             message=f"{each} processes are started on each node, and {seen[1]} {gpus}.",
             consequence="CUDA error: invalid device ordinal, in each process without a GPU",
             fix=_fix(each, seen[0], job.gpus_per_node or 0),
         )
     yield from _trainers(program, target)
     if job.nodes is not None and target.nodes is not None and job.nodes > target.nodes:
-        yield finding_at_start(
+        yield claim_at_start(
             said_at(job, *_NODES),
-            RULE.id,
-            "timeout",
+            category="timeout",
             message=f"The job asks for {job.nodes} nodes, and may use {target.nodes} on the target.",
             consequence="The job would wait in the queue, or for nodes that never join",
             fix=f"Ask for at most {target.nodes} nodes.",
@@ -59,17 +56,16 @@ def _fix(each: int, seen: int, asked: int) -> str:
     return fix[0].upper() + fix[1:]
 
 
-def _trainers(program: Program, target: Target) -> Iterable[Finding]:
+def _trainers(program: Program, target: Target) -> Claims:
     """Lightning's Trainer, which starts the processes of a node itself."""
     seen = gpus_of_a_node(program.job, target)
     for call in program.calls:
         devices = number(call.keywords.get("devices"))
         on_gpus = constant(call.keywords.get("accelerator")) in ("gpu", "cuda")
         if call.name in _TRAINERS and on_gpus and seen and devices and devices > seen[0]:
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                "world-size",
-                "illegal_argument",
+                category="illegal_argument",
                 message=f"The Trainer asks for {devices} GPUs, and {seen[1]} {seen[0]}.",
                 consequence=f"MisconfigurationException: You requested gpu: "
                 f"{list(range(devices))}. But your machine only has: {list(range(seen[0]))}",
@@ -78,7 +74,6 @@ def _trainers(program: Program, target: Target) -> Iterable[Finding]:
 
 
 RULE = Rule(
-    id="world-size",
     title="More processes or nodes are started than there are GPUs or nodes",
     category="gpu_fault",
     why="Launch scripts are written for one kind of node and submitted to another. Each process "

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from epochzero.check.findings import Finding, Unknown
-from epochzero.check.program.model import Program
-from epochzero.check.rules.base import Case, Rule
-from epochzero.check.rules.situation import finding_at
-from epochzero.check.target.model import Target
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.torch_use import (
     backward_calls,
     does_anywhere,
@@ -16,20 +10,16 @@ from epochzero.check.torch_use import (
     optimizer_steps,
 )
 
-__all__ = ["RULE"]
 
-
-def _check(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+def _check(program: Program, target: Target) -> Claims:
     steps = [one for one in optimizer_steps(program) if one.at.loop]
     clears = does_anywhere(program, "zero_grad", "grad", "apply_gradients")
     if not steps or clears or has_framework_loop(program):
         return
     for call in backward_calls(program):
         if call.at.loop:
-            yield finding_at(
+            yield claim_at(
                 call.at,
-                RULE.id,
-                RULE.category,
                 severity="warning",
                 message="Each step adds its gradients to those of all steps before: zero_grad is never "
                 "called.",
@@ -57,7 +47,6 @@ _MODULE = {
 }
 
 RULE = Rule(
-    id="zero-grad-missing",
     title="Gradients are never set to zero between steps",
     category="framework_api_misuse",
     why="backward() adds to the gradients that are there. Without zero_grad the steps grow with all "
