@@ -289,6 +289,26 @@ def test_an_empty_file_is_a_clear_answer(run: Command, tmp_path: Path) -> None:
     ran = run("diagnose", tmp_path / "train.log")
     assert ran.code == 0
     assert "empty" in ran.out.lower()
+    assert "FAILED" not in ran.out
+    assert ran.out.startswith("UNKNOWN")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "jsonl", "markdown", "github"])
+def test_a_bad_facts_file_costs_no_diagnosis(run: Command, failed: Path, form: str) -> None:
+    (failed.parent / "facts.json").write_text('{"exit_code": "one"}')
+    ran = run("diagnose", failed, "-f", form)
+    assert (ran.code, ran.err) == (0, "")
+    words = " ".join(ran.out.replace("\\", "").split())
+    assert 'exit_code is "one", expected a whole number' in words
+    assert "it was ignored" in words
+
+
+def test_a_folder_with_facts_alone(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "describe.txt").write_text(
+        "Containers:\n  main:\n    Reason:       OOMKilled\n    Exit Code:    137\n"
+    )
+    raw = json.loads(run("diagnose", tmp_path, "-f", "json").out)
+    assert (raw["outcome"], raw["category"]) == ("failed", "cpu_out_of_memory")
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])

@@ -240,6 +240,28 @@ def test_facts_are_found_beside_the_logs(tmp_path: Path) -> None:
     assert find_facts([]) == Facts()
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"exit_code": "one"}', 'exit_code is "one", expected a whole number'),
+        ('{"signal": "SIGFOO"}', 'signal is "SIGFOO", expected the number or name of a signal'),
+        ('{"start": "noon"}', 'start is "noon", expected a time'),
+        ('{"exit_code": 1,', "invalid JSON in line 1, column 17"),
+        ("[1]", "expected a JSON object with some of exit_code, signal"),
+        ("[" * 100_000, "not the output of sacct or kubectl"),
+        ("", "neither facts.json nor output of sacct or kubectl"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_noted(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "facts.json").write_text(text)
+    (tmp_path / "sacct.txt").write_text("JobID|State|ExitCode\n1|TIMEOUT|0:0\n")
+    found = find_facts([tmp_path])
+    assert (found.exit_code, found.state) == (0, "TIMEOUT")
+    (note,) = found.notes
+    assert note.startswith(f"{tmp_path / 'facts.json'}: {told}")
+    assert note.endswith("; it was ignored")
+
+
 def test_given_facts_go_before_found_ones() -> None:
     assert Facts(exit_code=1, gpus=8) | Facts(exit_code=2, state="FAILED") == Facts(
         exit_code=1, gpus=8, state="FAILED"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,11 @@ import pytest
 
 from epochzero import taxonomy
 from epochzero.diagnose import Diagnoser, Facts
-from epochzero.logs.source import Log
+from epochzero.logs.source import Log, find_logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from epochzero.diagnose import Diagnosis
 
@@ -177,10 +179,50 @@ def test_what_was_read_is_recorded(diagnose: Diagnose) -> None:
 
 
 @pytest.mark.parametrize("log", ["", "\n", " ", "\0" * 100, "\x1b[0m"])
-def test_next_to_nothing(diagnose: Diagnose, log: str) -> None:
-    found = diagnose(log)
-    assert found.outcome in {"no_failure", "evidence_missing"}
+@pytest.mark.parametrize(
+    ("facts", "outcome"),
+    [
+        (Facts(), "unknown"),
+        (Facts(exit_code=0), "no_failure"),
+        (Facts(exit_code=1), "evidence_missing"),
+        (Facts(exit_code=137), "evidence_missing"),
+        (Facts(state="TIMEOUT"), "failed"),
+    ],
+)
+def test_next_to_nothing(diagnose: Diagnose, log: str, facts: Facts, outcome: str) -> None:
+    found = diagnose(log, facts)
+    assert found.outcome == outcome
     assert found.meaning
+    assert ("empty" in found.meaning) is (outcome != "no_failure")
+
+
+@pytest.mark.parametrize(
+    ("log", "facts", "outcome"),
+    [
+        (QUIET, Facts(), "unknown"),
+        (QUIET, Facts(exit_code=0), "no_failure"),
+        (QUIET, Facts(exit_code=1), "evidence_missing"),
+        (FAILED, Facts(), "failed"),
+    ],
+)
+def test_of_a_log_that_was_cut_off_the_end_is_not_known(
+    tmp_path: Path, log: str, facts: Facts, outcome: str
+) -> None:
+    path = tmp_path / "train.log.gz"
+    path.write_bytes(gzip.compress(log.encode())[:-4])
+    found = Diagnoser().diagnose(find_logs([path]), facts)
+    assert found.outcome == outcome
+    (note,) = found.notes
+    assert "train.log.gz: the compressed data end too early" in note
+
+
+def test_a_hole_changes_no_line_number(diagnose: Diagnose) -> None:
+    hole = "\0" * 5000
+    log = f"start\nstep 1 lo{hole}Traceback (most recent call last):\n  File \"a.py\", line 3, in f\nKeyError: 'lr'\n"
+    found = diagnose(log)
+    assert found.root is not None
+    assert (found.category, found.root.line) == ("key_not_found", 4)
+    assert found.notes == ("train.log: 5,000 NUL bytes were skipped",)
 
 
 def test_a_traceback_that_was_cut_off_is_a_failure_whose_evidence_is_missing(

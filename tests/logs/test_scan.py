@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from epochzero.logs import scan as scanning
 from epochzero.logs import source
 from epochzero.logs.scan import Region, Scan, Scanner
-from epochzero.logs.source import Block, Log
+from epochzero.logs.source import Block, Log, OnDamage, ignore_damage
 
 SCANNER = Scanner(("gradient overflow",))
 
@@ -240,7 +240,7 @@ class Endless(Log):
 
     mebibytes = 2
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self, on_damage: OnDamage = ignore_damage) -> Iterator[Block]:
         words = random.Random(0)
         offset = 0
         while offset < self.mebibytes << 20:

@@ -6,6 +6,8 @@ import gzip
 import io
 import json
 import os
+import random
+import struct
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 
 from epochzero.errors import InputError
 from epochzero.logs import source
-from epochzero.logs.source import STDIN, Log, find_logs, rank_of
+from epochzero.logs.source import STDIN, Log, find_logs, looks_binary, rank_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +48,7 @@ def write(folder: Path, *names: str) -> None:
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda text: gzip.compress(text),
-    "zst": lambda text: zstandard.compress(text),
+    "zst": lambda text: zstandard.ZstdCompressor(write_checksum=True).compress(text),
 }
 
 
@@ -91,6 +93,107 @@ def test_a_small_log_that_was_still_being_compressed(tmp_path: Path) -> None:
     path = tmp_path / "train.log.gz"
     path.write_bytes(gzip.compress(b"epoch 1\nRuntimeError: boom\n")[:-8])
     assert content(Log("train.log.gz", path)) == b"epoch 1\nRuntimeError: boom\n"
+
+
+MEMBER = b"KeyError: 'lr'\n"
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda packed: packed, []),
+        (lambda packed: packed[:-5], [source.CUT_OFF]),
+        (lambda packed: packed[: len(packed) // 2], [source.CUT_OFF]),
+        (lambda packed: packed + b"junk", [source.DAMAGED]),
+        (lambda packed: packed + b"\0" * 512, []),
+        (lambda packed: _flipped(packed, len(packed) // 2), [source.DAMAGED]),
+    ],
+)
+def test_damage_is_reported(
+    tmp_path: Path, kind: str, damage: Callable[[bytes], bytes], told: list[str]
+) -> None:
+    path = tmp_path / "train.log"
+    path.write_bytes(damage(PACKERS[kind](random.Random(7).randbytes(9000).hex().encode())))
+    reported: list[str] = []
+    list(Log("train.log", path).blocks(reported.append))
+    assert reported == told
+
+
+def _flipped(packed: bytes, at: int) -> bytes:
+    return packed[:at] + bytes(byte ^ 0xFF for byte in packed[at : at + 8]) + packed[at + 8 :]
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_members_behind_a_damaged_one_are_read(tmp_path: Path, kind: str) -> None:
+    whole = PACKERS[kind](random.Random(7).randbytes(400_000).hex().encode())
+    path = tmp_path / "train.log"
+    path.write_bytes(_flipped(whole, len(whole) // 2) + PACKERS[kind](MEMBER))
+    lines = content(Log("train.log", path)).split(b"\n")
+    assert lines[-2:] == [MEMBER.rstrip(), b""]
+
+
+@given(data=st.binary(max_size=300), cut=st.integers(0, 300), flip=st.integers(0, 300))
+@pytest.mark.parametrize("kind", PACKERS)
+def test_any_damage_yields_blocks(kind: str, data: bytes, cut: int, flip: int) -> None:
+    packed = bytearray(PACKERS[kind](data) * 2)
+    if flip < len(packed):
+        packed[flip] ^= 0x40
+    stream = io.BufferedReader(io.BytesIO(bytes(packed[: len(packed) - cut])))
+    plain = source._plain(stream, source.ignore_damage)
+    assert len(b"".join(block.data for block in source.blocks_of(plain))) <= 1 << 20
+
+
+# -- Encodings and holes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packed", [lambda data: data, *PACKERS.values()])
+@pytest.mark.parametrize(
+    ("mark", "encoding"),
+    [
+        (b"\xff\xfe", "utf-16-le"),
+        (b"\xfe\xff", "utf-16-be"),
+        (b"", "utf-16-le"),
+        (b"", "utf-16-be"),
+    ],
+)
+def test_utf_16_is_read_line_by_line(
+    tmp_path: Path, mark: bytes, encoding: str, packed: Callable[[bytes], bytes]
+) -> None:
+    text = "".join(f"step {n} loss {n * n} ✓\r\n" for n in range(9_000))
+    path = tmp_path / "train.log"
+    path.write_bytes(packed(mark + text.encode(encoding)))
+    assert content(Log("train.log", path)).decode() == text
+    assert source.is_encoded(path.read_bytes()[:4096])
+
+
+def test_utf_16_without_latin_letters_needs_a_mark(tmp_path: Path) -> None:
+    text = "训练开始\n" * 100
+    path = tmp_path / "train.log"
+    path.write_bytes(b"\xff\xfe" + text.encode("utf-16-le"))
+    assert content(Log("train.log", path)).decode() == text
+    path.write_bytes(text.encode("utf-16-le"))
+    assert content(Log("train.log", path)) == text.encode("utf-16-le")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"\xff\xfe" + random.Random(1).randbytes(4000),
+        struct.pack("<2000h", *(n % 300 for n in range(2000))),
+        struct.pack("<1000i", *range(1000)),
+        bytes(range(256)) * 16,
+        b"\x7fELF\x02\x01\x01" + b"\0" * 9 + bytes(n % 32 for n in range(4000)),
+    ],
+)
+def test_binary_files_are_still_told_from_text(head: bytes) -> None:
+    assert not source.is_encoded(head)
+    assert looks_binary(head)
+
+
+@pytest.mark.parametrize("at", [0, 10, 3000])
+def test_a_hole_of_nul_bytes_is_no_binary_file(at: int) -> None:
+    assert not looks_binary((TEXT[:at] + b"\0" * 2000 + TEXT[at:])[:4096])
 
 
 # -- Streams -----------------------------------------------------------------------------------
@@ -147,6 +250,13 @@ def test_a_folder_without_logs_says_what_was_looked_for(tmp_path: Path) -> None:
     write(tmp_path, "model.pt", "train.py", "events.out.tfevents.17000.node01")
     with pytest.raises(InputError, match=r"no log files.*\*\.log"):
         find_logs([tmp_path])
+
+
+def test_in_a_folder_without_logs_facts_are_read(tmp_path: Path) -> None:
+    write(tmp_path, "describe.txt", "facts.json", "requirements.txt", "inner/pod.json")
+    assert {log.name for log in find_logs([tmp_path])} == {"describe.txt", "facts.json"}
+    write(tmp_path, "inner/train.log")
+    assert {log.name for log in find_logs([tmp_path])} == {"inner/train.log"}
 
 
 def test_a_file_that_vanishes_is_an_input_error(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import click
 
 from epochzero import taxonomy
 from epochzero.cli import layout, sarif
-from epochzero.diagnose.model import SCHEMA, Consequence, Diagnosis, Root
+from epochzero.diagnose.model import FAILURES, SCHEMA, Consequence, Diagnosis, Root
 from epochzero.logs.source import Log
 
 __all__ = ["lines", "progress", "write"]
@@ -30,7 +30,7 @@ def write(diagnoses: Iterable[Diagnosis], form: str, *, top: int, many: bool) ->
         click.echo(json.dumps(value, indent=2, ensure_ascii=False))
         return
     if form == "sarif":
-        _write_sarif([found for found in diagnoses if found.outcome != "no_failure"])
+        _write_sarif([found for found in diagnoses if found.outcome in FAILURES])
         return
     for number, found in enumerate(diagnoses):
         if form == "jsonl":
@@ -82,23 +82,25 @@ def lines(found: Diagnosis, top: int, *, advice: bool = True) -> Iterator[str]:
         yield layout.field("Your code", f"{frame.file}:{frame.line}{call}")
         if frame.code:
             yield layout.wrapped("", frame.code, fg="cyan")
-    if found.outcome != "no_failure":
+    if found.outcome in FAILURES:
         yield layout.field(
             "Phase",
             f"{_title('phases', found.phase)}; "
             f"cause: {_title('root_causes', found.root_cause).lower()}",
         )
-        for number, fix in enumerate(found.fixes[:top], 1):
-            yield layout.wrapped("Fix" if number == 1 else "", f"{number}. {fix}")
-        if advice:
-            helps = _title("retries", found.retry)
-            yield layout.wrapped("Retry", f"{helps}. {found.retry_reason}".rstrip(" .") + ".")
+    for number, fix in enumerate(found.fixes[:top], 1):
+        yield layout.wrapped("Fix" if number == 1 else "", f"{number}. {fix}")
+    if advice and found.outcome in FAILURES:
+        helps = _title("retries", found.retry)
+        yield layout.wrapped("Retry", f"{helps}. {found.retry_reason}".rstrip(" .") + ".")
     for number, line in enumerate(_cascade(found.cascade, top)):
         yield layout.wrapped("Then" if number == 0 else "", line)
     if found.cost:
         cost = found.cost
         took = layout.duration(cost.seconds)
         yield layout.field("Cost", f"{cost.gpus} GPUs x {took} = {cost.gpu_hours:.3g} GPU hours")
+    for number, note in enumerate(found.notes):
+        yield layout.wrapped("Note" if number == 0 else "", note)
     if found.fingerprint:
         by = found.signature or found.basis
         yield layout.field("Identity", f"{found.fingerprint}  ({by})")
@@ -108,6 +110,8 @@ def _headline(found: Diagnosis) -> str:
     if found.outcome == "no_failure":
         return click.style("NO FAILURE", fg="green", bold=True)
     category = taxonomy.categories()[found.category]
+    if found.outcome == "unknown":
+        return click.style(f"UNKNOWN  {found.title}", fg="yellow", bold=True)
     mark = "FAILED" if found.outcome == "failed" else "FAILED, EVIDENCE MISSING"
     also = f", also {', '.join(found.also)}" if found.also else ""
     head = click.style(f"{mark}  {category.title}", fg="red", bold=True)
@@ -164,8 +168,9 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def _markdown(found: Diagnosis, top: int) -> str:
-    if found.outcome == "no_failure":
-        return f"**No failure.** {found.meaning}"
+    if found.outcome not in FAILURES:
+        head = "No failure" if found.outcome == "no_failure" else found.title
+        return "\n\n".join([f"**{head}.** {found.meaning}", *_notes(found)])
     lines = [f"### {_named(found)}", "", found.meaning, ""]
     if found.root:
         who = ", ".join([layout.code(f"{found.root.file}:{found.root.line}"), *_who(found.root)])
@@ -180,6 +185,7 @@ def _markdown(found: Diagnosis, top: int) -> str:
     if found.cascade:
         lines += ["", "**Then**", ""]
         lines += [f"- {layout.escaped(line)}" for line in _cascade(found.cascade, top)]
+    lines += [part for note in _notes(found) for part in ("", note)]
     lines += [
         "",
         f"<sub>{found.fingerprint} · {found.signature or found.basis} · "
@@ -188,16 +194,21 @@ def _markdown(found: Diagnosis, top: int) -> str:
     return "\n".join(lines)
 
 
+def _notes(found: Diagnosis) -> list[str]:
+    return [f"**Note** {layout.escaped(note)}" for note in found.notes]
+
+
 def _github(found: Diagnosis) -> str:
     """A workflow command; its properties need more escaping than its message."""
-    if found.outcome == "no_failure":
-        return f"::notice title=EpochZero::{_command(found.meaning)}"
+    if found.outcome not in FAILURES:
+        return f"::notice title=EpochZero::{_command(' '.join([found.meaning, *found.notes]))}"
     place = ""
     if found.user_frame and found.user_frame.line:
         file = _command(found.user_frame.file).replace(":", "%3A").replace(",", "%2C")
         place = f"file={file},line={found.user_frame.line},"
     title = _command(_named(found)).replace(":", "%3A").replace(",", "%2C")
-    parts = [found.root.text.strip() if found.root else "", found.meaning, *found.fixes[:1]]
+    text = found.root.text.strip() if found.root else ""
+    parts = [text, found.meaning, *found.fixes[:1], *found.notes]
     message = "\n".join(part for part in parts if part)
     return f"::error {place}title={title}::{_command(message)}"
 

@@ -12,6 +12,7 @@ import click
 
 from epochzero import taxonomy
 from epochzero.cli import layout, render_watch
+from epochzero.diagnose.model import FAILURES
 from epochzero.run.watch.live import EVENT
 from epochzero.store.queries import (
     AttemptDetails,
@@ -148,7 +149,7 @@ def _rank(rank: RankDetails, used: Sequence[Usage], *, named: bool) -> Iterator[
 
 def _diagnosis(diagnosis: Mapping[str, Any] | None) -> Iterator[str]:
     """The same words as ``epochzero diagnose`` prints, from their JSON form."""
-    if not diagnosis or diagnosis.get("outcome") == "no_failure":
+    if not diagnosis or diagnosis.get("outcome") not in FAILURES:
         return
     category = _category(str(diagnosis.get("category", "")))
     title = diagnosis.get("title") or category

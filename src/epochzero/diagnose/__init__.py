@@ -52,16 +52,20 @@ class LogRead:
     Attributes:
         name: of the log.
         events: what it says went wrong, in order.
-        size: bytes that were read.
+        blank: whether nothing is readable in it.
         trained: whether it shows progress.
         restarts: how often the launcher had started the job again before this log began.
+        damage: sentences on what could not be read of it.
+        notes: sentences on what was left out of it.
     """
 
     name: str
     events: tuple[Event, ...]
-    size: int
+    blank: bool
     trained: bool
     restarts: int
+    damage: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Diagnoser:
@@ -140,17 +144,30 @@ class Diagnoser:
     def _read(self, log: Log, scan: Scan) -> LogRead:
         if looks_binary(scan.head):
             raise InputError(f"{log.name}: not a text log; it looks like a binary file")
-        events = tuple(events_of(log, scan, self._scanner.anchors))
-        return LogRead(log.name, events, scan.size, scan.progress_blocks > 0, log.restarts)
+        return LogRead(
+            name=log.name,
+            events=tuple(events_of(log, scan, self._scanner.anchors)),
+            blank=scan.blank,
+            trained=scan.progress_blocks > 0,
+            restarts=log.restarts,
+            damage=tuple(f"{log.name}: {sentence}" for sentence in scan.damage),
+            notes=(f"{log.name}: {scan.nuls:,} NUL bytes were skipped",) if scan.nuls else (),
+        )
 
     def conclude(self, reads: Sequence[LogRead], facts: Facts = NO_FACTS) -> Diagnosis:
         """The diagnosis of one job, of which all logs were read."""
         events = [event for read in reads for event in read.events]
-        trained, empty = any(read.trained for read in reads), not any(read.size for read in reads)
-        job = Job(tuple(read.name for read in reads), facts, trained=trained, empty=empty)
+        job = Job(
+            source=tuple(read.name for read in reads),
+            facts=facts,
+            trained=any(read.trained for read in reads),
+            empty=all(read.blank for read in reads),
+            incomplete=any(read.damage for read in reads),
+        )
         restarts = max((read.restarts for read in reads), default=0)
         timeline = order(events, self.catalog, failed=bool(facts.exit_status), restarts=restarts)
-        found = verdict(timeline, job)
+        notes = (note for read in reads for note in (*read.damage, *read.notes))
+        found = replace(verdict(timeline, job), notes=(*notes, *facts.notes))
         if self.look_around and found.category == "path_not_found":
             found = _with_nearest_path(found)
         return _redacted(found) if self.redact else found
@@ -204,6 +221,7 @@ def _redacted(found: Diagnosis) -> Diagnosis:
         evidence=redact_all(found.evidence),
         cascade=tuple(_changed(c, text=redact_all(c.text)) for c in found.cascade),
         fixes=redact_all(found.fixes),
+        notes=redact_all(found.notes),
     )
 
 

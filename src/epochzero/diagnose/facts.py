@@ -1,6 +1,6 @@
-"""What is known of a job beside its log: how it ended, when it ran, on how many GPUs.
+"""What is known of a job besides its log: how it ended, when it ran, on how many GPUs.
 
-Facts are given by the user or found beside the log: ``facts.json`` (our own), the output of
+Facts are given by the user or found next to the log: ``facts.json`` (our own), the output of
 ``sacct``, of ``kubectl describe pod`` or ``kubectl get pod -o json``.
 """
 
@@ -10,7 +10,7 @@ import json
 import math
 import re
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -18,8 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.errors import InputError
+from epochzero.logs.source import FACTS_NAMES
 
-__all__ = ["Facts", "facts_of_sacct", "find_facts", "is_facts_name", "read_facts", "signal_name"]
+__all__ = ["Facts", "facts_of_sacct", "find_facts", "read_facts", "signal_name"]
+
+OWN = FACTS_NAMES[0]
+MOST_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class Facts:
         state: of the scheduler, such as FAILED, OUT_OF_MEMORY, TIMEOUT, OOMKilled.
         start, end: seconds since the epoch.
         gpus: how many it held.
+        notes: sentences on files with facts that could not be used.
     """
 
     exit_code: int | None = None
@@ -40,13 +45,14 @@ class Facts:
     start: float | None = None
     end: float | None = None
     gpus: int | None = None
+    notes: tuple[str, ...] = ()
 
     def __or__(self, other: Facts) -> Facts:
-        """These facts, completed by ``other`` where they do not tell."""
+        """These facts, completed by ``other`` where they are not known; the notes of both."""
         missing = {
             f.name: getattr(other, f.name) for f in fields(self) if getattr(self, f.name) is None
         }
-        return replace(self, **missing)
+        return replace(self, **missing, notes=self.notes + other.notes)
 
     @property
     def exit_status(self) -> int | None:
@@ -70,40 +76,32 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-_NAMES = (
-    "facts.json",
-    "sacct*.txt",
-    "*.sacct",
-    "kubectl*.json",
-    "kubectl*.txt",
-    "describe*.txt",
-    "pod*.json",
-)
-
-
-def is_facts_name(name: str) -> bool:
-    """Whether `find_facts` would read a file of this name, without folders."""
-    return any(fnmatchcase(name, pattern) for pattern in _NAMES)
-
-
 def find_facts(paths: Iterable[Path]) -> Facts:
-    """Facts that lie beside the logs: in a folder given, or next to a file given.
+    """Facts that lie next to the logs: in a folder given, or in the folder of a file given.
 
-    Raises:
-        InputError: ``facts.json`` is there and cannot be understood. Other files may just have such
-            a name.
+    Returns:
+        What is known; `Facts.notes` name a ``facts.json`` that could not be used. Other files may
+        just have such a name.
     """
     facts = Facts()
     folders = dict.fromkeys(path if path.is_dir() else path.parent for path in paths)
     for folder in folders:
-        for name in _NAMES:
-            for path in sorted(folder.glob(name)):
-                try:
-                    facts = facts | read_facts(path)
-                except InputError:
-                    if path.name == _NAMES[0]:
-                        raise
+        for path in _facts_files(folder):
+            try:
+                facts = facts | read_facts(path)
+            except InputError as error:
+                if path.name == OWN:
+                    facts = facts | Facts(notes=(f"{error}; it was ignored",))
     return facts
+
+
+def _facts_files(folder: Path) -> Iterator[Path]:
+    try:
+        files = sorted(path for path in folder.iterdir() if path.is_file())
+    except OSError:
+        return
+    for pattern in FACTS_NAMES:
+        yield from (path for path in files if fnmatchcase(path.name.lower(), pattern))
 
 
 def read_facts(path: Path) -> Facts:
@@ -123,24 +121,44 @@ def read_facts(path: Path) -> Facts:
             return _from_sacct(text)
         if "Exit Code:" in text or "Containers:" in text:
             return _from_describe(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"{path}: invalid JSON in {place}") from error
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path}: not the facts of a job: {error}") from error
-    raise InputError(f"{path}: not facts.json, nor output of sacct or kubectl")
+        raise InputError(f"{path}: not the output of sacct or kubectl") from error
+    raise InputError(f"{path}: neither facts.json nor output of sacct or kubectl")
 
 
 def _from_json(raw: Any) -> Facts:
+    if not isinstance(raw, dict):
+        raise InputError(f"expected a JSON object with some of {', '.join(_own_fields())}")
     if raw.get("items"):
         raw = raw["items"][0]
     if "status" in raw or raw.get("kind") == "Pod":
         return _from_pod(raw)
-    return Facts(
-        exit_code=_whole(raw.get("exit_code")),
-        signal=_signal(raw.get("signal")),
-        state=_word(raw.get("state")),
-        start=_time(raw.get("start")),
-        end=_time(raw.get("end")),
-        gpus=_whole(raw.get("gpus")),
-    )
+    values: dict[str, Any] = {}
+    for name, (read, expected) in _own_fields().items():
+        try:
+            values[name] = read(raw.get(name))
+        except (ValueError, TypeError, LookupError) as error:
+            given = json.dumps(raw[name])[:MOST_SHOWN]
+            raise InputError(f"{name} is {given}, expected {expected}") from error
+    return Facts(**values)
+
+
+def _own_fields() -> Mapping[str, tuple[Callable[[Any], Any], str]]:
+    """How each field of ``facts.json`` is read, and what it must be."""
+    time = "a time such as 2024-05-01T12:00:00, or seconds since 1970"
+    return {
+        "exit_code": (_whole, "a whole number"),
+        "signal": (_signal, "the number or name of a signal, such as SIGKILL"),
+        "state": (_word, "a text such as TIMEOUT"),
+        "start": (_time, time),
+        "end": (_time, time),
+        "gpus": (_whole, "a whole number"),
+    }
 
 
 def _from_pod(pod: Mapping[str, Any]) -> Facts:

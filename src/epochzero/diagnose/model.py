@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 __all__ = [
+    "FAILURES",
     "SCHEMA",
     "Consequence",
     "Cost",
@@ -21,7 +22,9 @@ SCHEMA = "epochzero.diagnosis/1"
 MOST_FRAMES = 50
 
 Basis = Literal["signature", "reading", "classifier", "exit", "nothing"]
-Outcome = Literal["failed", "no_failure", "evidence_missing"]
+Outcome = Literal["failed", "no_failure", "evidence_missing", "unknown"]
+FAILURES = frozenset({"failed", "evidence_missing"})
+"""The outcomes of a job that is known to have failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,8 @@ class Diagnosis:
 
     Attributes:
         source: the paths that were read.
-        outcome: failed, no_failure, or evidence_missing (it failed and left no trace of why).
+        outcome: failed, no_failure, evidence_missing (it failed and left no trace of why), or
+            unknown (the logs are empty or incomplete, and nothing else is known of its end).
         dimension, category, also, root_cause, phase, retry: words of the taxonomy.
         retry_reason: why a retry helps or does not.
         confidence: estimated probability that the category is right, 0 to 1.
@@ -116,6 +120,7 @@ class Diagnosis:
         basis: what decided the category: signature, reading, classifier, exit or nothing.
         fingerprint: identity of the failure, versioned.
         cost: what the job used, when that is known.
+        notes: sentences on the input: what was cut off, damaged, skipped or ignored.
     """
 
     source: tuple[str, ...]
@@ -141,6 +146,7 @@ class Diagnosis:
     basis: Basis = "nothing"
     fingerprint: str = ""
     cost: Cost | None = None
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> Mapping[str, Any]:
         """The JSON form."""

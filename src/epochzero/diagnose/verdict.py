@@ -67,13 +67,15 @@ class Job:
         source: the names of its logs.
         facts: what is known beside them.
         trained: the logs show steps or epochs.
-        empty: the logs hold nothing at all.
+        empty: nothing is readable in the logs.
+        incomplete: a part of the logs could not be read.
     """
 
     source: tuple[str, ...]
     facts: Facts
     trained: bool
     empty: bool
+    incomplete: bool = False
 
 
 def verdict(timeline: Timeline, job: Job) -> Diagnosis:
@@ -92,8 +94,10 @@ def verdict(timeline: Timeline, job: Job) -> Diagnosis:
     if root is not None and says_why and not reports_death and not root.event.cut_off:
         return _failed(root, timeline, job)
     status = _status(root, job.facts)
-    if status or root is not None or job.empty or job.facts.state in _states():
+    if status or root is not None or job.facts.state in _states():
         return _missing(root, timeline, job, status)
+    if job.empty or job.incomplete:
+        return _unknown(job)
     return _no_failure(job, "Nothing in the log says that the job failed.")
 
 
@@ -112,6 +116,20 @@ def _no_failure(job: Job, meaning: str) -> Diagnosis:
         confidence=0.95 if job.facts.exit_status == 0 else 0.8,
         title="No failure",
         meaning=meaning,
+        cost=_cost(job.facts),
+    )
+
+
+def _unknown(job: Job) -> Diagnosis:
+    """Neither the logs nor facts say how the job ended."""
+    return Diagnosis(
+        source=job.source,
+        outcome="unknown",
+        category="not_a_failure",
+        dimension=_dimension("not_a_failure"),
+        title="Nothing is known of the end",
+        meaning=_INCOMPLETE if job.incomplete else _EMPTY,
+        fixes=(_GIVE_FACTS,),
         cost=_cost(job.facts),
     )
 
@@ -136,7 +154,7 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
         retry_reason=_RETRY_REASONS[end.retry],
         confidence=0.7 if stated else 0.5 if end.category else 0.2,
         title=f"Scheduler state {job.facts.state}" if stated else _exit_title(status, cut),
-        meaning=_EMPTY if job.empty and not status else end.meaning,
+        meaning=f"{_EMPTY} {end.meaning}" if job.empty else end.meaning,
         root=_root(root) if root else None,
         user_frame=_user_frame(_stack(root, timeline)) if root else None,
         stack=_places(_stack(root, timeline)) if root else (),
@@ -163,6 +181,8 @@ _RETRY_REASONS = {
     "may_succeed": "What ended it lies outside of the job.",
 }
 _EMPTY = "The log is empty: the job ended before it wrote anything, or its output went elsewhere."
+_INCOMPLETE = "What could be read of the log says nothing of a failure, but its rest is missing."
+_GIVE_FACTS = "Give the exit code (--exit-code) or the scheduler's state (--state) of the job."
 _CUT_OFF = "The log ends, or was cut, before the last line of a traceback, which would have named the error."
 _BELOW = ("the lines below this traceback, in the complete standard error of its rank",)
 _NOTHING_SAID = "The job failed and its logs do not say why."

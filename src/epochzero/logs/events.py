@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from epochzero.logs import stacks
 from epochzero.logs.prefix import Prefix, split, split_json, strip_ansi, uses_bare_ranks
 from epochzero.logs.scan import Region, Scan
-from epochzero.logs.source import Log
+from epochzero.logs.source import HOLE, Log
 from epochzero.logs.traceback import Frame, Link, Traceback, is_header, parse
 
 __all__ = ["Event", "events_of"]
@@ -211,13 +211,15 @@ def _cut(raw: bytes) -> bytes:
 
 
 MOST_PIECES = 200
+_HOLE = re.compile(HOLE.pattern.decode())
 
 
 def _shown(text: str) -> list[str]:
     """What a terminal would have shown of a line: no escapes, and where carriage returns overwrite
-    it, each piece; of a progress bar the last state only.
+    it, each piece; of a progress bar the last state only. A hole separates pieces too, as it took
+    the line ends.
     """
-    text = strip_ansi(text).replace("\0", "")
+    text = _HOLE.sub("\r", strip_ansi(text)).replace("\0", "")
     if "\r" not in text:
         return [text]
     pieces = [piece for piece in text.split("\r") if piece.strip()]

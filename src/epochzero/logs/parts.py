@@ -112,6 +112,7 @@ def join_parts(scanner: Scanner, parts: Sequence[PartScan], size: int) -> Scan |
         whole.size = max(whole.size, scan.size)
         whole.completed = max(whole.completed, scan.completed)
         whole.note_ends(scan.head, scan.tail)
+        whole.nuls += scan.nuls
     whole.regions = kept.regions()
     whole.skipped += kept.skipped
     return whole if kept.complete else None

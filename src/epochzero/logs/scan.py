@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from epochzero.logs.patterns import PatternSet, literal
+from epochzero.logs.prefix import strip_ansi
 from epochzero.logs.source import Block, Log
 
 __all__ = ["Hit", "Kept", "Region", "Scan", "Scanner", "Window", "cost", "newlines"]
@@ -91,6 +92,8 @@ class Scan:
         progress_blocks: blocks that show progress.
         completed: offset of the last text that says the job ended well; -1 when there is none.
         head, tail: the first and the last bytes of the log.
+        nuls: how many NUL bytes it holds.
+        damage: sentences on what could not be read, because compressed data were cut or damaged.
     """
 
     regions: list[Region] = field(default_factory=list)
@@ -100,6 +103,15 @@ class Scan:
     completed: int = -1
     head: bytes = b""
     tail: bytes = b""
+    nuls: int = 0
+    damage: tuple[str, ...] = ()
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing is readable in the log: it is empty, or holds only blanks and NUL bytes."""
+        text = strip_ansi((self.head + self.tail).decode("utf-8", "replace"))
+        read = self.regions or self.progress_blocks
+        return not read and not text.replace("\0", "").strip()
 
     def note_ends(self, head: bytes, tail: bytes) -> None:
         """Keeps the ends of the log, of which a part comes next that begins and ends so."""
@@ -138,8 +150,11 @@ class Scanner:
         Raises:
             InputError: the log cannot be read.
         """
+        damage: list[str] = []
         # Of a compressed log the tail begins too early, so that a little more is kept.
-        return self.scan_blocks(log.blocks(), Window(), Kept(log.size))
+        result = self.scan_blocks(log.blocks(damage.append), Window(), Kept(log.size))
+        result.damage = tuple(damage)
+        return result
 
     def scan_blocks(self, blocks: Iterable[Block], window: Window, kept: Kept) -> Scan:
         """One pass over blocks that follow on what is in the window."""
@@ -147,6 +162,8 @@ class Scanner:
         for block in blocks:
             result.note_ends(block.data, block.data)
             result.size = block.offset + len(block.data)
+            if b"\0" in block.data:
+                result.nuls += block.data.count(b"\0")
             hits = self.hits(block, result)
             if self._shows_progress(block):
                 result.progress_blocks += 1

@@ -7,33 +7,40 @@ downstream has to join halves of a line.
 
 from __future__ import annotations
 
-import gzip
+import codecs
 import io
 import json
 import os
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import zstandard
 
 from epochzero.errors import InputError
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 __all__ = [
     "ERROR_FILE",
+    "FACTS_NAMES",
+    "HEAD_BYTES",
     "STDIN",
     "Block",
     "Log",
     "blocks_from",
     "blocks_of",
     "find_logs",
+    "is_encoded",
+    "is_facts_name",
     "is_log_name",
-    "is_packed",
     "last_attempts",
     "looks_binary",
     "rank_of",
@@ -42,11 +49,22 @@ __all__ = [
 STDIN = Path("-")
 ERROR_FILE = "error.json"
 """What torchelastic calls the file in which a rank records the exception that ended it."""
+CUT_OFF = "the compressed data end too early; only what precedes the end was read"
+DAMAGED = (
+    "the compressed data are damaged; the undamaged parts were read, and line numbers behind the "
+    "damage may be too low"
+)
+OnDamage = Callable[[str], None]
 BLOCK_BYTES = 1 << 20
+HEAD_BYTES = 4096
 PIECE_BYTES = 1 << 14
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 LONGEST_LINE_BYTES = 4 << 20
 """A longer line is cut, so that one line of any size needs bounded memory."""
+
+
+def ignore_damage(_message: str) -> None:
+    """For readers that show what a log holds and judge nothing by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +114,13 @@ class Log:
         except OSError:
             return 0
 
-    def blocks(self) -> Iterator[Block]:
-        """The log in blocks of about a mebibyte.
+    def blocks(self, on_damage: OnDamage = ignore_damage) -> Iterator[Block]:
+        """The log in blocks of about a mebibyte, decompressed and in UTF-8 (or whatever encoding
+        the job wrote, unless that is UTF-16).
 
-        A compressed file that ends too early yields what it holds.
+        Args:
+            on_damage: called with a sentence when compressed data end too early or are damaged. The
+                blocks then hold what could be read.
 
         Raises:
             InputError: the log cannot be read.
@@ -112,7 +133,7 @@ class Log:
             yield from blocks_of(io.BytesIO(self.text))
             return
         try:
-            with _open(self.path) as stream:
+            with _open(self.path, on_damage) as stream:
                 yield from blocks_of(stream)
         except OSError as error:
             raise InputError(f"{self.name}: cannot be read: {_reason(error)}") from error
@@ -123,52 +144,180 @@ def _reason(error: OSError) -> str:
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[BinaryIO]:
+def _open(path: Path, on_damage: OnDamage) -> Iterator[BinaryIO]:
     if path == STDIN:
-        yield _plain(sys.stdin.buffer)
+        yield _plain(sys.stdin.buffer, on_damage)
         return
     with path.open("rb") as raw:
-        yield _plain(raw)
+        yield _plain(raw, on_damage)
 
 
-def is_packed(head: bytes) -> bool:
-    """Whether a file that begins so is compressed."""
-    return head.startswith((GZIP, ZSTD))
+def is_encoded(head: bytes) -> bool:
+    """Whether the bytes of a file that begins so are not those of its lines: it is compressed or in
+    UTF-16, and can only be read from its start.
+    """
+    return head.startswith((GZIP, ZSTD)) or _utf16(head) is not None
 
 
-def _plain(raw: BinaryIO) -> BinaryIO:
-    """The stream without its compression; pipes cannot be rewound, so it is only peeked at."""
-    magic = raw.peek(4) if isinstance(raw, io.BufferedReader) else b""
-    if magic.startswith(GZIP):
-        return _Lenient(gzip.GzipFile(fileobj=raw))
-    if magic.startswith(ZSTD):
-        return _Lenient(zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
-    return raw
+def _plain(raw: BinaryIO, on_damage: OnDamage) -> BinaryIO:
+    """The stream without its compression and in UTF-8. Pipes cannot be rewound, so the stream is
+    only peeked at.
+    """
+    if not isinstance(raw, io.BufferedReader):
+        return raw
+    stream = raw
+    magic = stream.peek(4)
+    for packing in _PACKINGS:
+        if magic.startswith(packing.magic):
+            stream = _stream(_unpacked(raw, packing, on_damage))
+    if encoding := _utf16(stream.peek(HEAD_BYTES)[:HEAD_BYTES]):
+        stream = _stream(_decoded(stream, encoding))
+    return stream
 
 
-class _Lenient(io.RawIOBase, BinaryIO):
-    """A decompressing stream whose damaged or missing end is an end, not an error.
+def _utf16(head: bytes) -> str | None:
+    """The encoding of a file that begins so, if that is UTF-16: as a byte order mark says, or as the
+    NUL byte in nearly every Latin character shows (Windows programs may omit the mark).
+    """
+    head = head[: len(head) // 2 * 2]
+    for mark, encoding in _UTF16:
+        if head.startswith(mark) and (mark or _is_latin(head, encoding)):
+            text = head[len(mark) :].decode(encoding, "replace")
+            # Half of a pair of surrogates may stand at the end; a binary file has many halves.
+            if "\ufffd" not in text[:-1] and not looks_binary(text.encode()):
+                return encoding
+    return None
+
+
+class _Pieces(io.RawIOBase):
+    """A stream of the bytes that an iterator yields."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Fills the buffer with a piece, or with what fits of one."""
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        target = memoryview(buffer).cast("B")
+        size = min(len(target), len(self._rest))
+        target[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
+
+def _stream(pieces: Iterator[bytes]) -> io.BufferedReader:
+    return io.BufferedReader(_Pieces(pieces), PIECE_BYTES)
+
+
+def _decoded(stream: BinaryIO, encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    yield decoder.decode(stream.read(PIECE_BYTES)).removeprefix("\ufeff").encode()
+    while data := stream.read(PIECE_BYTES):
+        yield decoder.decode(data).encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+class _Member(Protocol):
+    """A decompressor of one gzip member or one Zstandard frame."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Packing:
+    """A compression.
+
+    Attributes:
+        magic: what a file begins with.
+        begin: what a member begins with.
+        open: a decompressor of the next member.
+        step: how many bytes are decompressed at once; at the highest ratio they give 32 MiB.
+        copy: a decompressor in the same state, where there is such a thing.
+    """
+
+    magic: bytes
+    begin: re.Pattern[bytes]
+    open: Callable[[], _Member]
+    step: int
+    copy: Callable[[Any], _Member] | None = None
+
+
+_PACKINGS = (
+    _Packing(
+        GZIP,
+        re.compile(rb"\x1f\x8b\x08"),
+        lambda: zlib.decompressobj(wbits=31),
+        1 << 14,
+        lambda member: member.copy(),
+    ),
+    _Packing(
+        ZSTD,
+        # A data frame, or one that readers skip; pzstd writes both.
+        re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+        lambda: zstandard.ZstdDecompressor().decompressobj(),
+        1 << 10,
+    ),
+)
+_LONGEST_BEGIN = 4
+
+
+def _unpacked(raw: BinaryIO, packing: _Packing, on_damage: OnDamage) -> Iterator[bytes]:
+    """What a compressed stream holds. A damaged member is read up to the damage, and reading
+    continues with the next member.
 
     A log that was still being compressed when its node died holds the most interesting lines.
     """
-
-    def __init__(self, stream: object) -> None:
-        self._stream = cast("io.BufferedIOBase", stream)
-        self._ended = False
-
-    def read(self, size: int = -1) -> bytes:
-        """Reads ``size`` bytes; piece by piece, so that a damage costs no more than a piece."""
-        pieces: list[bytes] = []
-        wanted = size
-        while wanted > 0 and not self._ended:
+    member: _Member | None = None
+    damaged = torn = False
+    data = b""
+    while chunk := raw.read(packing.step):
+        data += chunk
+        while data:
+            if member is None:
+                found = packing.begin.search(data)
+                # Without one, the last bytes may be the first of it.
+                at = found.start() if found else max(0, len(data) - _LONGEST_BEGIN + 1)
+                damaged = damaged or bool(data[:at].strip(b"\0"))  # gzip files may be padded
+                data = data[at:]
+                if found is None:
+                    break
+                member = packing.open()
+                if torn:
+                    yield b"\n"  # Halves of two lines must not become one.
+                torn = False
+            before = packing.copy(member) if packing.copy else None
             try:
-                piece = self._stream.read1(min(wanted, PIECE_BYTES))
-            except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError):
-                piece = b""
-            self._ended = not piece
-            pieces.append(piece)
-            wanted -= len(piece)
-        return b"".join(pieces)
+                yield member.decompress(data)
+            except (zlib.error, zstandard.ZstdError):
+                yield _undamaged(before, data) if before else b""
+                damaged, torn, member, data = True, True, None, data[1:]
+                continue
+            data = member.unused_data if member.eof else b""
+            member = None if member.eof else member
+    if damaged or (member is None and data.strip(b"\0")):
+        on_damage(DAMAGED)
+    if member is not None:
+        on_damage(CUT_OFF)
+
+
+def _undamaged(member: _Member, data: bytes) -> bytes:
+    """What the bytes in front of a damage decompress to."""
+    pieces: list[bytes] = []
+    with suppress(zlib.error):
+        pieces.extend(member.decompress(data[at : at + 1]) for at in range(len(data)))
+    return b"".join(pieces)
 
 
 def blocks_of(stream: IO[bytes]) -> Iterator[Block]:
@@ -214,16 +363,33 @@ def _blocks(stream: IO[bytes], offset: int, carry: bytes) -> Iterator[Block]:
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b") | {127})
 MOST_CONTROL = 0.1
 FEWEST_CONTROL = 16
+HOLE = re.compile(rb"\0{16,}")
+"""NUL bytes that a node or file server which crashed left in a file; single ones are binary data."""
 
 
 def looks_binary(head: bytes) -> bool:
-    """Whether the first bytes of a file are no text: too many control characters.
-
-    NUL bytes at the start alone are a hole that a lost node left in a file, and count for nothing.
+    """Whether the first bytes of a file are not text: too many are control characters. Holes do not
+    count.
     """
-    text = head.lstrip(b"\0")
+    text = HOLE.sub(b"", head).lstrip(b"\0")
     control = len(text) - len(text.translate(None, _CONTROL))
     return control > max(FEWEST_CONTROL, MOST_CONTROL * len(text))
+
+
+_UTF16 = (
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (b"", "utf-16-le"),
+    (b"", "utf-16-be"),
+)
+FEWEST_LATIN = 32
+MOST_LATIN = 0.9
+
+
+def _is_latin(head: bytes, encoding: str) -> bool:
+    """Whether nearly all characters in UTF-16 are below U+0100 and none is NUL."""
+    high, low = (head[1::2], head[::2]) if encoding == "utf-16-le" else (head[::2], head[1::2])
+    return len(low) >= FEWEST_LATIN and 0 not in low and high.count(0) >= MOST_LATIN * len(high)
 
 
 def find_logs(paths: Iterable[Path]) -> tuple[Log, ...]:
@@ -270,17 +436,27 @@ _LOG_NAME = re.compile(
     r"|^slurm-[\w.-]+|\.[oe]\d+|^error\.json)(?:\.(?:gz|zst))?$",
     re.IGNORECASE,
 )
-_NO_LOG_NAME = re.compile(
-    r"^(?:(?:sacct|kubectl|describe|requirements).*|environment)\.txt$", re.IGNORECASE
+_NO_LOG_NAME = re.compile(r"^(?:requirements.*|environment)\.txt$", re.IGNORECASE)
+FACTS_NAMES = (
+    "facts.json",
+    "sacct*.txt",
+    "*.sacct",
+    "kubectl*.json",
+    "kubectl*.txt",
+    "describe*.txt",
+    "pod*.json",
 )
+"""Files with facts about a job; where two differ, that of the earlier pattern counts."""
 _RANK_NAME = re.compile(r"^(?:rank|worker|node|gpu|proc|process|task)[-_.]?\d+(?:\.(?:gz|zst))?$")
 
 
 def _folder_logs(folder: Path) -> list[Log]:
-    found = []
-    for path in sorted(folder.rglob("*")):
-        if is_log_name(path.name) and path.is_file():
-            found.append(_file_log(path, path.relative_to(folder).as_posix()))
+    """The logs of a folder; without any, the files with facts directly in it, which can report
+    events such as an eviction.
+    """
+    logs = [path for path in folder.rglob("*") if is_log_name(path.name) and path.is_file()]
+    facts = [path for path in folder.iterdir() if is_facts_name(path.name) and path.is_file()]
+    found = [_file_log(path, path.relative_to(folder).as_posix()) for path in sorted(logs or facts)]
     return last_attempts(found)
 
 
@@ -291,7 +467,17 @@ def is_log_name(name: str) -> bool:
     (True, False)
     """
     named_as_log = _LOG_NAME.search(name) or _RANK_NAME.search(name)
-    return bool(named_as_log and not _NO_LOG_NAME.search(name))
+    return bool(named_as_log and not _NO_LOG_NAME.search(name) and not is_facts_name(name))
+
+
+def is_facts_name(name: str) -> bool:
+    """Whether a file of this name, without folders, is taken for facts about a job: our own
+    ``facts.json``, or output of ``sacct`` or ``kubectl``.
+
+    >>> is_facts_name("describe-trainer-0.txt"), is_facts_name("train.txt")
+    (True, False)
+    """
+    return any(fnmatchcase(name.lower(), pattern) for pattern in FACTS_NAMES)
 
 
 _ATTEMPT = re.compile(r"^(?P<run>.*?)(?:^|/)attempt_(?P<attempt>\d+)/")

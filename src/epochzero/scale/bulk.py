@@ -41,7 +41,7 @@ class Diagnosed:
     Attributes:
         source, out: where the logs are, and their diagnoses.
         logs: how many there are; each has one row.
-        outcomes: logs by outcome: ``failed``, ``no_failure``, ``evidence_missing``, ``not_diagnosed``.
+        outcomes: logs by outcome: ``failed``, ``no_failure``, ``evidence_missing``, ``unknown``, ``not_diagnosed``.
         categories: failures by category, the most frequent first.
         parts: number of Parquet files.
         parts_before: how many of them an earlier run had written.

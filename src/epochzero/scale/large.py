@@ -12,7 +12,14 @@ from typing import BinaryIO, cast
 from epochzero.diagnose import Facts, LogRead, find_facts
 from epochzero.errors import InputError
 from epochzero.logs.parts import PartScan, starts_of
-from epochzero.logs.source import Log, find_logs, is_packed, last_attempts, rank_of
+from epochzero.logs.source import (
+    HEAD_BYTES,
+    Log,
+    find_logs,
+    is_encoded,
+    last_attempts,
+    rank_of,
+)
 from epochzero.scale import sources
 from epochzero.scale.results import Row, Run, diagnosed, not_diagnosed
 from epochzero.scale.sources import File, Job
@@ -64,13 +71,13 @@ def _name(job: Job, file: File) -> str:
 
 
 def _starts(run: Run, file: File) -> tuple[int, ...]:
-    """About where the parts of a log begin; one that is packed cannot be entered in the middle."""
+    """About where the parts of a log begin; one that is encoded can only be read from its start."""
     starts = starts_of(file.size, sources.BYTES_PER_PART) if file.data is None else (0,)
     if len(starts) == 1:
         return starts
     try:
         with _opened(run, file) as stream:
-            return (0,) if is_packed(stream.read(4)) else starts
+            return (0,) if is_encoded(stream.read(HEAD_BYTES)) else starts
     except InputError:  # Whoever reads it says so.
         return (0,)
 

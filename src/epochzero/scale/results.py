@@ -18,6 +18,7 @@ from typing import Any
 
 from epochzero import __version__
 from epochzero.diagnose import Diagnosis, Facts, Signature
+from epochzero.diagnose.model import FAILURES
 from epochzero.diagnose.model import SCHEMA as DIAGNOSIS
 from epochzero.errors import InputError
 from epochzero.scale.storage import Storage, arrow
@@ -188,7 +189,7 @@ class Result:
     def _summary(self, parts: list[str]) -> Summary:
         table = self._storage.table(parts, ["outcome", "category"])
         outcomes = _counted(table, "outcome")
-        failed = table.filter(arrow("pyarrow.compute").field("outcome") != "no_failure")
+        failed = table.filter(arrow("pyarrow.compute").field("outcome").isin(sorted(FAILURES)))
         return Summary(table.num_rows, outcomes, _counted(failed, "category"))
 
 
@@ -259,5 +260,6 @@ def _columns() -> Any:
             ("stack", pa.list_(place)), ("evidence", texts), ("cascade", pa.list_(consequence)),
             ("fixes", texts), ("signature", text), ("basis", text), ("fingerprint", text),
             ("cost", pa.struct([("gpus", whole), ("seconds", number), ("gpu_hours", number)])),
+            ("notes", texts),
         ]
     )  # fmt: skip

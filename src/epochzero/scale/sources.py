@@ -19,9 +19,8 @@ from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Any
 
-from epochzero.diagnose.facts import is_facts_name
 from epochzero.errors import InputError
-from epochzero.logs.source import is_log_name
+from epochzero.logs.source import is_facts_name, is_log_name
 from epochzero.parquet import STREAMED
 from epochzero.scale.storage import Storage, Stored, arrow
 
@@ -78,10 +77,11 @@ class Job:
 
     @property
     def logs(self) -> tuple[File, ...]:
-        """The files that are logs."""
+        """The files that are logs; without any, the files with facts (see `find_logs`)."""
         if not self.folder:
             return self.files
-        return tuple(one for one in self.files if is_log_name(PurePosixPath(one.name).name))
+        named = tuple(one for one in self.files if is_log_name(PurePosixPath(one.name).name))
+        return named or self.files
 
     def only(self, *names: str) -> Job:
         """The job with these of its files."""
@@ -183,8 +183,7 @@ def _belongs_to_job(name: str) -> bool:
 
 
 def _folder_job(name: str, files: list[File]) -> Job:
-    job = Job(name, tuple(files), folder=True)
-    return job if job.logs else Job(name, (), folder=True, problem="no log in its folder")
+    return Job(name, tuple(files), folder=True)
 
 
 Reader = Callable[[Storage, Stored, str, str], Iterator[Job]]

@@ -13,6 +13,7 @@ from typing import IO, Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts
+from epochzero.diagnose.model import FAILURES
 from epochzero.errors import InputError
 from epochzero.logs.source import Log
 from epochzero.run.identity import derived_job
@@ -112,7 +113,7 @@ def _records(
     took = end - start
     code = about.exit_code
     if code is None:
-        code = 0 if found.outcome == "no_failure" else 1
+        code = 1 if found.outcome in FAILURES else 0
     records: list[Record] = [
         Started(
             job=job,

@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 from markupsafe import Markup
 
 from epochzero import taxonomy
+from epochzero.diagnose.model import FAILURES
 from epochzero.errors import InputError
 from epochzero.run.watch.live import EVENT as WATCHED
 from epochzero.run.watch.model import Watched, of_dict
@@ -118,7 +119,7 @@ def job(
         moment=moment,
         attempt=shown,
         rank=rank,
-        diagnosis=diagnosis if diagnosis and diagnosis.get("outcome") != "no_failure" else None,
+        diagnosis=diagnosis if diagnosis and diagnosis.get("outcome") in FAILURES else None,
         retry=taxonomy.retries().get(str((diagnosis or {}).get("retry", "")))
         or taxonomy.retries()["unknown"],
         excerpt=_excerpt(store, identity, shown, rank),
