@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -324,8 +325,26 @@ def test_one_odd_log_does_not_end_the_others(inline: Inline, tmp_path: Path) -> 
     assert rows["a.log"]["category"] == "key_not_found"
     assert "binary" in rows["b.log"]["error"]
     assert "cannot be written" in rows["c"]["error"]
-    assert "not the facts of a job" in rows["d"]["error"]
-    assert rows["e"]["error"] == "no log in its folder"
+    assert (rows["d"]["error"], rows["d"]["category"]) == ("", "key_not_found")
+    assert "facts.json: expected a JSON object" in rows["d"]["notes"][0]
+    assert (rows["e"]["error"], rows["e"]["outcome"]) == ("", "unknown")
+
+
+def test_of_a_cut_archive_what_precedes_the_end_is_diagnosed(
+    inline: Inline, tmp_path: Path
+) -> None:
+    noise = random.Random(1).randbytes(9000).hex()
+    inside = write(tmp_path / "in", {f"{n}/x.log": f"{noise}\n{KEY}" for n in range(4)})
+    whole = tmp_path / "whole.tar.gz"
+    with tarfile.open(whole, "w:gz") as archive:
+        for n in range(4):
+            archive.add(inside / str(n), str(n))
+    cut = tmp_path / "cut.tar.gz"
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 3 // 4])
+    diagnose_all(str(cut), str(tmp_path / "out"))
+    rows = rows_of(tmp_path / "out")
+    assert rows["0"]["category"] == "key_not_found"
+    assert "the archive is damaged" in rows["cut.tar.gz"]["error"]
 
 
 def test_a_study_reads_the_result(inline: Inline, tmp_path: Path) -> None:

@@ -248,7 +248,7 @@ def _of_archive(source: Storage, stored: Stored, name: str, front: str) -> Itera
     """The folder that the archive holds; one that all its members share is left out."""
     place = source.path(name)
     with _unpackable(place), source.open(name) as raw, _archive(raw, stored.name) as archive:
-        members = list(_members(archive))
+        members, damage = _readable(archive)
         shared = _shared_folder([one.name for one in members])
         # In the archive's order: a packed one cannot be read backwards.
         groups: dict[str, list[tuple[str, _Member]]] = {}
@@ -257,23 +257,40 @@ def _of_archive(source: Storage, stored: Stored, name: str, front: str) -> Itera
             groups.setdefault(inside.partition("/")[0], []).append((inside, member))
         for top, group in groups.items():
             yield from _of_members(top, group, stored, front)
+        if damage:
+            problem = (
+                f"the archive is damaged ({damage}); only the jobs before the damage were read"
+            )
+            yield Job(stored.name, (), problem=problem)
+
+
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+"""What is raised by a damaged archive, or one that needs a password."""
 
 
 @contextmanager
 def _unpackable(place: str) -> Iterator[None]:
-    """What is raised by a damaged archive, or one that needs a password, said to the user."""
     try:
         yield
-    except (
-        tarfile.TarError,
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        OSError,
-        RuntimeError,
-    ) as error:
-        reason = str(error) or "it ends too early"
-        raise InputError(f"{place}: cannot be unpacked: {reason}") from error
+    except _DAMAGE as error:
+        raise InputError(f"{place}: cannot be unpacked: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or "it ends too early"
+
+
+def _readable(archive: tarfile.TarFile | zipfile.ZipFile) -> tuple[list[_Member], str]:
+    """The members up to where the archive is damaged, and what is damaged there, if anything is."""
+    members: list[_Member] = []
+    try:
+        for member in _members(archive):
+            members.append(member)
+    except _DAMAGE as error:
+        if not members:
+            raise
+        return members, _reason(error)
+    return members, ""
 
 
 def _archive(raw: Any, name: str) -> tarfile.TarFile | zipfile.ZipFile:
@@ -287,7 +304,7 @@ def _members(archive: tarfile.TarFile | zipfile.ZipFile) -> Iterator[_Member]:
         files = (one for one in archive.infolist() if not one.is_dir())
         found = (_Member(one.filename, one.file_size, partial(archive.open, one)) for one in files)
     else:
-        regular = (one for one in archive.getmembers() if one.isreg())
+        regular = (one for one in archive if one.isreg())
         found = (_Member(one.name, one.size, partial(archive.extractfile, one)) for one in regular)
     for member in found:
         parts = PurePosixPath(member.name).parts
@@ -316,8 +333,13 @@ def _of_members(
         problem = f"larger than {LARGEST_MEMBER >> 30} GiB in an archive: unpack it"
         yield Job(front + top, (), not alone, problem)
         return
-    files = [
-        File(name, f"{stored.name}/{one.name}", one.size, stored.stamp, one.read())
-        for name, one in wanted
-    ]
+    try:
+        files = [
+            File(name, f"{stored.name}/{one.name}", one.size, stored.stamp, one.read())
+            for name, one in wanted
+        ]
+    except _DAMAGE as error:
+        problem = f"the archive is damaged within it: {_reason(error)}"
+        yield Job(front + top, (), not alone, problem)
+        return
     yield Job(front + top, tuple(files)) if alone else _folder_job(front + top, files)
