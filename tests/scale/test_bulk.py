@@ -333,8 +333,8 @@ def test_one_odd_log_does_not_end_the_others(inline: Inline, tmp_path: Path) -> 
 def test_of_a_cut_archive_what_precedes_the_end_is_diagnosed(
     inline: Inline, tmp_path: Path
 ) -> None:
-    noise = random.Random(1).randbytes(9000).hex()
-    inside = write(tmp_path / "in", {f"{n}/x.log": f"{noise}\n{KEY}" for n in range(4)})
+    noise = [random.Random(n).randbytes(9000).hex() for n in range(4)]
+    inside = write(tmp_path / "in", {f"{n}/x.log": f"{noise[n]}\n{KEY}" for n in range(4)})
     whole = tmp_path / "whole.tar.gz"
     with tarfile.open(whole, "w:gz") as archive:
         for n in range(4):
