@@ -13,6 +13,7 @@ MODULES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*
 
 # Each room with the rooms that it may know.
 ROOMS = {
+    "compiled": set(),
     "errors": set(),
     "late": set(),
     "redact": {"logs"},
@@ -21,8 +22,8 @@ ROOMS = {
     "parquet": set(),
     "injected": set(),
     "taxonomy": {"errors"},
-    "logs": {"errors", "taxonomy"},
-    "diagnose": {"redact", "errors", "taxonomy", "logs"},
+    "logs": {"compiled", "errors", "taxonomy"},
+    "diagnose": {"compiled", "redact", "errors", "taxonomy", "logs"},
     "code": {"errors", "taxonomy"},
     "locate": {"errors", "taxonomy", "logs", "diagnose", "code"},
     "data": {"errors", "parquet"},
@@ -85,6 +86,7 @@ ROOMS = {
         "",
     },
     "cli": {
+        "compiled",
         "errors",
         "wording",
         "markdown",

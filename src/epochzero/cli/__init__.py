@@ -65,6 +65,11 @@ class _Commands(Group):
 @click.version_option(__version__, prog_name="epochzero")
 def _epochzero() -> None:
     """Find failures of deep-learning jobs, and what caused them."""
+    from epochzero import compiled
+    from epochzero.cli.cache import cache_folder
+
+    if (folder := cache_folder()) is not None:
+        compiled.use(folder / "compiled")
 
 
 def main() -> None:

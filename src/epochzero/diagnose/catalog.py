@@ -6,6 +6,8 @@ The engine knows no signature, and a signature needs nothing but its own file.
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import signal
 import tomllib
@@ -13,11 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
-from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from epochzero import taxonomy
+from epochzero import compiled, taxonomy
 from epochzero.errors import CatalogError
 
 __all__ = ["Catalog", "Match", "Role", "Signature", "builtin", "load_file", "load_folder"]
@@ -166,6 +168,8 @@ class Catalog:
 
     def __or__(self, other: Catalog) -> Catalog:
         """Both catalogues; a signature of ``other`` replaces one of the same name."""
+        if not len(other):
+            return self
         merged = {s.name: s for s in self.signatures} | {s.name: s for s in other.signatures}
         return Catalog(merged.values())
 
@@ -204,7 +208,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE)
 
 
-BUILTIN = Path(str(files("epochzero.diagnose").joinpath("signatures")))
+BUILTIN = Path(__file__).with_name("signatures")
 """The folder of the signatures that ship with the package."""
 
 
@@ -216,8 +220,47 @@ EXAMPLES = "\n[[examples]]"
 def builtin() -> Catalog:
     """The signatures that ship with the package, without their examples: half of every file is
     examples, which a diagnosis has no use for.
+
+    Parsing the files takes most of the time of a short diagnosis, so the result is stored under a key
+    of their contents (`epochzero.compiled`).
     """
-    return Catalog(load_folder(BUILTIN, examples=False))
+    files = dict(_files(BUILTIN))
+    # With this module, since what it makes of the files may change too.
+    key = compiled.key_of((Path(__file__).read_bytes(), *chain.from_iterable(files.items())))
+    if (item := compiled.load(key)) is not None:
+        return Catalog(_from_rows(json.loads(item)))
+    catalog = Catalog(
+        _parsed(os.fsdecode(name), content, BUILTIN, examples=False)
+        for name, content in files.items()
+    )
+    compiled.store(key, json.dumps(_to_rows(catalog)).encode())
+    return catalog
+
+
+def _files(folder: Path) -> Iterator[tuple[bytes, bytes]]:
+    """The name and the content of every signature file; without `pathlib`, which takes as long as reading."""
+    root = os.fsencode(folder)
+    for directory, directories, names in os.walk(root):
+        directories.sort()
+        for name in sorted(names):
+            if name.endswith(b".toml"):
+                path = os.path.join(directory, name)
+                with open(path, "rb", buffering=0) as stream:
+                    yield path[len(root) + 1 : -len(b".toml")], stream.read()
+
+
+_COMPILED = tuple(f.name for f in fields(Signature) if not f.name.endswith("examples"))
+"""The fields of a signature that are stored, in the order of its parameters."""
+
+
+def _to_rows(signatures: Iterable[Signature]) -> list[list[Any]]:
+    return [[getattr(signature, name) for name in _COMPILED] for signature in signatures]
+
+
+def _from_rows(rows: Iterable[list[Any]]) -> Iterator[Signature]:
+    for row in rows:
+        values = (tuple(value) if isinstance(value, list) else value for value in row)
+        yield Signature(**dict(zip(_COMPILED, values, strict=True)))
 
 
 def load_folder(folder: Path, *, examples: bool = True) -> Iterator[Signature]:
@@ -244,9 +287,19 @@ def load_file(path: Path, folder: Path, *, examples: bool = True) -> Signature:
     """
     name = path.relative_to(folder).with_suffix("").as_posix()
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
+    except OSError as error:
+        raise CatalogError(f"{path}: cannot be read: {error}") from error
+    return _parsed(name, content, folder, examples=examples)
+
+
+def _parsed(name: str, content: bytes, folder: Path, *, examples: bool) -> Signature:
+    """The signature of a file's content; an error names the file."""
+    path = folder / f"{name}.toml"
+    try:
+        text = content.decode("utf-8").replace("\r\n", "\n")
         raw = tomllib.loads(text if examples else text.partition(EXAMPLES)[0])
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CatalogError(f"{path}: cannot be read: {error}") from error
     try:
         if not examples:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
 
 import hyperscan
+
+from epochzero import compiled
 
 __all__ = ["PatternSet", "literal"]
 
@@ -14,11 +20,14 @@ OnMatch = Callable[[int, int], bool | None]
 
 def literal(text: str) -> bytes:
     """A pattern that matches just ``text``."""
-    return b"".join(b"\\x%02x" % byte for byte in text.encode())
+    return re.escape(text.encode())
 
 
 class PatternSet:
     """Regular expressions that are searched together.
+
+    Compiling thousands of them takes a tenth of a second, so the engine's database is stored
+    (`epochzero.compiled`).
 
     Args:
         patterns: in the syntax that Hyperscan and ``re`` share: no look-around, no references.
@@ -32,13 +41,12 @@ class PatternSet:
         flags = (hyperscan.HS_FLAG_SINGLEMATCH if once else 0) | (
             hyperscan.HS_FLAG_SOM_LEFTMOST if starts else 0
         )
-        self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        self._database.compile(
-            expressions=list(patterns),
-            ids=list(range(len(patterns))),
-            elements=len(patterns),
-            flags=[flags] * len(patterns),
-        )
+        key = compiled.key_of((*_engine(), b"%d" % flags, *patterns))
+        database = _loaded(key)
+        if database is None:
+            database = _compiled(patterns, flags)
+            compiled.store(key, hyperscan.dumpb(database))
+        self._database = database
 
     def ends(self, data: bytes) -> list[tuple[int, int]]:
         """Where each match ends, with the number of its pattern, in order."""
@@ -70,3 +78,36 @@ class PatternSet:
         except hyperscan.ScanTerminated:
             return True
         return False
+
+
+@cache
+def _engine() -> tuple[bytes, ...]:
+    """The engine's release and the features of the processor that it uses: what a database depends on."""
+    return (
+        hyperscan.__version__.encode(),
+        os.uname().machine.encode(),
+        _compiled([b"a"], 0).info(),
+    )
+
+
+def _compiled(patterns: Sequence[bytes], flags: int) -> hyperscan.Database:
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=list(patterns),
+        ids=list(range(len(patterns))),
+        elements=len(patterns),
+        flags=[flags] * len(patterns),
+    )
+    return database
+
+
+def _loaded(key: str) -> hyperscan.Database | None:
+    """The stored database of a key; None if there is none, or if the engine refuses it."""
+    item = compiled.load(key)
+    if item is None:
+        return None
+    with suppress(hyperscan.HyperscanError):
+        database = hyperscan.loadb(item, hyperscan.HS_MODE_BLOCK)
+        database.scratch = hyperscan.Scratch(database)
+        return database
+    return None
