@@ -249,7 +249,7 @@ def _files(folder: Path) -> Iterator[tuple[bytes, bytes]]:
                     yield path[len(root) + 1 : -len(b".toml")], stream.read()
 
 
-_COMPILED = tuple(f.name for f in fields(Signature) if not f.name.endswith("examples"))
+_COMPILED = tuple(f.name for f in fields(Signature) if f.name != "examples")
 """The fields of a signature that are stored, in the order of its parameters."""
 
 
@@ -259,7 +259,7 @@ def _to_rows(signatures: Iterable[Signature]) -> list[list[Any]]:
 
 def _from_rows(rows: Iterable[list[Any]]) -> Iterator[Signature]:
     for row in rows:
-        values = (tuple(value) if isinstance(value, list) else value for value in row)
+        values: Iterator[Any] = (tuple(v) if isinstance(v, list) else v for v in row)
         yield Signature(**dict(zip(_COMPILED, values, strict=True)))
 
 

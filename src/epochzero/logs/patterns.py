@@ -82,12 +82,8 @@ class PatternSet:
 
 @cache
 def _engine() -> tuple[bytes, ...]:
-    """The engine's release and the features of the processor that it uses: what a database depends on."""
-    return (
-        hyperscan.__version__.encode(),
-        os.uname().machine.encode(),
-        _compiled([b"a"], 0).info(),
-    )
+    """The engine's release and the processor's features that it uses: what a database depends on."""
+    return os.uname().machine.encode(), str(_compiled([b"a"], 0).info()).encode()
 
 
 def _compiled(patterns: Sequence[bytes], flags: int) -> hyperscan.Database:

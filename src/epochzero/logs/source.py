@@ -21,8 +21,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Protocol
 
-import zstandard
-
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -243,6 +241,7 @@ class _Packing:
         magic: what a file begins with.
         begin: what a member begins with.
         open: a decompressor of the next member.
+        error: what a decompressor raises on a damage.
         step: how many bytes are decompressed at once; at the highest ratio they give 32 MiB.
         copy: a decompressor in the same state, where there is such a thing.
     """
@@ -250,8 +249,22 @@ class _Packing:
     magic: bytes
     begin: re.Pattern[bytes]
     open: Callable[[], _Member]
+    error: Callable[[], type[Exception]]
     step: int
     copy: Callable[[Any], _Member] | None = None
+
+
+# Loading zstandard takes longer than reading most logs, and few logs need it.
+def _zstandard_member() -> _Member:
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompressobj()
+
+
+def _zstandard_error() -> type[Exception]:
+    import zstandard
+
+    return zstandard.ZstdError
 
 
 _PACKINGS = (
@@ -259,6 +272,7 @@ _PACKINGS = (
         GZIP,
         re.compile(rb"\x1f\x8b\x08"),
         lambda: zlib.decompressobj(wbits=31),
+        lambda: zlib.error,
         1 << 14,
         lambda member: member.copy(),
     ),
@@ -266,7 +280,8 @@ _PACKINGS = (
         ZSTD,
         # A data frame, or one that readers skip; pzstd writes both.
         re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
-        lambda: zstandard.ZstdDecompressor().decompressobj(),
+        _zstandard_member,
+        _zstandard_error,
         1 << 10,
     ),
 )
@@ -300,7 +315,7 @@ def _unpacked(raw: BinaryIO, packing: _Packing, on_damage: OnDamage) -> Iterator
             before = packing.copy(member) if packing.copy else None
             try:
                 yield member.decompress(data)
-            except (zlib.error, zstandard.ZstdError):
+            except packing.error():
                 yield _undamaged(before, data) if before else b""
                 damaged, torn, member, data = True, True, None, data[1:]
                 continue
