@@ -2,7 +2,7 @@
 # make test   set up, check style and types, run all tests
 # make quick  check style, run the tests that need no torch, database or browser
 # make bench  measure everything that the README claims
-# make docs   write the pages of the signatures and rules anew
+# make docs   regenerate the pages of signatures, rules and figures
 
 PYTHON ?= python3
 VENV := .venv
@@ -40,6 +40,7 @@ bench: $(VENV)/bench
 docs: $(VENV)/core
 	$(BIN)/python docs/catalog.py
 	$(BIN)/python docs/rules.py
+	$(BIN)/python bench/figures.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -36,6 +36,7 @@ __all__ = [
     "DataFile",
     "LabJob",
     "commit",
+    "content_digest",
     "data_file",
     "data_path",
     "fold",
@@ -44,6 +45,7 @@ __all__ = [
     "line_hash",
     "literals",
     "mean",
+    "measured_paths",
     "percentile",
     "rate",
     "save",
@@ -200,6 +202,7 @@ def save(
         "benchmark": name,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "seed": SEED,
+        "measured": {"paths": (paths := measured_paths(name)), "sha256": content_digest(paths)},
         "machine": _machine(),
         "versions": {**_versions(), **(rivals or {})},
         "data": list(data),
@@ -208,6 +211,36 @@ def save(
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"-> {path.relative_to(REPOSITORY)}")
+
+
+def measured_paths(name: str) -> list[str]:
+    """The packages whose code decides a result.
+
+    Raises:
+        KeyError: ``figures.toml`` does not list the result.
+    """
+    table = tomllib.loads((REPOSITORY / "bench" / "figures.toml").read_text(encoding="utf-8"))
+    return [f"src/epochzero/{path}" for path in table["measured"][name].split()]
+
+
+def content_digest(paths: Iterable[str], root: Path = REPOSITORY) -> str:
+    """SHA-256 of the content below these paths.
+
+    It tells whether a result still describes the code. A commit cannot: rebasing or squashing
+    replaces it, and a source distribution has no history.
+    """
+    return hashlib.sha256("".join(_digest(root / path) for path in paths).encode()).hexdigest()
+
+
+@cache
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        relative = file.relative_to(path.parent)
+        if file.is_file() and "__pycache__" not in relative.parts:
+            digest.update(relative.as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _machine() -> dict[str, object]:

@@ -1,0 +1,124 @@
+"""``docs/numbers.md`` and the README show what the result files contain, and nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = sorted((ROOT / "bench" / "results").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def figures() -> ModuleType:
+    """``bench/figures.py``, which imports ``common`` from its own directory."""
+    sys.path.insert(0, str(ROOT / "bench"))
+    try:
+        spec = importlib.util.spec_from_file_location("figures", ROOT / "bench" / "figures.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(ROOT / "bench"))
+    return module
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+def test_a_result_file_records_how_it_was_measured(path: Path, figures: ModuleType) -> None:
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert record["machine"]["cpu"]
+    assert record["versions"]["python"]
+    assert record["versions"]["epochzero_commit"]
+    assert isinstance(record["seed"], int)
+    for directory in figures.measured_paths(path.stem):
+        assert (ROOT / directory).exists(), f"{directory}: change [measured] in figures.toml"
+
+
+def test_a_typed_figure_is_refused(figures: ModuleType) -> None:
+    with pytest.raises(ValueError, match="figure typed into a row of watch: '16 of 36'"):
+        figures.measured_figure("16 of 36", "watch")
+
+
+def test_a_name_with_a_digit_is_no_figure(figures: ModuleType) -> None:
+    shown = figures.measured_figure("ResNet-18, p95: {failed_to_run}", "watch")
+    assert shown == "ResNet-18, p95: 0"
+
+
+def test_a_figure_that_the_result_lacks_is_an_error(figures: ModuleType) -> None:
+    with pytest.raises(KeyError, match="nowhere"):
+        figures.measured_figure("{epochzero.nowhere}", "watch")
+
+
+def test_keys_may_contain_dots(figures: ModuleType) -> None:
+    assert figures.look_up({"p0.7": {"share": 1}, "p0": {"7": 2}}, "p0.7.share") == 1
+
+
+def test_a_missed_target_is_marked(figures: ModuleType) -> None:
+    row = {"result": "watch", "target": "{failed_to_run:.0%} >= 0.5"}
+    assert figures.target(row) == "at least 50%, **missed**"
+
+
+def test_the_readme_refuses_a_figure_of_used_cases(
+    figures: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {**figures.TABLE["front"][0], "evaluation": "used"}
+    monkeypatch.setitem(figures.TABLE, "front", [row])
+    with pytest.raises(ValueError, match="held-out figures only"):
+        figures.front()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({}, ""),
+        ({"sha256": "0"}, "the code has changed"),
+        ({"paths": ["src/epochzero/logs"]}, "it measures other packages now"),
+    ],
+)
+def test_a_result_is_stale_when_the_code_that_it_measures_has_changed(
+    figures: ModuleType, monkeypatch: pytest.MonkeyPatch, change: dict[str, object], reason: str
+) -> None:
+    paths = figures.measured_paths("watch")
+    measured = {"paths": paths, "sha256": figures.content_digest(paths), **change}
+    monkeypatch.setattr(figures, "result", lambda _name: {"measured": measured})
+    assert figures.staleness("watch") == reason
+
+
+@pytest.mark.parametrize(
+    ("commit", "reason"),
+    [
+        ("0" * 40, "its commit is no longer in the history"),
+        ("0" * 40 + "-modified", "measured with uncommitted changes"),
+    ],
+)
+def test_a_result_without_a_hash_is_stale(
+    figures: ModuleType, monkeypatch: pytest.MonkeyPatch, commit: str, reason: str
+) -> None:
+    record = {"versions": {"epochzero_commit": commit}}
+    monkeypatch.setattr(figures, "result", lambda _name: record)
+    assert figures.staleness("watch") == reason
+
+
+def test_the_hash_covers_the_sources_and_nothing_else(figures: ModuleType, tmp_path: Path) -> None:
+    def digest(name: str) -> object:
+        # A new directory each time: digests of a directory are cached.
+        return figures.content_digest(["package"], tmp_path / name)
+
+    for name in ("first", "second", "compiled", "changed"):
+        (tmp_path / name / "package").mkdir(parents=True)
+        (tmp_path / name / "package" / "module.py").write_text("x = 1\n")
+    (tmp_path / "compiled" / "package" / "__pycache__").mkdir()
+    (tmp_path / "compiled" / "package" / "__pycache__" / "module.pyc").write_bytes(b"\0")
+    (tmp_path / "changed" / "package" / "module.py").write_text("x = 2\n")
+    assert digest("first") == digest("second") == digest("compiled")
+    assert digest("first") != digest("changed")
+
+
+def test_the_readme_fits_the_front_page() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
