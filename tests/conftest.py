@@ -21,6 +21,17 @@ if TYPE_CHECKING:
 
     from epochzero.diagnose import Diagnosis, Facts
 
+# A source distribution leaves out the large collections of programs that this file reads.
+collect_ignore = (
+    [] if (Path(__file__).parent.parent / "lab" / "dry").is_dir() else ["test_check_lab.py"]
+)
+
+
+def pytest_report_header() -> list[str]:
+    """Names the test files that cannot run."""
+    return [f"not in this source distribution: {name}" for name in collect_ignore]
+
+
 # The same examples on every run; `pytest --hypothesis-profile=hunt` looks for new ones.
 _SLOW = [HealthCheck.too_slow]
 settings.register_profile(
