@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -66,3 +69,22 @@ def test_a_check_that_only_reads_loads_nothing_of_the_dry_runs_memory() -> None:
     loaded = set(ran.stdout.split())
     assert "epochzero.check.dryrun.model" in loaded
     assert not {"epochzero.check.dryrun.memory.trace", "epochzero.check.dryrun.records"} & loaded
+
+
+def _metadata_hook() -> ModuleType:
+    path = Path(__file__).resolve().parent.parent / "hatch_metadata.py"
+    spec = spec_from_file_location("hatch_metadata", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_links_of_the_readme_lead_to_the_repository_that_releases() -> None:
+    links = pytest.importorskip("hatchling") and _metadata_hook().with_absolute_links
+    text = "[a](docs/a.md#b), [c](https://x.org), [d](#e)"
+    assert links(text, "https://forge.example/p", "v1.0") == (
+        "[a](https://forge.example/p/blob/v1.0/docs/a.md#b), [c](https://x.org), [d](#e)"
+    )
+    assert links(text, "", "v1.0") == "a, [c](https://x.org), [d](#e)"
