@@ -21,26 +21,26 @@ __all__ = ["main"]
 
 # Command -> its line in `epochzero --help`. The module epochzero.cli.<command> has `command`.
 _COMMANDS = {
-    "check": "Say what will go wrong when a job runs, before it is submitted.",
-    "run": "Run a job as it would run by itself, and keep what matters.",
-    "replay": "Run the failing step of a captured job again.",
-    "record": "Keep a job of Slurm's that was not run so, after its end.",
-    "diagnose": "Find the first cause of a failed job in its logs.",
-    "jobs": "List the jobs that were run, and how they are.",
-    "show": "Show everything that is known of one job.",
-    "export": "Write what is known of jobs as plain tables.",
-    "send": "Send the jobs of this machine to a service.",
-    "serve": "Keep the failures of a team in one place, with pages.",
-    "watch": "Show what was seen of a training that was watched.",
-    "locate": "Rank the places in a git repository where the bug of a report may be.",
-    "study": "Make a report of many failures: tables, figures, statistics.",
-    "label": "Label failures or bugs by hand, and say how far people agree.",
-    "model": "Test a trained model itself: guard it, evaluate it.",
+    "check": "Predict failures of a job before it is submitted.",
+    "run": "Run a job, record it, and diagnose it if it fails.",
+    "replay": "Rerun the failing step of a captured job.",
+    "record": "Record a finished Slurm job that was not started with `epochzero run`.",
+    "diagnose": "Find the root cause of a failed job in its logs.",
+    "jobs": "List jobs and their status.",
+    "show": "Show the details of one job.",
+    "export": "Export jobs as JSON Lines, CSV or Parquet tables.",
+    "send": "Send the jobs of this machine to a team server.",
+    "serve": "Run a team server that collects failures and serves a web UI.",
+    "watch": "Show the results of a watched training run.",
+    "locate": "Rank the files, functions or lines that may contain a reported bug.",
+    "study": "Generate a report of many failures: tables, figures, statistics.",
+    "label": "Label failures or bugs by hand and measure agreement.",
+    "model": "Test a trained model: robustness, fairness, out-of-scope inputs.",
     "data": "Profile, validate, synthesize and sample data sets.",
     "target": "Describe the platform that jobs are checked against.",
-    "github": "Comment on a pull request or an issue on GitHub.",
-    "mcp": "Serve the same answers to coding agents.",
-    "explain": "Say what a category, phase, fault, signature or rule means.",
+    "github": "Comment on GitHub pull requests and issues.",
+    "mcp": "Start an MCP server for coding agents.",
+    "explain": "Explain a category, phase, fault, signature or rule.",
     "signatures": "List and check failure signatures.",
 }
 
@@ -64,7 +64,7 @@ class _Commands(Group):
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="epochzero")
 def _epochzero() -> None:
-    """Find failures of deep-learning jobs, and what caused them."""
+    """Predict, detect and diagnose failures of deep-learning jobs."""
     from epochzero import compiled
     from epochzero.cli.cache import cache_folder
 
@@ -89,6 +89,6 @@ def main() -> None:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
-        click.echo(f"epochzero: the answer cannot be written: {error.strerror}", err=True)
+        click.echo(f"epochzero: cannot write the output: {error.strerror}", err=True)
         # What Python still holds of it would fail once more at the end.
         os._exit(2)

@@ -29,7 +29,7 @@ FORMATS = ("text", "json", "sarif", "github", "markdown")
 def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     names = tuple(name.strip() for text in given for name in text.split(",") if name.strip())
     if given and not names:
-        raise click.BadParameter("names no rule; `epochzero check --rules` lists them")
+        raise click.BadParameter("contains no rule; `epochzero check --rules` lists them")
     return names
 
 
@@ -47,22 +47,22 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
 @click.option(
     "--target",
     metavar="TARGET",
-    help="The platform: a file or a preset.  [default: of pyproject.toml, else this machine]",
+    help="Target platform: a file or a preset.  [default: from pyproject.toml, else this machine]",
 )
-@format_option("How to print the findings.", FORMATS)
+@format_option("Output format.", FORMATS)
 @click.option(
     "--select",
     multiple=True,
     metavar="RULE,..",
     callback=_names,
-    help="Ask only these rules.",
+    help="Run only these rules.",
 )
 @click.option(
     "--ignore",
     multiple=True,
     metavar="RULE,..",
     callback=_names,
-    help="Do not ask these rules.",
+    help="Skip these rules.",
 )
 @click.option(
     "--chdir",
@@ -70,16 +70,20 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     default=Path("."),
-    help="Where the command would be given.  [default: this folder]",
+    help="Directory in which the command would run.  [default: .]",
 )
 @click.option(
     "--data",
     multiple=True,
     metavar="PATH=PROFILE",
     callback=_data,
-    help="Compare the job's data with their profile.  [default: of pyproject.toml]",
+    help="Validate a data set against its profile.  [default: from pyproject.toml]",
 )
-@click.option("--dry", is_flag=True, help="Run the job dry too, its loops shortened.")
+@click.option(
+    "--dry",
+    is_flag=True,
+    help="Also run the job dry: shortened loops, simulated GPUs, no side effects.",
+)
 @click.option(
     "--dry-time",
     "dry_seconds",
@@ -87,28 +91,28 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     type=click.FloatRange(min=1),
     default=60.0,
     show_default=True,
-    help="What a dry run may take.",
+    help="Time limit of the dry run.",
 )
 @click.option(
     "--synthesize",
     is_flag=True,
-    help="In the dry run, make data that are not there after their profiles.",
+    help="In the dry run, generate missing data from their profiles.",
 )
 @click.option(
     "--memory-picture",
     "drawn",
     metavar="FILE",
     type=OutputFile(".svg"),
-    help="Draw the GPU's memory over the job's steps (SVG); implies --dry.",
+    help="Plot GPU memory over the steps of the job (SVG); implies --dry.",
 )
 @click.option(
     "--fit",
     metavar="OPTION",
     default="",
-    help="Find the largest value of this option of the job with which it fits the GPU; implies --dry.",
+    help="Find the largest value of this job option that fits in GPU memory; implies --dry.",
 )
-@click.option("--verbose", is_flag=True, help="Name all that could not be checked.")
-@click.option("--rules", "list_rules", is_flag=True, help="List the rules instead.")
+@click.option("--verbose", is_flag=True, help="List everything that could not be checked.")
+@click.option("--rules", "list_rules", is_flag=True, help="List the rules and exit.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -127,11 +131,11 @@ def command(
     verbose: bool,
     list_rules: bool,
 ) -> None:
-    """Say what will go wrong when the job of COMMAND runs, before it is submitted.
+    """Predict failures of the job that COMMAND starts, before it is submitted.
 
-    COMMAND is what you would submit: python, torchrun, accelerate, deepspeed, srun, docker run, a
-    shell script, a Slurm batch file, a Kubernetes job. It is read and not run; with --dry its
-    Python is run here, contained, with shortened loops and pretended GPUs.
+    COMMAND is what you would submit: python, torchrun, accelerate, deepspeed, srun, docker run, a shell
+    script, a Slurm batch file, a Kubernetes job. EpochZero analyzes it without running it. With --dry,
+    its Python code runs in a sandbox on this machine, with shortened loops and simulated GPUs.
 
     \b
     epochzero check -- python train.py --epochs 3
@@ -141,16 +145,16 @@ def command(
     epochzero check --target T4 --fit batch-size -- python train.py
     epochzero check --rules
 
-    Exit code 1 when the job would fail, 0 when there are warnings at most, 2 when the input cannot
-    be used or holds nothing that can be checked.
+    Exit code 1 if the job would fail, 0 if there are no errors, 2 if the input is invalid or contains
+    nothing to check.
     """
     if list_rules:
         render_findings.write_rules(builtin())
         return
     if not job:
-        raise click.UsageError("give the command of a job: epochzero check -- python train.py")
+        raise click.UsageError("missing command: epochzero check -- python train.py")
     if synthesize and not dry:
-        raise click.UsageError("--synthesize is of a dry run: give --dry too")
+        raise click.UsageError("--synthesize requires --dry")
     # Python looks for garbage when it ends; in millions of nodes of trees that takes half a second.
     atexit.register(gc.freeze)
     began = time.perf_counter()
@@ -193,6 +197,6 @@ def _draw(found: Checked, path: Path) -> None:
 
     run = next((run for run in found.dry if run.memory), None)
     if run is None or run.memory is None:
-        click.echo(f"{path}: not drawn, the job's memory is not known", err=True)
+        click.echo(f"{path}: not written: the memory of the job is unknown", err=True)
         return
     path.write_text(picture(run.memory, run.job), encoding="utf-8")

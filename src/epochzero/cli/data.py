@@ -28,21 +28,21 @@ MOST_SHOWN = 5
 
 _DATA = click.argument("data", metavar="PATH", type=click.Path(path_type=Path))
 _LABEL = click.option(
-    "--label", metavar="COLUMN", help="The column to be predicted.  [default: found by its name]"
+    "--label", metavar="COLUMN", help="Label column.  [default: detected by name]"
 )
 _SEED = click.option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Of the random numbers.",
+    help="Random seed.",
 )
 _FILES = click.option(
     "--sample",
     "most_files",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Read at most N files of each table, drawn at random.",
+    help="Read a random sample of at most N files per table.",
 )
 
 
@@ -51,8 +51,8 @@ def command() -> None:
     """Profile, validate, synthesize and sample data sets.
 
     PATH is a file or folder of CSV, TSV, JSON, JSON lines, Parquet, text, NumPy arrays, images or
-    WAV audio. It is only read. To profile and validate it may be a data set of torch or alike, as
-    MODULE:ATTRIBUTE; the `python` of the path imports it in a contained process.
+    WAV audio. It is never modified. `profile` and `validate` also accept a torch-style data set as MODULE:ATTRIBUTE,
+    which the `python` on PATH imports in a sandboxed process.
 
     \b
     epochzero data profile train/ -o profile.json
@@ -70,19 +70,19 @@ def command() -> None:
     "--output",
     metavar="FILE",
     type=OutputFile(),
-    help="Write the profile there and a summary here.  [default: the profile to standard output]",
+    help="Output file; a summary is printed.  [default: the profile on standard output]",
 )
 @_LABEL
 @_FILES
 def make_profile(
     data: Path, output: Path | None, label: str | None, most_files: int | None
 ) -> None:
-    """Learn what the data in PATH are like.
+    """Create a profile of the data in PATH.
 
-    A profile has counts, ranges, quantiles, classes, lengths and encodings. It has no free text, and
-    of other values only those that are short and come at least 5 times, and all classes of a label.
+    A profile contains counts, ranges, quantiles, classes, lengths and encodings. It contains no free
+    text. Of other values it contains only label classes and short values that occur at least 5 times.
 
-    Exit code 0 when the profile was made, 2 when it cannot be.
+    Exit code 0 if the profile was written, 2 if the input is invalid.
     """
     from epochzero.data import profile, profile_items
 
@@ -181,15 +181,14 @@ def _described(column: Column) -> str:
     required=True,
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="What the data should be like.",
+    help="Profile to compare with.",
 )
-@format_option("How to print the findings.")
+@format_option("Output format.")
 @_FILES
 def make_validation(data: Path, known: Path, form: str, most_files: int | None) -> None:
-    """Say how the data in PATH differ from those of a profile, worst first.
+    """Compare the data in PATH with a profile and list the differences, worst first.
 
-    Exit code 0 when nothing was found but warnings, 1 when there are errors, 2 when an input cannot
-    be used.
+    Exit code 0 if there are no errors, 1 if there are errors, 2 if the input is invalid.
     """
     from epochzero.data import profile_items, read_profile, validate, validate_items
 
@@ -232,7 +231,7 @@ def _write_finding(finding: Finding) -> None:
 @click.argument("known", metavar="PROFILE", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "-n", "count", type=click.IntRange(min=1), default=100, show_default=True,
-    help="Records of each table.",
+    help="Records per table.",
 )  # fmt: skip
 @click.option(
     "-o",
@@ -241,28 +240,27 @@ def _write_finding(finding: Finding) -> None:
     type=click.Path(path_type=Path),
     default=Path("synthesized"),
     show_default=True,
-    help="Write there; the folder is made.",
+    help="Output directory.",
 )
 @click.option(
     "--corner",
     "corners",
     multiple=True,
     metavar="NAME,..",
-    help="Only these corner cases; 'none' for none.  [default: all]",
+    help="Corner cases to generate, or none.  [default: all]",
 )
 @_SEED
 def make_synthesis(
     known: Path, count: int, output: Path, corners: tuple[str, ...], seed: int
 ) -> None:
-    """Make data that conform to PROFILE, and corner cases of them, each in a folder of its own.
+    """Generate data that conform to PROFILE, and corner cases, each in its own directory.
 
-    No value is copied but classes and categories that the profile names. The same seed gives the
-    same files.
+    Only classes and categories named in the profile are copied. The same seed gives the same files.
 
     \b
     epochzero data synthesize profile.json -n 64 -o made/ --corner longest,single-class
 
-    Exit code 0 when the data were made, 2 when they cannot be.
+    Exit code 0 if the data were written, 2 if the profile is invalid.
     """
     from epochzero.data import CORNERS, read_profile, synthesize
 
@@ -277,7 +275,7 @@ def make_synthesis(
 @_DATA
 @click.option(
     "-n", "count", type=click.IntRange(min=1), default=100, show_default=True,
-    help="Records of each table.",
+    help="Records per table.",
 )  # fmt: skip
 @click.option(
     "-o",
@@ -285,17 +283,17 @@ def make_synthesis(
     required=True,
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Write there; the folder is made, outside of PATH.",
+    help="Output directory, outside PATH.",
 )
 @_LABEL
 @_SEED
 def make_sample(data: Path, count: int, output: Path, label: str | None, seed: int) -> None:
-    """Draw a small part of the data in PATH that keeps what is rare.
+    """Draw a small sample of the data in PATH that retains rare cases.
 
-    Every class and category, the smallest and largest numbers, the shortest and longest texts and
-    missing values are in it, more than N records if they need be. The same seed draws the same.
+    The sample contains every class and category, the extreme numbers, the shortest and longest texts, and
+    missing values, even if that takes more than N records. The same seed gives the same sample.
 
-    Exit code 0 when the part was written, 2 when it cannot be.
+    Exit code 0 if the sample was written, 2 if the input is invalid.
     """
     from epochzero.data import sample
 

@@ -50,40 +50,40 @@ class _Time(click.ParamType[float]):
 
 @click.command(name="diagnose")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(allow_dash=True))
-@click.option("--each", is_flag=True, help="Every path given is a job of its own.")
-@format_option("How to print the diagnosis.", FORMATS)
+@click.option("--each", is_flag=True, help="Treat each path as a separate job.")
+@format_option("Output format.", FORMATS)
 @click.option(
     "--top",
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="Print at most this many fixes, and consequences by rank.",
+    help="Maximum number of fixes and of consequences per rank.",
 )
-@click.option("--no-redact", is_flag=True, help="Show tokens, keys and passwords as they are.")
+@click.option("--no-redact", is_flag=True, help="Do not redact tokens, keys and passwords.")
 @click.option(
     "--signatures",
     "folders",
     multiple=True,
     metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Use your own signatures too; may be repeated.",
+    help="Directory of your own signatures; repeatable.",
 )
-@click.option("--exit-code", type=int, help="How the job ended, as its parent saw it.")
+@click.option("--exit-code", type=int, help="Exit code of the job.")
 @click.option(
     "--signal",
     "signal_number",
     type=click.IntRange(1, 64),
-    help="Number of the signal that ended it.",
+    help="Signal that killed the job.",
 )
-@click.option("--state", help="What the scheduler says, such as OUT_OF_MEMORY or TIMEOUT.")
-@click.option("--start", type=_Time(), help="When the job started.")
-@click.option("--end", type=_Time(), help="When it ended.")
-@click.option("--gpus", type=click.IntRange(0), help="How many GPUs it held, for the cost.")
+@click.option("--state", help="Scheduler state, such as OUT_OF_MEMORY or TIMEOUT.")
+@click.option("--start", type=_Time(), help="Start time of the job.")
+@click.option("--end", type=_Time(), help="End time of the job.")
+@click.option("--gpus", type=click.IntRange(0), help="Number of allocated GPUs, for the cost.")
 @click.option(
     "--facts",
     "facts_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A file with the above: facts.json, or output of sacct or kubectl.",
+    help="File with these facts: facts.json, or output of sacct or kubectl.",
 )
 @many_options
 @click.pass_context
@@ -107,15 +107,15 @@ def command(
     workers: int | None,
     address: str | None,
 ) -> None:
-    """Find the first cause of a failed job in its logs.
+    """Find the root cause of a failed job in its logs.
 
-    PATHS are log files (plain, .gz or .zst), folders of rank files, or - for standard input. All
-    of them belong to one job, unless --each is given. Exit code, scheduler state and times are
-    taken from the options, or from facts.json, sacct or kubectl output beside the logs.
+    PATHS are log files (plain, .gz or .zst), directories of rank files, or - for standard input. Without
+    --each, all of them belong to one job. Exit code, scheduler state and times come from the options, or
+    from facts.json, sacct or kubectl output next to the logs.
 
-    With --out, the one path is a SOURCE of many jobs: a folder (each folder in it is a job, and each log
-    that lies in it directly), an archive, a Parquet file with a column log, or s3://bucket/prefix. RESULT
-    gets Parquet files with a row for each job. The same command goes on where it was ended.
+    With --out, the path is a source of many jobs: a directory (each subdirectory and each log in it is a
+    job), an archive, a Parquet file with a column `log`, or s3://bucket/prefix. RESULT receives Parquet
+    files with one row per job. If interrupted, the same command resumes.
 
     \b
     epochzero diagnose train.log
@@ -125,7 +125,7 @@ def command(
     epochzero diagnose all-logs/ --out diagnoses/
     epochzero diagnose s3://bucket/logs --out s3://bucket/diagnoses --engine ray
 
-    Exit code 0 when a diagnosis was made, 2 when the input cannot be used.
+    Exit code 0 if a diagnosis was made, 2 if the input is invalid.
     """
     check_many(context, paths, out)
     own = Catalog(())

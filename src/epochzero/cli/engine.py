@@ -20,14 +20,14 @@ def engine_options(only: str = "", *, also: str = "") -> Callable[[_Command], _C
         only: what the options need, in front of what they do.
         also: another name of ``--workers``.
     """
-    when = f"{only}: " if only else ""
+    when = f"{only}. " if only else ""
     names = ("--workers", *also.split())
     options = (
         click.option("--engine", type=click.Choice(("local", "ray")), default="local", show_default=True,
-                     help=f"{when}who works, processes of this machine or a Ray cluster."),
+                     help=f"{when}Use local processes or a Ray cluster."),
         click.option(*names, "workers", metavar="N", type=click.IntRange(1),
-                     help=f"{when}how many at a time.  [default: one a core]"),
-        click.option("--address", help="With --engine ray: of the cluster; one is started here without it."),
+                     help=f"{when}Number of workers.  [default: one per core]"),
+        click.option("--address", help="With --engine ray: cluster address. Without it, a local Ray cluster is started."),
     )  # fmt: skip
 
     def add(command: _Command) -> _Command:

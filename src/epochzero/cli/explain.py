@@ -20,10 +20,10 @@ __all__ = ["command"]
 @click.command(name="explain")
 @click.argument("word", required=False)
 def command(word: str | None) -> None:
-    """Say what WORD means: a category, dimension, root cause, phase, retry advice, fault or symptom
-    of a training, leaf of the taxonomy of real faults, signature or rule of `epochzero check`.
+    """Explain WORD: a category, dimension, root cause, phase, retry advice, training fault or symptom, leaf
+    of the taxonomy of real faults, signature or check rule.
 
-    Without WORD, list them all.
+    Without WORD, list all of them.
 
     \b
     epochzero explain tensor_mismatch

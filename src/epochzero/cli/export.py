@@ -24,11 +24,11 @@ __all__ = ["command"]
     type=click.Choice(FORMATS),
     default="jsonl",
     show_default=True,
-    help="Of the files.",
+    help="File format.",
 )
 @store_option
 def command(folder: Path, form: str, store: str | None, **wanted: Any) -> None:
-    """Write the jobs, attempts, failures, samples and what else is known into FOLDER, a file a table.
+    """Export jobs, attempts, failures, samples and related tables to FOLDER, one file per table.
 
     \b
     epochzero export jobs/ --since 7d

@@ -23,15 +23,20 @@ __all__ = ["command"]
 @click.group(name="jobs", invoke_without_command=True)
 @filter_options
 @click.option(
-    "-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="At most so many."
+    "-n",
+    "--limit",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="Maximum number of jobs.",
 )
-@format_option("How to print them.", ("text", "json", "jsonl"))
+@format_option("Output format.", ("text", "json", "jsonl"))
 @store_option
 @click.pass_context
 def command(
     context: click.Context, /, limit: int, form: str, store: str | None, **wanted: Any
 ) -> None:
-    """List the jobs that `epochzero run` has run, the newest first.
+    """List the jobs started with `epochzero run`, newest first.
 
     \b
     epochzero jobs --since 7d --state failed
@@ -56,7 +61,12 @@ def command(
             click.echo(line)
     else:
         anything = any(value is not None for value in wanted.values())
-        click.echo("No such job." if anything else "No job yet: epochzero run -- COMMAND", err=True)
+        click.echo(
+            "No matching job."
+            if anything
+            else "No jobs recorded. Start one with: epochzero run -- COMMAND",
+            err=True,
+        )
 
 
 @command.command(name="prune")
@@ -65,11 +75,13 @@ def command(
     type=Moment(),
     required=True,
     metavar="TIME",
-    help="Of jobs that ended before: 90d, 12h, 2026-05-01.",
+    help="Only jobs that ended before this time: 90d, 12h, 2026-05-01.",
 )
-@click.option("--keep-failed", is_flag=True, help="Only of jobs that ended well.")
-@click.option("--whole", is_flag=True, help="The jobs themselves too, with all that is known.")
-@click.option("--dry-run", is_flag=True, help="Say what would be thrown away; throw nothing away.")
+@click.option("--keep-failed", is_flag=True, help="Keep the logs of failed jobs.")
+@click.option(
+    "--whole", is_flag=True, help="Delete the jobs themselves too, with all their records."
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be deleted and delete nothing.")
 @store_option
 @click.pass_obj
 def _prune(
@@ -80,7 +92,7 @@ def _prune(
     dry_run: bool,
     store: str | None,
 ) -> None:
-    """Throw away the logs and samples of old jobs; what failed and why stays known.
+    """Delete the logs and samples of old jobs. Diagnoses are retained.
 
     \b
     epochzero jobs prune --older 90d

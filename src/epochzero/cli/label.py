@@ -27,24 +27,28 @@ _MOST_CONFUSED = 5
 
 @click.command(name="label")
 @click.argument("file", type=click.Path(path_type=Path, exists=True))
-@click.option("--as", "annotator", metavar="NAME", help="Who labels.")
+@click.option("--as", "annotator", metavar="NAME", help="Name of the annotator.")
 @click.option("--scheme", metavar="NAME|FILE.toml",
-              help="What is asked: failures (default), bugs, or a file.")  # fmt: skip
-@click.option("--browser", is_flag=True, help="Label in the browser, on this machine only.")
-@click.option("--agreement", is_flag=True, help="Say how far the annotators agree.")
-@click.option("--disagreements", is_flag=True, help="List the records on which they do not.")
-@click.option("--adjudicate", is_flag=True, help="Decide these records, seeing what each said.")
+              help="Label scheme: failures (default), bugs, or a file.")  # fmt: skip
+@click.option("--browser", is_flag=True, help="Label in the browser (served on loopback only).")
+@click.option("--agreement", is_flag=True, help="Report inter-annotator agreement.")
+@click.option(
+    "--disagreements", is_flag=True, help="List the records on which annotators disagree."
+)
+@click.option(
+    "--adjudicate", is_flag=True, help="Resolve the disagreements, with all labels visible."
+)
 @click.option("--export", "output", metavar="OUT.jsonl", type=OutputFile(".jsonl"),
-              help="Write the records with what their labels come to.")  # fmt: skip
+              help="Write the records with their resolved labels.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Of the bootstrap of --agreement.")  # fmt: skip
+              help="Random seed of the bootstrap of --agreement.")  # fmt: skip
 @click.option("-f", "--format", "form", type=click.Choice(("text", "json")), default="text",
-              show_default=True, help="How to print.")  # fmt: skip
+              show_default=True, help="Output format.")  # fmt: skip
 def command(
     file: Path, annotator: str | None, scheme: str | None, browser: bool, agreement: bool,
     disagreements: bool, adjudicate: bool, output: Path | None, seed: int, form: str,
 ) -> None:  # fmt: skip
-    """Label the records of FILE by hand: a line each (.jsonl, .jsonl.gz), or a folder of logs.
+    """Label the records of FILE by hand: JSON Lines (.jsonl, .jsonl.gz) or a directory of logs.
 
     \b
     epochzero label failures.jsonl --as alice
@@ -53,11 +57,10 @@ def command(
     epochzero label failures.jsonl --adjudicate --as carol
     epochzero label failures.jsonl --export labelled.jsonl
 
-    A record has a title or summary, and a description or log. Each decision is kept at once in
-    FILE.labels/NAME.jsonl; the same command goes on where it was ended. Nobody sees the labels of
-    others, nor those that the records carry, until --adjudicate.
+    A record has a title or summary, and a description or log. Each decision is saved immediately in FILE.labels/NAME.jsonl; the same command resumes. Labels of
+    others, and labels in the records, stay hidden until --adjudicate.
 
-    Exit code 0; 2 when the input cannot be used.
+    Exit code 0, or 2 if the input is invalid.
     """
     from epochzero.study.labelling import LabelFolder, read_items
 

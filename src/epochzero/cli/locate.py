@@ -56,7 +56,7 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     multiple=True,
     metavar="PATH",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="A log of the failed job, or a folder of them; may be repeated.",
+    help="Log of the failed job, or a directory of logs; repeatable.",
 )
 @click.option(
     "--repo",
@@ -65,10 +65,12 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     type=click.Path(path_type=Path),
     default=Path("."),
     show_default=True,
-    help="The git repository to search, or a folder in it.",
+    help="Git repository to search, or a directory in it.",
 )
-@click.option("--rev", help="The commit, branch or tag to search.  [default: HEAD]")
-@click.option("--work-tree", is_flag=True, help="Search the files as they lie there, uncommitted.")
+@click.option("--rev", help="Commit, branch or tag to search.  [default: HEAD]")
+@click.option(
+    "--work-tree", is_flag=True, help="Search the working tree, including uncommitted changes."
+)
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
@@ -79,29 +81,29 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 @click.option(
     "--method",
     type=click.Choice([*METHODS, *FORMULAS]),
-    help=f"How to rank.  [default: {DEFAULT_METHOD}; with --coverage {next(iter(FORMULAS))}]",
+    help=f"Ranking method.  [default: {DEFAULT_METHOD}; with --coverage {next(iter(FORMULAS))}]",
 )
 @click.option(
     "--top",
     type=click.IntRange(1),
     default=10,
     show_default=True,
-    help="Give at most this many places.",
+    help="Maximum number of results.",
 )
 @click.option(
     "--coverage",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="coverage.py's JSON report with contexts: rank what failing tests cover.",
+    help="coverage.py JSON report with contexts: rank what failing tests cover.",
 )
 @click.option(
     "--failed",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="With --coverage: the tests that failed, one a line, or pytest's lastfailed.",
+    help="With --coverage: failed tests, one per line, or pytest's lastfailed.",
 )
-@click.option("--explain", is_flag=True, help="Give all reasons, recent fixes among them.")
-@format_option("How to print the places.", FORMATS)
+@click.option("--explain", is_flag=True, help="Show all evidence, including recent fixes.")
+@format_option("Output format.", FORMATS)
 @click.option(
     "--past",
     "past_file",
@@ -109,7 +111,7 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     type=click.Path(path_type=Path, dir_okay=False),
     help="Past reports as JSON lines: title, body, closed_at, files.",
 )
-@click.option("--no-cache", is_flag=True, help="Neither use nor keep parsed files.")
+@click.option("--no-cache", is_flag=True, help="Do not read or write the cache of parsed files.")
 def command(
     report: Path | None,
     logs: tuple[Path, ...],
@@ -126,7 +128,7 @@ def command(
     past_file: Path | None,
     no_cache: bool,
 ) -> None:
-    """Rank the places of a git repository where the bug of a report may be.
+    """Rank the files, functions or lines of a git repository that may contain a reported bug.
 
     REPORT is a file, or - for standard input: plain text or Markdown with the title in the first
     line, or a GitHub issue's JSON. A log is diagnosed first, and its first failure is searched for,
@@ -143,9 +145,9 @@ def command(
     """
     _check_usage(report, logs, method, coverage, failed)
     if rev is not None and work_tree:
-        raise click.UsageError("give --rev or --work-tree, not both")
+        raise click.UsageError("--rev and --work-tree exclude each other")
     if report == STDIN and STDIN in logs:
-        raise click.UsageError("standard input can be the report or the log, not both")
+        raise click.UsageError("standard input cannot be both the report and the log")
     query = None if coverage else _query(report, logs)
     cache = None if no_cache else _cache()
     with _progress() as progress:
@@ -186,11 +188,11 @@ def _check_usage(
     """
     if coverage is None:
         if report is None and not logs:
-            raise click.UsageError("give a REPORT, a log with --log, or --coverage with --failed")
+            raise click.UsageError("missing input: pass REPORT, --log, or --coverage with --failed")
         if failed is not None or method in FORMULAS:
-            raise click.UsageError(f"{'--failed' if failed else method} needs --coverage")
+            raise click.UsageError(f"{'--failed' if failed else method} requires --coverage")
     elif failed is None or report is not None or logs:
-        raise click.UsageError("--coverage goes with --failed, and without a REPORT or a log")
+        raise click.UsageError("--coverage requires --failed and excludes REPORT and --log")
     elif method in METHODS:
         raise click.UsageError(f"{method} ranks reports; with --coverage: {', '.join(FORMULAS)}")
 
@@ -204,7 +206,7 @@ def _runs(coverage: Path | None, failed: Path | None) -> tuple[Run, ...]:
         # pytest keeps them as the keys of an object.
         names = list(json.loads(said)) if said.lstrip().startswith("{") else said.split("\n")
     except ValueError as error:
-        raise InputError(f"{failed}: neither names of tests nor JSON: {error}") from error
+        raise InputError(f"{failed}: is neither a list of test names nor JSON: {error}") from error
     try:
         return read_coverage(
             _text(coverage, str(coverage)), [n.strip() for n in names if n.strip()]
@@ -223,8 +225,8 @@ def _query(path: Path | None, logs: Sequence[Path]) -> Query:
         return with_diagnosis(report, diagnosis)
     if report is None:
         names = ", ".join(map(str, logs))
-        raise InputError(f"{names}: shows no failure to search for; give a REPORT")
-    click.echo("epochzero: the logs show no failure; searching by the report alone", err=True)
+        raise InputError(f"{names}: contains no failure to search for; pass a REPORT")
+    click.echo("epochzero: the logs contain no failure; searching by the report only", err=True)
     return query_of(report)
 
 
@@ -264,12 +266,12 @@ def _text(path: Path, name: str) -> str:
         raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
     if len(data) > LARGEST_REPORT_BYTES:
         most = LARGEST_REPORT_BYTES >> 20
-        raise InputError(f"{name}: is larger than {most} MB; a log is given with --log")
+        raise InputError(f"{name}: is larger than {most} MB; pass logs with --log")
     for mark, encoding in _ENCODINGS:
         if data.startswith(mark):
             return data.decode(encoding, "replace")
     if looks_binary(data[:HEAD_BYTES]):
-        raise InputError(f"{name}: not a text; it looks like a binary file")
+        raise InputError(f"{name}: is not text (binary file)")
     return data.decode("utf-8-sig", "replace")
 
 
@@ -288,9 +290,9 @@ def _let_go(cache: Cache | None) -> None:
         return
     cache.close()
     if cache.set_aside:
-        click.echo(f"epochzero: a damaged cache was moved to {cache.set_aside}", err=True)
+        click.echo(f"epochzero: moved a damaged cache to {cache.set_aside}", err=True)
     if cache.problem:
-        click.echo(f"epochzero: going on without the cache: {cache.problem}", err=True)
+        click.echo(f"epochzero: continuing without the cache: {cache.problem}", err=True)
 
 
 # -- Progress ----------------------------------------------------------------------------------

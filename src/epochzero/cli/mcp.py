@@ -23,28 +23,28 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
     metavar="DIR",
     multiple=True,
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Only paths in these folders are read; repeatable.  [default: the working folder]",
+    help="Directory that tools may read; repeatable.  [default: the working directory]",
 )
 @click.option(
     "--http",
     "address",
     metavar="HOST:PORT",
-    help="Serve HTTP instead of standard input and output.",
+    help="Serve HTTP instead of stdio.",
 )
 @click.option(
     "--token-file",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="With --http: the token that requests must bear; needed on other addresses than this machine's.",
+    help="With --http: file with the bearer token; required on non-loopback addresses.",
 )
 @store_option
 def command(
     roots: tuple[Path, ...], address: str | None, token_file: Path | None, store: str | None
 ) -> None:
-    """Serve coding agents by the Model Context Protocol: diagnose, check, locate, explain, jobs.
+    """Start a Model Context Protocol server for coding agents: diagnose, check, locate, explain, jobs.
 
-    Everything only reads: nothing of a job is run, secrets are hidden, and paths outside of the
-    roots are refused.
+    All tools are read-only: no job code runs, secrets are redacted, and paths outside the roots are
+    refused.
 
     \b
     claude mcp add epochzero -- epochzero mcp

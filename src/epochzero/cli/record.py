@@ -23,22 +23,22 @@ __all__ = ["command"]
     metavar="ID",
     envvar="SLURM_JOB_ID",
     show_envvar=True,
-    help="Slurm's number of the job, such as 4242 or 4242_7; all jobs of an array by its number.",
+    help="Slurm job ID, such as 4242 or 4242_7; the ID of an array selects all its jobs.",
 )
 @click.option(
     "--logs",
     metavar="PATH",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="What the job wrote; may be given more than once.  [default: as Slurm tells]",
+    help="Log of the job; repeatable.  [default: the files that Slurm names]",
 )
 @store_option
 @send_option
 def command(
     job_id: str | None, logs: tuple[Path, ...], store: str | None, send: Destination | None
 ) -> None:
-    """Keep a job that has ended as if it had been run under `epochzero run`: sacct tells how it
-    ended, its log why.
+    """Record a finished Slurm job that was not started with `epochzero run`. sacct provides its final state,
+    its log the cause.
 
     In Slurm's EpilogSlurmctld or Epilog the job's number and its end are taken from the variables.
     A job that is kept already stays as it is.
@@ -52,11 +52,13 @@ def command(
     Exit code 0, or 2 when Slurm knows no such job, it has not ended, or it cannot be kept.
     """
     if not job_id:
-        raise click.UsageError("which job? Give --job-id; an epilog has it in SLURM_JOB_ID")
+        raise click.UsageError("missing job ID: pass --job-id (epilogs set SLURM_JOB_ID)")
     home = homes(os.environ)[0]
     jobs = slurm_jobs(job_id, os.environ)
     if logs and len(jobs) > 1:
-        raise InputError(f"{job_id} is an array of {len(jobs)} jobs: give the logs of one of them")
+        raise InputError(
+            f"{job_id} is an array of {len(jobs)} jobs, and --logs applies to one job: pass the ID of one task, such as {job_id}_1"
+        )
     for job in jobs:
         recorded = record_job(job, home, logs=logs)
         said = f"kept: epochzero show {job.identity}" if recorded else "was kept already"

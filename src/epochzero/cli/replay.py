@@ -26,22 +26,22 @@ __all__ = ["command"]
     "--step",
     metavar="N",
     type=click.IntRange(min=1),
-    help="End after the N-th step of an optimizer.  [default: where the job failed]",
+    help="Stop after optimizer step N.  [default: the step that failed]",
 )
 @click.option(
     "--inspect",
     is_flag=True,
-    help="Show batch, weights, gradients and random states at the end.",
+    help="Show batch, weights, gradients and random states at the last step.",
 )
 @click.option(
     "--bisect",
     is_flag=True,
-    help="Walk through the operators of the step, to the one that the failure comes from.",
+    help="Trace the operators of the step and find the one that causes the failure.",
 )
 @click.option(
     "--program",
     type=OutputFile(".py"),
-    help="Write a small program there that shows the failure, for a bug report; implies --bisect.",
+    help="Write a minimal program that reproduces the failure; implies --bisect.",
 )
 @click.option(
     "--from",
@@ -49,22 +49,22 @@ __all__ = ["command"]
     type=click.Choice(("auto", "start", "snapshot")),
     default="auto",
     show_default=True,
-    help="Run the whole program, or go on from the last snapshot with the batches since.",
+    help="Run the whole program, or resume from the last snapshot.",
 )
 @click.option(
     "--python",
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Run it with this Python.  [default: the job's]",
+    help="Python interpreter.  [default: the job's]",
 )
-@click.option("--write", is_flag=True, help="Let it write its files, and use the network.")
+@click.option("--write", is_flag=True, help="Allow the program to write files and use the network.")
 @click.option(
     "--seconds",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="Most that it may take.  [default: ten times what the job took, at least 120]",
+    help="Time limit.  [default: ten times the job's run time, at least 120]",
 )
-@format_option("How to print what came.")
+@format_option("Output format.")
 @store_option
 @click.pass_context
 def command(
@@ -81,7 +81,7 @@ def command(
     form: str,
     store: str | None,
 ) -> None:
-    """Run the failing step of JOB again, which was run with `epochzero run --capture`.
+    """Rerun the failing step of JOB, which ran with `epochzero run --capture`.
 
     A job is given by its identity, the beginning of it, its name, `last`, or the folder of an attempt.
     Its own program runs, with the random states, seeds and batches of then; what it writes goes
@@ -146,7 +146,7 @@ def _write(replayed: Replayed, path: Path, python: Path | None, *, quiet: bool) 
     from epochzero.run.replay.program import write_program
 
     if replayed.walked is None:
-        raise InputError("the failing step was not reached: there is nothing to write a program of")
+        raise InputError("the failing step was not reached, so no program can be written")
     written = write_program(replayed.walked, path, python)
     for line in program_lines(written) if not quiet else ():
         click.echo(line)
@@ -164,7 +164,7 @@ def _folder(job: str, store: str | None) -> Path:
     there = [folder for folder in found if has_capture(folder)]
     if not there:
         raise InputError(
-            f"{job}: no capture is kept of it; run it with `epochzero run --capture`, which leaves one "
+            f"{job}: no capture exists; run it with `epochzero run --capture`, which stores one "
             "when the job fails"
         )
     return there[0]

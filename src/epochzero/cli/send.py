@@ -16,7 +16,7 @@ __all__ = ["command"]
 @click.command(name="send")
 @click.argument("url", required=False, envvar="EPOCHZERO_SEND", callback=destination)
 def command(url: Destination | None) -> None:
-    """Send the jobs that were run here to a service, as far as it does not have them.
+    """Send the jobs of this machine to a team server, except those that it already has.
 
     `epochzero run --send` does so by itself; this sends what it could not, or what ran before there was a
     service. Sending twice changes nothing. URL is EPOCHZERO_SEND by default.
@@ -27,9 +27,9 @@ def command(url: Destination | None) -> None:
     Exit code 0, or 2 when not all could be sent.
     """
     if url is None:
-        raise click.UsageError("where to? Give the URL of the service, or set EPOCHZERO_SEND")
+        raise click.UsageError("missing URL: pass the URL of the server or set EPOCHZERO_SEND")
     for home in homes(os.environ):
         if (home / "runs").is_dir():
             send_all(url, home / "runs")
             return
-    click.echo("no job was run here yet", err=True)
+    click.echo("no jobs recorded on this machine", err=True)

@@ -32,24 +32,26 @@ _file = click.Path(path_type=Path, dir_okay=False)
     "--folder",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keeps what was received until the store has it.  [default: serve in EPOCHZERO_HOME]",
+    help="Directory for incoming data that is not stored yet.  [default: serve in EPOCHZERO_HOME]",
 )
 @click.option(
     "--watch-folder",
     "watched",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Diagnose and keep each log that is put there.",
+    help="Diagnose and store each log that appears in this directory.",
 )
 @click.option(
     "--authentication",
     is_flag=True,
-    help="Ask for tokens on this machine's own address too, as behind a proxy.",
+    help="Require tokens on loopback addresses too, for example behind a proxy.",
 )
-@click.option("--certificate", metavar="FILE", type=_file, help="For HTTPS: its chain.")
-@click.option("--key", metavar="FILE", type=_file, help="For HTTPS: the certificate's key.")
-@click.option("--behind-https", is_flag=True, help="A proxy before it speaks HTTPS.")
-@click.option("--private-webhooks", is_flag=True, help="Let webhooks lead into private networks.")
+@click.option("--certificate", metavar="FILE", type=_file, help="Certificate chain for HTTPS.")
+@click.option("--key", metavar="FILE", type=_file, help="Private key of the certificate.")
+@click.option("--behind-https", is_flag=True, help="A reverse proxy terminates HTTPS.")
+@click.option(
+    "--private-webhooks", is_flag=True, help="Allow webhooks to private network addresses."
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -64,7 +66,7 @@ def command(
     behind_https: bool,
     private_webhooks: bool,
 ) -> None:
-    """Keep the failures of a team in one place: jobs send what they know, people read it.
+    """Run a team server that collects failures and serves a web UI.
 
     Without a team it answers this machine only, and asks for no token. With one, each request bears a
     token of its team.
@@ -113,7 +115,7 @@ def command(
 @click.argument("name")
 @click.pass_obj
 def team(address: str, name: str) -> None:
-    """Make a team; teams never see each other's jobs."""
+    """Create a team. Teams cannot see each other's jobs."""
     from epochzero.store.database import open_database
     from epochzero.store.teams import add_team
 
@@ -129,10 +131,12 @@ def team(address: str, name: str) -> None:
     type=click.Choice(["reader", "writer", "admin"]),
     default="writer",
     show_default=True,
-    help="A reader reads, a writer sends jobs too, an admin makes tokens too.",
+    help="reader: read; writer: also send jobs; admin: also manage tokens.",
 )
-@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Valid for so long.")
-@click.option("--revoke", metavar="NUMBER", type=int, help="End the token of this number.")
+@click.option(
+    "--days", type=click.FloatRange(min=0, min_open=True), help="Days until the token expires."
+)
+@click.option("--revoke", metavar="NUMBER", type=int, help="Revoke the token with this number.")
 @click.pass_obj
 def token(
     address: str,
@@ -142,7 +146,7 @@ def token(
     days: float | None,
     revoke: int | None,
 ) -> None:
-    """Make a token of TEAM for NAME and print it, this once; without NAME list those that are.
+    """Create a token of TEAM for NAME and print it once. Without NAME, list the tokens.
 
     \b
     epochzero serve token vision cluster7 > token
@@ -171,7 +175,7 @@ def token(
 @click.argument("file", type=_file)
 @click.pass_obj
 def backup(address: str, file: Path) -> None:
-    """Write the whole store to FILE, while the service runs; for either database."""
+    """Back up the store to FILE while the server runs."""
     from epochzero.store.backup import back_up
     from epochzero.store.database import open_database
 
@@ -183,7 +187,7 @@ def backup(address: str, file: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.pass_obj
 def restore(address: str, file: Path) -> None:
-    """Fill an empty store from FILE."""
+    """Restore a backup from FILE into an empty store."""
     from epochzero.store.backup import restore as fill
     from epochzero.store.database import open_database
 

@@ -20,17 +20,19 @@ _LOG = "output"
 
 @click.command(name="show")
 @click.argument("job", metavar="JOB")
-@click.option("--log", is_flag=True, help="Print the log instead, as the job wrote it.")
-@click.option("--rank", type=click.IntRange(0), help="The log of a rank.")
+@click.option("--log", is_flag=True, help="Print the log of the job instead.")
+@click.option("--rank", type=click.IntRange(0), help="With --log: the log of this rank.")
 @click.option(
-    "--attempt", type=click.IntRange(1), help="The log of an attempt.  [default: the last]"
+    "--attempt",
+    type=click.IntRange(1),
+    help="With --log: the log of this attempt.  [default: the last]",
 )
-@format_option("How to print the job.")
+@format_option("Output format.")
 @store_option
 def command(
     job: str, log: bool, rank: int | None, attempt: int | None, form: str, store: str | None
 ) -> None:
-    """Show what is known of JOB: its identity, the beginning of it, its name, or `last`.
+    """Show the details of JOB: an ID, a unique prefix of one, a name, or `last`.
 
     \b
     epochzero show last

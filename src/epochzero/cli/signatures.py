@@ -18,10 +18,10 @@ def command() -> None:
 
 
 @command.command(name="list")
-@click.option("--category", help="Only those of this category.")
-@click.option("--role", help="Only those with this role (cause, cascade, wrapper, ...).")
+@click.option("--category", help="Only signatures of this category.")
+@click.option("--role", help="Only signatures with this role (cause, cascade, wrapper, ...).")
 def list_(category: str | None, role: str | None) -> None:
-    """List the signatures that ship with the package."""
+    """List the built-in signatures."""
     from epochzero.diagnose import builtin
 
     for signature in sorted(builtin(), key=lambda s: s.name):
@@ -33,9 +33,9 @@ def list_(category: str | None, role: str | None) -> None:
 @command.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
 def check(folder: Path) -> None:
-    """Check the signatures in FOLDER: fields, words, examples and counter-examples.
+    """Validate the signatures in FOLDER: fields, terms, examples and counter-examples.
 
-    Exit code 1 when one of them is wrong.
+    Exit code 1 if a signature is invalid.
     """
     from epochzero.diagnose.check import check_folder
 

@@ -118,18 +118,20 @@ class Moment(click.ParamType[float]):
 
 
 _FILTERS = (
-    click.option("--state", type=click.Choice(JOB_STATES), help="How the job is."),
+    click.option("--state", type=click.Choice(JOB_STATES), help="Status of the job."),
     click.option(
         "--category",
         metavar="NAME",
-        help="What it failed with, or the fault of its training that ended it.",
+        help="Failure category, or the training fault that ended the job.",
     ),
-    click.option("--fingerprint", metavar="ID", help="Identity of its failure, or the beginning."),
-    click.option("--user", metavar="NAME", help="Whose it is."),
-    click.option("--host", metavar="NAME", help="Where it was started."),
-    click.option("--name", metavar="PATTERN", help="What it is called; may hold * and ?."),
-    click.option("--since", type=Moment(), help="Started since: 7d, 12h, 2026-05-01."),
-    click.option("--until", type=Moment(), help="Started before."),
+    click.option("--fingerprint", metavar="ID", help="Failure fingerprint, or a prefix of it."),
+    click.option("--user", metavar="NAME", help="User who started the job."),
+    click.option("--host", metavar="NAME", help="Host on which the job started."),
+    click.option("--name", metavar="PATTERN", help="Job name; * and ? are wildcards."),
+    click.option(
+        "--since", type=Moment(), help="Started at or after this time: 7d, 12h, 2026-05-01."
+    ),
+    click.option("--until", type=Moment(), help="Started before this time."),
 )
 
 

@@ -30,7 +30,7 @@ _SQLITE = b"SQLite format 3\0"
 
 @click.group(cls=Group, name="study")
 def command() -> None:
-    """Make a report of many failures or bugs: tables, figures and statistics.
+    """Generate a report of many failures or bugs: tables, figures and statistics.
 
     \b
     epochzero study failures "last 30 days" --out report/
@@ -49,28 +49,27 @@ command.add_command(localization_command)
 @command.command(name="failures")
 @click.argument("source")
 @click.option("-o", "--out", metavar="DIR", type=OutputFolder(), required=True,
-              help="Write the report there; files of the same names are replaced.")  # fmt: skip
+              help="Output directory; existing files of the same names are overwritten.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Of the bootstrap.")  # fmt: skip
+              help="Random seed of the bootstrap.")  # fmt: skip
 @click.option("-f", "--format", "form", type=click.Choice(("text", "json")), default="text",
-              show_default=True, help="How to print the summary.")  # fmt: skip
+              show_default=True, help="Output format of the summary.")  # fmt: skip
 @store_option
 def failures(source: str, out: Path, seed: int, form: str, store: str | None) -> None:
-    """Study the failures in SOURCE: what fails, why, in which phase, at what cost, and what comes again.
+    """Analyze the failures in SOURCE: categories, causes, phases, costs and recurrences.
 
-    SOURCE is "last 30 days" (of the store), a store (an SQLite file or postgresql://...), a folder of
-        logs (each folder in it is a job, and each log that lies in it directly), what `epochzero diagnose
-    --out` wrote (a folder or s3://...), or a file of records that have a log or a diagnosis: a JSON
-    object in each line (.jsonl, .jsonl.gz), or Parquet.
+    SOURCE is "last 30 days" (of the store), a store (an SQLite file or postgresql://...), a directory of logs (each subdirectory and each log in it is a job), the output of `epochzero diagnose
+    --out` (a directory or s3://...), or a file of records with a log or a diagnosis: JSON Lines (.jsonl,
+    .jsonl.gz) or Parquet.
 
     \b
     epochzero study failures "last 30 days" --out report/
     epochzero study failures jobs.db --out report/
     epochzero study failures failures.jsonl.gz --out report/ --format json
 
-    DIR gets report.html, report.md, each table as CSV and Parquet, each figure as SVG and PNG.
+    DIR receives report.html, report.md, each table as CSV and Parquet, and each figure as SVG and PNG.
 
-    Exit code 0 when the report was written, also of no failure; 2 when the input cannot be used.
+    Exit code 0 if the report was written, even if there are no failures; 2 if the input is invalid.
     """
     from epochzero.reports.figures import require_matplotlib
     from epochzero.study import study_failures, write_report

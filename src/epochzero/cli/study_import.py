@@ -24,23 +24,25 @@ __all__ = ["command"]
     metavar="FILE",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Issues, and best also pull requests: a JSON array or a line each, as GitHub gives them.",
+    help="Issues, and preferably pull requests: a JSON array or JSON Lines, as exported from GitHub.",
 )
 @click.option(
     "--repo",
     metavar="DIR",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="A clone with its history.",
+    help="Clone with its full history.",
 )
 @click.option(
-    "-o", "--out", "output", metavar="FILE", required=True, type=OutputFile(), help="Write there."
+    "-o", "--out", "output", metavar="FILE", required=True, type=OutputFile(), help="Output file."
 )
-@click.option("--project", metavar="OWNER/NAME", default="", help="Whose issues they are.")
-@click.option("--loose", is_flag=True, help="Also link by words and time, with low certainty.")
-@format_option("How to print the summary.")
+@click.option(
+    "--project", metavar="OWNER/NAME", default="", help="Project that the issues belong to."
+)
+@click.option("--loose", is_flag=True, help="Also link by words and dates, with low confidence.")
+@format_option("Output format of the summary.")
 def command(issues: Path, repo: Path, output: Path, project: str, loose: bool, form: str) -> None:
-    """Link issues to the commits that fixed them, and write both as bug reports.
+    """Link issues to the commits that fixed them, and write them as bug reports.
 
     \b
     gh issue list --state all --limit 10000 \\
@@ -49,8 +51,7 @@ def command(issues: Path, repo: Path, output: Path, project: str, loose: bool, f
 
     With pull requests in the same file (gh pr list --state merged --json
     number,title,body,mergedAt,mergeCommit,createdAt,closedAt) most fixes are found
-    where a project merges by pull request. Each record says which rule linked it,
-    and how certain that is.
+    where a project merges by pull request. Each record names the rule that linked it and its confidence.
     """
     from epochzero.study.importing import import_reports
 

@@ -29,27 +29,27 @@ _PATH = click.Path(path_type=Path)
 
 @click.command(name="localization")
 @click.option("--reports", metavar="FILE", type=_PATH, required=True,
-              help="Bug reports with their fixes; also a folder of Denchmark or BugsInPy.")  # fmt: skip
+              help="Bug reports with their fixes, or a directory of Denchmark or BugsInPy.")  # fmt: skip
 @click.option("--repos", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), required=True,
-              help="Folder of clones, each called owner+name.")  # fmt: skip
+              help="Directory of clones named owner+name.")  # fmt: skip
 @click.option("-o", "--out", metavar="DIR", type=OutputFolder(), required=True,
-              help="Write the report there; files of the same names are replaced.")  # fmt: skip
+              help="Output directory; existing files of the same names are overwritten.")  # fmt: skip
 @click.option("--baseline-reports", "baseline", metavar="FILE", type=_PATH,
-              help="Bug reports of traditional systems, to compare with.")  # fmt: skip
+              help="Bug reports of traditional systems, for comparison.")  # fmt: skip
 @click.option("--techniques", metavar="NAMES",
-              help="all, or some with commas between them. [default: all but bjxnet]")  # fmt: skip
+              help="Comma-separated techniques, or all.  [default: all but bjxnet]")  # fmt: skip
 @click.option("--rankings", metavar="FILE", type=_PATH,
-              help="Rankings made elsewhere: a line of JSON each with id, technique and files.")  # fmt: skip
+              help="Rankings from other tools: JSON Lines with id, technique and files.")  # fmt: skip
 @click.option("--tree", type=click.Choice(("parent", "release")), default="parent", show_default=True,
-              help="Search the files as before the fix, or the last release before the report.")  # fmt: skip
-@click.option("--titles-only", is_flag=True, help="Search by titles alone, as where one file has no more.")  # fmt: skip
-@click.option("--sample", metavar="N", type=click.IntRange(min=1), help="Measure N bugs of each file.")  # fmt: skip
+              help="Search the parent of the fix, or the last release before the report.")  # fmt: skip
+@click.option("--titles-only", is_flag=True, help="Use report titles only.")  # fmt: skip
+@click.option("--sample", metavar="N", type=click.IntRange(min=1), help="Measure a sample of N bugs per file.")  # fmt: skip
 @engine_options(also="-j --jobs")
-@click.option("--work", metavar="DIR", type=OutputFolder(), help="Keep what is measured there. [default: the cache folder]")  # fmt: skip
+@click.option("--work", metavar="DIR", type=OutputFolder(), help="Directory of cached results.  [default: the cache directory]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Of the bootstrap, and of what is drawn.")  # fmt: skip
+              help="Random seed of the bootstrap and of sampling.")  # fmt: skip
 @click.option("-f", "--format", "form", type=click.Choice(("text", "json")), default="text",
-              show_default=True, help="How to print the summary.")  # fmt: skip
+              show_default=True, help="Output format of the summary.")  # fmt: skip
 def command(
     reports: Path,
     repos: Path,
@@ -67,11 +67,11 @@ def command(
     seed: int,
     form: str,
 ) -> None:
-    """Compare techniques that find bugs, over kinds of systems, projects and bugs.
+    """Compare bug localization techniques across systems, projects and bug types.
 
-    Every technique ranks the files of every bug's repository as it was before the fix. The report has
-    the analyses of Jahan et al. (EMSE 2025) with intervals, their numbers beside each, and which of
-    their findings hold here.
+    Each technique ranks the files of each bug's repository as of the commit before the fix. The report
+    contains the analyses of Jahan et al. (EMSE 2025) with confidence intervals next to their published
+    numbers, and states which of their findings hold on this data.
 
     \b
     epochzero study localization --reports reports.jsonl.gz --repos clones/ --out report/
@@ -79,11 +79,11 @@ def command(
         --repos clones/ --out report/
     epochzero study localization --reports reports.jsonl --repos clones/ --out report/ --sample 100
 
-    What is measured is kept, fifty bugs of a project in a file: an interrupted run goes on where it
-    stopped, and a second one takes seconds. With --engine ray each machine has the clones at the same
-    place, and --work is on this one. `epochzero study import` makes reports of issues and a clone.
+    Results are cached, so an interrupted run resumes and a second run takes seconds. With --engine ray,
+    each machine needs the clones at the same path; --work is local. `epochzero study import` creates
+    reports from issues and a clone.
 
-    Exit code 0 when the report was written, also of no bug; 2 when the input cannot be used.
+    Exit code 0 if the report was written, even if there are no bugs; 2 if the input is invalid.
     """
     from epochzero.reports.figures import require_matplotlib
     from epochzero.study import write_report

@@ -47,32 +47,31 @@ class _Sizes(click.ParamType[list[int]]):
 
 @click.command(name="simulate")
 @click.option("--jobs-per-day", metavar="N|N..N", type=_Sizes(), default="1000..100000", show_default=True,
-              help="Size of the fleet, or from which to which in steps of ten times.")  # fmt: skip
+              help="Fleet size, or a range in steps of ten times.")  # fmt: skip
 @click.option("--days", type=click.IntRange(1, 3660), default=30, show_default=True)
 @click.option("--assumptions", "own", metavar="FILE.toml", type=click.Path(path_type=Path, dir_okay=False),
-              help="Numbers of your platform in place of ours.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all draws.")  # fmt: skip
+              help="Values of your platform that replace the defaults.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")  # fmt: skip
 @click.option("-o", "--out", metavar="DIR", type=OutputFolder(), required=True,
-              help="Write the report there; files of the same names are replaced.")  # fmt: skip
+              help="Output directory; existing files of the same names are overwritten.")  # fmt: skip
 @click.option("-f", "--format", "form", type=click.Choice(("text", "json")), default="text",
-              show_default=True, help="How to print the summary.")  # fmt: skip
+              show_default=True, help="Output format of the summary.")  # fmt: skip
 def command(
     jobs_per_day: list[int], days: int, own: Path | None, seed: int, out: Path, form: str
 ) -> None:
-    """Say what checking, retries decided by diagnosis, and faster diagnosis would save on a fleet.
+    """Estimate what checks, diagnosis-based retries and faster diagnosis would save on a fleet.
 
-    Jobs, failures, retries and GPU time are drawn from published numbers, what the tools achieve from
-    our measurements; what neither tells is assumed. All are ranges, and so is the answer. The report lists
-    each with its source, and says which matters most.
+    Jobs, failures, retries and GPU time are drawn from published numbers; the effect of the tools comes
+    from our measurements; the rest is assumed. All inputs and results are ranges. The report lists each
+    input with its source and shows which matters most.
 
     \b
     epochzero study simulate --out report/
     epochzero study simulate --jobs-per-day 5000 --assumptions ours.toml --out report/
 
-    A line of FILE.toml is `failed_share = 0.2`, or `failed_share = { low = 0.15, high = 0.25 }`; the
-    report has the names.
+    A line of FILE.toml is `failed_share = 0.2`, or `failed_share = { low = 0.15, high = 0.25 }`; the report lists the names.
 
-    Exit code 0 when the report was written; 2 when the input cannot be used.
+    Exit code 0 if the report was written, 2 if the input is invalid.
     """
     from epochzero.study import write_report
     from epochzero.study.fleet import assumptions, study_fleet, with_own

@@ -45,27 +45,27 @@ def command() -> None:
     "--output",
     metavar="FILE",
     type=OutputFile(),
-    help="Write there.  [default: standard output]",
+    help="Output file.  [default: standard output]",
 )
-@click.option("--name", help="Name of the target.  [default: that of FILE, or of the machine]")
+@click.option("--name", help="Name of the target.  [default: from FILE, else the host name]")
 @click.option(
     "--api",
     "libraries",
     multiple=True,
     metavar="LIB",
-    help="Read the public API of this module instead of the usual ones; may be repeated.",
+    help="Record the public API of this module instead of the default ones; repeatable.",
 )
 @click.option(
     "--packages",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Take the packages from this list (requirements, a lock file, conda), not from here.",
+    help="Read the packages from this file (requirements, lock file, conda).",
 )
 @click.option(
     "--python",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="The Python of the job, such as .venv/bin/python.  [default: `python` of the path]",
+    help="Python interpreter of the job, such as .venv/bin/python.  [default: `python` on PATH]",
 )
 @click.option(
     "--list",
@@ -73,11 +73,9 @@ def command() -> None:
     multiple=True,
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Note which files are in this folder, such as one of data; may be repeated.",
+    help="Record the files in this directory, for example a data directory; repeatable.",
 )
-@click.option(
-    "--probe", is_flag=True, help="Try whether the internet can be reached, for a second."
-)
+@click.option("--probe", is_flag=True, help="Test internet access (takes up to one second).")
 def capture(
     output: Path | None,
     name: str | None,
@@ -87,19 +85,19 @@ def capture(
     folders: tuple[Path, ...],
     probe: bool,
 ) -> None:
-    """Write what this machine is like, as the job will see it, to a target file.
+    """Describe this machine, as jobs see it, in a target file.
 
-    Run it on the platform, in the container of the job. Its packages are those of the `python` that a
-    job would find on the path, or of the one you name; it is read and not run. Nothing is imported and
-    nothing but FILE is written. What cannot be found out is noted in the file. Values of variables that
-    look like secrets are left out; look at the file before you share it.
+    Run this command on the platform, in the container of the job. Packages are read from the `python` on
+    PATH, or from --python, without running it. Nothing is imported, and only FILE is written. Properties
+    that cannot be determined are noted in the file. Values of variables that look like secrets are
+    omitted; review the file before you share it.
 
     \b
     epochzero target capture -o cluster.toml
     epochzero target capture --python .venv/bin/python -o cluster.toml
     epochzero target capture --api torch --api mylib > cluster.toml
 
-    Exit code 0 when the file was written, 2 when it cannot be.
+    Exit code 0 if the file was written, 2 if it cannot be written.
     """
     import platform
 
@@ -155,9 +153,9 @@ def _interpreter(named: Path | None) -> tuple[str, Interpreter]:
 @command.command(name="show")
 @click.argument("target")
 def show(target: str) -> None:
-    """Print what TARGET says: a file, or GPUs such as '8 x H100'.
+    """Print TARGET: a file, or GPUs such as '8 x H100'.
 
-    Exit code 0 when it can be read, 2 when it cannot.
+    Exit code 0 if the target is valid, 2 if not.
     """
     from epochzero.check.target import read_target
 
@@ -170,14 +168,14 @@ def show(target: str) -> None:
 @command.command(name="diff")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@format_option("How to print the differences.")
+@format_option("Output format.")
 def diff(first: str, second: str, form: str) -> None:
-    """Print what a job that runs on A may miss on B, worst first.
+    """List what a job that runs on A may lack on B, worst first.
 
-    Each difference has the category of failure that it can cause. What B has more of is no
-    difference. What only one of them tells is named at the end.
+    Each difference names the failure category it can cause. Additional resources of B are not
+    differences. Properties that only one target specifies are listed at the end.
 
-    Exit code 0 when nothing differs, 1 when something does, 2 when a target cannot be read.
+    Exit code 0 if there are no differences, 1 if there are, 2 if a target is invalid.
     """
     from epochzero.check.target import differences, read_target
 
@@ -191,7 +189,7 @@ def diff(first: str, second: str, form: str) -> None:
 
 @command.command(name="presets")
 def list_presets() -> None:
-    """List the GPUs that can be named: gpus = "8 x H100"."""
+    """List the GPU names known to targets: gpus = "8 x H100"."""
     from epochzero.check.target import first_cuda, presets
 
     for name, gpu in presets().items():

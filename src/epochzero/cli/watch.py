@@ -23,7 +23,7 @@ __all__ = ["command"]
 
 @click.group(cls=Group, name="watch")
 def command() -> None:
-    """Show what was seen of a training that was watched: `epochzero run --watch`.
+    """Show the results of a training run that was watched with `epochzero run --watch`.
 
     \b
     epochzero watch show last --html page.html
@@ -37,18 +37,18 @@ command.add_command(make_spectrum)
 
 @command.command(name="show")
 @click.argument("training", metavar="JOB|FILE.jsonl")
-@click.option("--html", type=OutputFile(".html"), help="Write the page with the curves there.")
+@click.option("--html", type=OutputFile(".html"), help="Write an HTML page with the curves.")
 @click.option(
     "--method",
     metavar="NAME",
     default="epochzero",
     show_default=True,
-    help="What concludes: epochzero, deeplocalize, deepdiagnosis or deepfd.",
+    help="Detection method: epochzero, deeplocalize, deepdiagnosis or deepfd.",
 )
-@format_option("How to print the verdict.")
+@format_option("Output format.")
 @store_option
 def show(training: str, html: Path | None, method: str, form: str, store: str | None) -> None:
-    """Say what is wrong with a training: of JOB's last attempt, or of a file of records.
+    """Report the training faults found in JOB's last attempt, or in a file of records.
 
     A job is given by its identity, the beginning of it, its name, or `last`.
 
@@ -87,11 +87,11 @@ def show(training: str, html: Path | None, method: str, form: str, store: str | 
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Write its curves there, for `tensorboard --logdir DIR`.",
+    help="Directory for the event files, for `tensorboard --logdir DIR`.",
 )
 @store_option
 def export(training: str, folder: Path, store: str | None) -> None:
-    """Write the curves of a training for another tool.
+    """Export the curves of a training run for another tool.
 
     \b
     epochzero watch export last --tensorboard runs/last
@@ -117,7 +117,9 @@ def _records(training: str, store: str | None) -> tuple[Path, str]:
         found = [folder / RECORDS_FILE for folder in folders(database, identity)]
     there = [path for path in found if path.is_file()]
     if not there:
-        raise InputError(f"{training}: its training was not watched, or that is no longer kept")
+        raise InputError(
+            f"{training}: no watch records exist: its training was not watched, or the records were deleted"
+        )
     return there[0], name
 
 
@@ -126,9 +128,9 @@ def _history(path: Path) -> History:
 
     following = Following(path)
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file")
+        raise InputError(f"{path}: no such file")
     following.read_all()
     history = following.history()
     if not history.count:
-        raise InputError(f"{path}: no training was recorded in it")
+        raise InputError(f"{path}: contains no training records")
     return history

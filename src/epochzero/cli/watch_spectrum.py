@@ -27,27 +27,27 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     multiple=True,
     required=True,
     type=_FILE,
-    help="What was active in tests that fail; may be given several times.",
+    help="Activity in failing tests; repeatable.",
 )
 @click.option(
     "--formula",
     type=click.Choice(("tarantula", "ochiai", "dstar")),
     default="tarantula",
     show_default=True,
-    help="How a score is computed.",
+    help="Suspiciousness formula.",
 )
 @click.option(
     "--by",
     type=click.Choice(("input", "run")),
     default="input",
     show_default=True,
-    help="What a test is: each input, or each file.",
+    help="What counts as a test: each input or each file.",
 )
 @click.option(
     "-n", "most", type=click.IntRange(min=1), default=10, show_default=True,
-    help="Show so many neurons; JSON has all.",
+    help="Number of neurons to show; JSON contains all.",
 )  # fmt: skip
-@format_option("How to print the scores.")
+@format_option("Output format.")
 def make_spectrum(
     passing: tuple[Path, ...],
     failing: tuple[Path, ...],
@@ -56,8 +56,7 @@ def make_spectrum(
     most: int,
     form: str,
 ) -> None:
-    """Rank layers and neurons by how much they are active where a model fails, and not where it
-    passes.
+    """Rank layers and neurons by how much more they are active on failing than on passing inputs.
 
     A file has which neurons were active for which inputs. In Python:
 

@@ -31,7 +31,7 @@ _ONE_SIDED = "not defined: all predictions are right, or all wrong"
               help="How the weight of a layer grows with its number.")  # fmt: skip
 @click.option("--false-rejections", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
               help="Share of right predictions that may be rejected.  [default: Youden's J decides]")  # fmt: skip
-@format_option("How to print the result.")
+@format_option("Output format.")
 def command(
     model: str,
     data: str,

@@ -29,7 +29,7 @@ __all__ = ["command"]
               help="Attack at most N examples that the model has right.")  # fmt: skip
 @click.option("--epsilon", type=click.FloatRange(0, 1, min_open=True), default=0.03, show_default=True,
               help="Largest change of a number by FGSM and PGD, as a share of the inputs' range.")  # fmt: skip
-@format_option("How to print the result.")
+@format_option("Output format.")
 def command(
     model: str,
     data: str,
@@ -55,7 +55,7 @@ def command(
     epochzero model evaluate net.py:build test.npz --weights net.pt -o evaluated/
     epochzero model evaluate net.py:small test.csv --target income --group sex --beside net.py:wide
 
-    DIR gets report.html, report.md, each table as CSV and Parquet, each figure as SVG and PNG.
+    DIR receives report.html, report.md, each table as CSV and Parquet, and each figure as SVG and PNG.
 
     Exit code 0 when it was measured; 2 when a model or the data cannot be used.
     """

@@ -38,7 +38,7 @@ TRAIN = "train"
               help="Each search ends when it has found N instances.")  # fmt: skip
 @click.option("--retrain", is_flag=True,
               help="Retrain a copy of MODEL with instances that were found; with -o its weights are kept.")  # fmt: skip
-@format_option("How to print the result.")
+@format_option("Output format.")
 def command(
     model: str,
     data: str,

@@ -61,7 +61,7 @@ def _shape(
 @click.option("--write", metavar="DIR", type=OutputFolder(),
               help="Write each network there as a program, with its weights where it was trained.")  # fmt: skip
 @shared_options
-@format_option("How to print the result.")
+@format_option("Output format.")
 def command(
     data: str | None,
     test: str | None,

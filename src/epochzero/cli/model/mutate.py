@@ -28,7 +28,7 @@ __all__ = ["command"]
               help="Write the mutants there; files of the same names are replaced.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
               help="Chooses one of the places where a fault can be made.")  # fmt: skip
-@format_option("How to print what was made.")
+@format_option("Output format.")
 def command(
     program: Path, leaves: tuple[str, ...], every: bool, out: Path, seed: int, form: str
 ) -> None:

@@ -38,14 +38,14 @@ _MODEL = (
 )  # fmt: skip
 _SHARED = (
     click.option("--target", metavar="COLUMN",
-                 help="Column or array of the labels.  [default: found by its name]"),
+                 help="Column or array of the labels.  [default: detected by name]"),
     click.option("--most", type=click.IntRange(min=1), metavar="N",
-                 help="Use at most N examples, drawn at random."),
-    click.option("--device", default="cpu", show_default=True, help="Where torch computes."),
+                 help="Use a random sample of at most N examples."),
+    click.option("--device", default="cpu", show_default=True, help="Torch device."),
     click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-                 help="Of all random numbers, those of your code as well."),
+                 help="Random seed, also set for your code."),
     click.option("-o", "--out", metavar="DIR", type=OutputFolder(),
-                 help="Write the report there; files of the same names are replaced."),
+                 help="Output directory; existing files of the same names are overwritten."),
 )  # fmt: skip
 
 
