@@ -101,12 +101,12 @@ def test_exit_codes(run: Command, job: Path) -> None:
     ("arguments", "said"),
     [
         ((), "Usage"),
-        (("--target", "cluster.toml"), "give the command of a job"),
+        (("--target", "cluster.toml"), "missing command"),
         (("--", "python", "missing.py"), "missing.py"),
         (("--target", "nowhere.toml", "--", "python", "train.py"), "nowhere.toml"),
         (("--select", "undefined-nam", *COMMAND), "did you mean undefined-name"),
-        (("--select", "", *COMMAND), "names no rule"),
-        (("--ignore", " , ", *COMMAND), "names no rule"),
+        (("--select", "", *COMMAND), "contains no rule"),
+        (("--ignore", " , ", *COMMAND), "contains no rule"),
         (("--chdir", "nowhere", *COMMAND), "nowhere"),
         (("--odd", *COMMAND), "--odd"),
     ],
@@ -395,4 +395,4 @@ def test_data_and_their_profile_are_named_together(run: Command, tmp_path: Path)
     ran = run("check", "--data", "train.csv=absent.json", *job)
     assert (ran.code, "absent.json: cannot be read" in ran.err) == (2, True)
     ran = run("check", "--synthesize", *job)
-    assert (ran.code, "give --dry too" in ran.err) == (2, True)
+    assert (ran.code, "--synthesize requires --dry" in ran.err) == (2, True)

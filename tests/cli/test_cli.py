@@ -531,4 +531,4 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
-    assert done.stderr == "epochzero: the answer cannot be written: No space left on device\n"
+    assert done.stderr == "epochzero: cannot write the output: No space left on device\n"

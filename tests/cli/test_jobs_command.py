@@ -90,7 +90,7 @@ def test_jobs_of_an_empty_home_says_how_to_begin(
     done = run("jobs")
     assert (done.code, done.out) == (0, "")
     assert "epochzero run" in done.err
-    assert "No such job" in run("jobs", "--state", "lost").err
+    assert "No matching job" in run("jobs", "--state", "lost").err
 
 
 def test_a_time_that_is_none_is_told(run: Command) -> None:

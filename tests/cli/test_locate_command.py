@@ -366,7 +366,7 @@ def on_terminal(command: list[Any], environment: dict[str, str]) -> bytes:
     [
         (b"", "empty"),
         (b" \n\t\n", "empty"),
-        (bytes(range(256)) * 40, "looks like a binary file"),
+        (bytes(range(256)) * 40, "is not text (binary file)"),
     ],
 )
 def test_reports_that_are_none(
@@ -391,12 +391,12 @@ def test_what_cannot_be_used(
         ((report, *repo, "--level", "class"), "'class' is not one of"),
         ((report, *repo, "--method", "magic"), "'magic' is not one of"),
         ((report, *repo, "--top", "0"), "--top"),
-        ((report, *repo, "--rev", "HEAD", "--work-tree"), "not both"),
+        ((report, *repo, "--rev", "HEAD", "--work-tree"), "exclude each other"),
         ((tmp_path / "missing.md", *repo), "cannot be read"),
         ((tmp_path, *repo), "cannot be read"),
         ((report, *repo, "--past", tmp_path / "missing.jsonl"), "cannot be read"),
-        (("-", "--log", "-", *repo), "not both"),
-        (repo, "give a REPORT"),
+        (("-", "--log", "-", *repo), "cannot be both"),
+        (repo, "pass REPORT"),
     ):
         ran = run("locate", *arguments)
         assert (ran.code, ran.out) == (2, ""), arguments
@@ -473,7 +473,7 @@ def test_a_cache_that_cannot_be_made(
     cache_home.write_text("a file, where a folder should be")
     ran = run("locate", report, "--repo", project.folder)
     assert ran.code == 0
-    assert "going on without the cache" in ran.err
+    assert "continuing without the cache" in ran.err
 
 
 # -- By coverage -------------------------------------------------------------------------------
@@ -517,9 +517,9 @@ def test_what_failing_tests_cover(
     ("arguments", "said"),
     [
         (["--coverage", "COVERAGE"], "--failed"),
-        (["--failed", "FAILED", "REPORT"], "needs --coverage"),
-        (["--method", "ochiai", "REPORT"], "ochiai needs --coverage"),
-        (["--coverage", "COVERAGE", "--failed", "FAILED", "REPORT"], "without a REPORT"),
+        (["--failed", "FAILED", "REPORT"], "requires --coverage"),
+        (["--method", "ochiai", "REPORT"], "ochiai requires --coverage"),
+        (["--coverage", "COVERAGE", "--failed", "FAILED", "REPORT"], "excludes REPORT"),
         (["--coverage", "COVERAGE", "--failed", "FAILED", "--method", "bm25"], "ranks reports"),
         (["--coverage", "REPORT", "--failed", "FAILED"], "no JSON"),
         (["--coverage", "COVERAGE", "--failed", "REPORT"], "failed tests is a context"),
