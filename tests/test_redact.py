@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.made_secrets import made_secrets
 from epochzero.redact import HIDDEN, redact, redact_all, redact_command, redact_log
 
 # Made up; put together here so that nothing takes this file for a leak.
@@ -84,6 +87,19 @@ ORDINARY = [
     "https://huggingface.co/bert-base-uncased/resolve/main/config.json?download=true",
     "FileNotFoundError: [Errno 2] No such file or directory: 'https://x/y@z'",
     "ssh git@github.com:user/repo.git",
+    f"checked out {HEX}, submodule at {HEX[:12]}",
+    "wandb: 🚀 View run at https://wandb.ai/team/project/runs/3kx0v9ab",
+    "wandb: Syncing run dashing-pine-42 (run-20240501_120000-3kx0v9ab)",
+    f"/root/.cache/huggingface/hub/models--bert-base-uncased/snapshots/{HEX}/config.json",
+    "/scratch/sk-learn-experiments/task-4242-npm_cache/pip-7xk2/hf_home/token_counts.npy",
+    "tensor([[-0.0213,  0.1544, -1.2e-05],\n        [ 0.3321, nan, 4.5000]], device='cuda:0')",
+    f"data:image/png;base64,{base64.b64encode(random.Random(5).randbytes(6000)).decode()}",
+    f"md5 {HEX[:32]}, uuid 123e4567-e89b-12d3-a456-426614174000, digest sha256:{HEX}{HEX[:24]}",
+    "error: the following arguments are required: --password, --token, --api-key",
+    "python train.py --tokenizer gpt2 --max-tokens 2048 --eos-token </s> --token-dropout 0.1",
+    "XDG_SESSION_ID=42 OLDPWD=/home/anna PATH=/usr/bin LD_PATH=/x",
+    "auth: failed for user anna; cookie jar is empty; machine gpu-04 login failed",
+    "SKIPPED: hook dapi_client.step, fw_attention_forward_with_a_rather_long_name_here()",
     "multi-head attention: num_heads=16, key_size=64, query=1",
     "keys: ['a', 'b']; author: Anna; passes: 12; bypass: none; compass=north",
     "lr=0.001 seed=1234567890 sha=0123456789abcdef0123456789abcdef01234567",
@@ -99,6 +115,16 @@ def test_secrets_are_hidden(template: str, secret: str) -> None:
     assert secret not in shown
     assert HIDDEN in shown
     assert all(secret[n : n + 9] not in shown for n in range(len(secret) - 8))
+
+
+@pytest.mark.parametrize("kind", [made.kind for made in made_secrets()])
+def test_secrets_of_many_kinds_are_hidden(kind: str) -> None:
+    for seed in range(20):
+        (made,) = (made for made in made_secrets(seed) if made.kind == kind)
+        shown = redact(made.line)
+        assert not any(made.secret[n : n + 9] in shown for n in range(len(made.secret) - 8))
+        assert redact_log(b"a\n" + made.line.encode() + b"\nb\n").decode() == f"a\n{shown}\nb\n"
+        assert redact(shown) == shown
 
 
 @pytest.mark.parametrize(("template", "secret"), SECRETS)
@@ -152,6 +178,8 @@ def test_redacting_again_changes_nothing(template: str, secret: str) -> None:
         ("train.py --password hunter2x --lr 0.1", f"train.py --password {HIDDEN} --lr 0.1"),
         ("train.py --db-password=hunter2x", f"train.py --db-password={HIDDEN}"),
         ("env WANDB_API_KEY=0123abcd train.py", f"env WANDB_API_KEY={HIDDEN} train.py"),
+        ("train.py --api-token hunter2x --lr 0.1", f"train.py --api-token {HIDDEN} --lr 0.1"),
+        ("train.py --hub_token hunter2x --lr 0.1", f"train.py --hub_token {HIDDEN} --lr 0.1"),
         ("train.py --max-tokens 2048 --eos-token </s> --key id", None),
         ("train.py --password", None),
     ],
@@ -169,12 +197,15 @@ def test_nested_values() -> None:
 @pytest.mark.parametrize(
     "text",
     ["a_" * 20_000 + "password", "key" * 20_000, "://" + "a" * 50_000, "?" * 50_000 + "key=",
-     "token" * 10_000 + "=", "-----BEGIN " + "A" * 50_000 + " PRIVATE KEY-----", "eyJ" + "a" * 50_000],
+     "token" * 10_000 + "=", "-----BEGIN " + "A" * 50_000 + " PRIVATE KEY-----", "eyJ" + "a" * 50_000, "-" * 50_000 + "token",
+     "sk-" + "ab1-" * 12_000, "curl -u " * 6_000, "machine a login b " * 3_000, "cookie: a" * 6_000,
+     "hooks.slack.com/services" * 2_000, "xoxb-" + "a" * 50_000, "--a_" * 12_000 + "password"],
 )  # fmt: skip
 def test_long_lines_take_no_long_time(text: str) -> None:
-    start = time.perf_counter()
+    # Processor time: quadratic time would be minutes, on however busy a machine.
+    start = time.process_time()
     redact(text)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 5
 
 
 PARTS = st.sampled_from(

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from epochzero.logs.patterns import PatternSet
@@ -15,13 +15,30 @@ __all__ = ["redact", "redact_all", "redact_command", "redact_log"]
 
 HIDDEN = "[redacted]"
 
-# What a secret looks like, by a lower-case text that stands in every one of its kind: most texts
-# hold none, and are passed on after a few substring searches. The group "keep" of a pattern stays,
-# so that a reader sees what stood there.
+
+class _Rule(NamedTuple):
+    """A kind of secret.
+
+    Attributes:
+        triggers: lower-case texts, one of which stands in every secret of the kind. Most texts hold
+            none and are passed on after a few substring searches.
+        pattern: of the secret; what its group "keep" matches stays, so that a reader sees what
+            stood there.
+        flags: of the pattern.
+        suspects: what lines of logs with such a secret hold, in the syntax of `PatternSet`; the
+            triggers when None.
+    """
+
+    triggers: tuple[str, ...]
+    pattern: str
+    flags: re.RegexFlag = re.NOFLAG
+    suspects: tuple[str, ...] | None = None
+
+
 _NAMED = (
-    r"(?:api[_-]?key|apikey|secret|passwd|password|passphrase|private[_-]?key"
-    r"|access[_-]?key(?:[_-]?id)?|auth[_-]?token|access[_-]?token|refresh[_-]?token"
-    r"|client[_-]?secret|credential)"
+    r"(?:api[_-]?key|apikey|secret|passwd|password|passphrase|access[_-]?key(?:[_-]?id)?"
+    r"|(?:private|account|auth|encryption|signing|subscription|kaggle)[_-]?key"
+    r"|(?:api|auth|access|refresh|id|identity)[_-]?token|credential)"
 )
 # A class such as NoCredentialsError is followed by its message.
 _ASSIGNED = (
@@ -35,78 +52,153 @@ _TOKEN = (
     r"(?P<keep>(?:^|[^A-Za-z])[\w-]{0,40}token['\"]?\s{0,3}(?:=>|[:=])\s{0,3}['\"]?)"
     r"(?=[^\s'\",;)]*\d)(?=[^\s'\",;)]*[A-Za-z])[A-Za-z0-9._~+/\-]{8,}=*"
 )
-_TOKEN_VARIABLE = (
-    r"(?P<keep>\b[A-Z0-9_]{1,40}_TOKEN['\"]?\s?[:=]\s?['\"]?)(?!None\b|<|\[)[^\s'\",;)}\]]{4,}"
+_VARIABLE = (
+    r"(?P<keep>\b[A-Z0-9_]{1,40}_(?:TOKEN|PAT|PASS|PWD)['\"]?\s?[:=]\s?['\"]?)"
+    r"(?!None\b|<|\[)[^\s'\",;)}\]]{4,}"
+)
+# Of tokens only those for access: --eos-token is followed by a word.
+_OPTION = (
+    r"(?P<keep>(?<![\w-])--(?:token|[\w-]{0,40}(?:password|passwd|secret|api[_-]?key|secret[_-]?key|access[_-]?key"
+    r"|(?:api|auth|access|bearer|bot|hf|hub|job|personal|private|refresh|service|session|user|github"
+    r"|gitlab|slack|wandb|neptune|comet)[_-]?token))(?:=|['\"]?,?[ ])['\"]?)(?!-)"
+    r"(?:(?<=['\"])[^'\"\n]+|\S+)"
 )
 _QUERY = (
     r"(?P<keep>[?&](?:X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)"
     r"|Signature|AWSAccessKeyId|sig|se|sv|token|access_token|key|api_key)=)[^\s&'\"<>]+"
 )
-_SECRETS = tuple(
-    (triggers, pattern, re.IGNORECASE if ignore_case else re.NOFLAG)
-    for triggers, pattern, ignore_case in (
-        (
-            ("private key-----",),
-            r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----)"
-            r"(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
-            False,
-        ),
-        (("://",), r"(?P<keep>://[^\s:/@]{0,200}:)[^\s:/@]{1,200}(?=@)", False),
-        (("://",), r"(?P<keep>://)[A-Za-z0-9_\-]{16,200}(?=@)", False),
-        (("?", "&"), _QUERY, True),
-        (
-            ("authorization",),
-            r"(?P<keep>\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:bearer|basic|token)\s+)?)"
-            r"[^\s'\",;]{6,}",
-            True,
-        ),
-        (("bearer",), r"(?P<keep>\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}", True),
-        (("key", "secret", "pass", "token", "credential"), _ASSIGNED, True),
-        (("token",), _TOKEN, True),
-        (("_token",), _TOKEN_VARIABLE, False),
-        (
-            ("--password", "--token", "--api-key", "--secret"),
-            r"(?P<keep>--(?:password|token|api-key|secret)[ =])\S+",
-            True,
-        ),
-        (("akia", "asia", "aroa", "aida"), r"(?P<keep>\b)A(?:KI|SI|RO|ID)A[A-Z0-9]{16}\b", False),
-        (("hf_", "api_org_"), r"(?P<keep>\b)(?:hf|api_org)_[A-Za-z0-9]{20,}\b", False),
-        (
-            ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"),
-            r"(?P<keep>\b)(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}"
-            r"|glpat-[A-Za-z0-9_\-]{18,})",
-            False,
-        ),
-        (
-            ("sk-", "pk-", "rk-"),
-            r"(?P<keep>\b)(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_]{20,}\b",
-            False,
-        ),
-        (("ez_",), r"(?P<keep>\b)ez_[A-Za-z0-9_-]{40,}", False),
-        (("xox",), r"(?P<keep>\b)xox[abposr]-[A-Za-z0-9-]{10,}", False),
-        (("aiza",), r"(?P<keep>\b)AIza[A-Za-z0-9_\-]{30,}", False),
-        (
-            ("eyj",),
-            r"(?P<keep>\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
-            False,
-        ),
-        (
-            ("wandb", "neptune", "comet"),
-            r"(?P<keep>\b(?:wandb|neptune|comet)\S{0,40}[\s:=]+(?:(?:re)?login[\s:=]+)?"
-            r"(?:with[\s:=]+)?(?:(?:api[ _-])?key[\s:=]+)?)[0-9a-f]{32,64}\b",
-            True,
-        ),
-    )
+_LETTERS, _WORD, _HEX = "[A-Za-z0-9]", r"[\w-]", "[0-9a-f]"
+# What issuers put in front of their secrets so that scanners find them, as their documentation says;
+# behind it stand so many characters of an alphabet.
+_ISSUED = (
+    ("hf_ api_org_ npm_ r8_ gsk_ rpa_ pul- lin_api_ rubygems_ pplx- NRAK- CFPAT-", _LETTERS, 20),
+    ("fw_ esecret_ xai- sk_live_ sk_test_ rk_live_ rk_test_ whsec_", _LETTERS, 24),
+    ("ghp_ gho_ ghu_ ghs_ ghr_ glsa_ shpat_ shpca_ shppa_ shpss_", r"\w", 30),
+    ("github_pat_ wandb_v1_ nvapi- pscale_tkn_ pypi-AgE lsv2_pt_ lsv2_sk_ pcsk_ AIza", _WORD, 30),
+    ("glpat- gldt- glrt- glcbt- glptt- glft- glsoat- glagent- dckr_pat_ dckr_oat_", _WORD, 18),
+    ("GOCSPX- ya29. hvs. hvb. hvr. sntrys_ sntryu_ ATATT3 tskey- sq0atp- sq0csp-", _WORD, 20),
+    ("ez_", _WORD, 40),
+    ("AKIA ASIA AROA AIDA", "[A-Z0-9]", 16),
+    ("dapi dop_v1_ doo_v1_ sbp_ SK", _HEX, 32),
+    ("SG. dp.pt. dp.st. dp.ct. dp.sa. glc_", "[A-Za-z0-9_.=-]", 40),
+    ("xoxa- xoxb- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp-", "[A-Za-z0-9.-]", 10),
+    ("AGE-SECRET-KEY-1", "[A-Z0-9]", 50),
 )
 
 
-# Many harmless texts hold these; there is nothing to hide where nothing is assigned to them.
-_COMMON = frozenset(("key", "secret", "pass", "token", "credential"))
-_WORDS = sorted({word for triggers, _, _ in _SECRETS for word in triggers})
+def _issued(prefixes: str, alphabet: str, least: int) -> _Rule:
+    either = "|".join(map(re.escape, prefixes.split()))
+    return _Rule(
+        triggers=tuple(prefixes.lower().split()),
+        pattern=rf"(?P<keep>\b)(?:{either}){alphabet}{{{least},}}",
+        suspects=(rf"(?-i:{either}){alphabet}{{10}}",),
+    )
+
+
 _ASSIGNMENT = r"[\w-]{0,60}['\"]?\s{0,3}[:=]"
-_SUSPECT = [word + _ASSIGNMENT if word in _COMMON else re.escape(word) for word in _WORDS]
-_ANY = re.compile("|".join(_SUSPECT))
-_KEY_BLOCK = _WORDS.index("private key-----")
+_NEAR = rf"(?:key|secret|pass|token|credential){_ASSIGNMENT}"
+_RULES = (
+    _Rule(
+        ("private key-----",),
+        r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----)"
+        r"(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    ),
+    _Rule(("://",), r"(?P<keep>://[^\s:/@]{0,200}:)[^\s:/@]{1,200}(?=@)"),
+    _Rule(("://",), r"(?P<keep>://)[A-Za-z0-9_\-]{16,200}(?=@)"),
+    _Rule(
+        ("hooks.slack.com/", "/api/webhooks/", "webhook.office.com/", "/bot", "logic.azure.com"),
+        r"(?P<keep>(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks"
+        r"|webhook\.office\.com/webhookb2|logic\.azure\.com\S{0,40}/workflows|api\.telegram\.org/bot)/?)"
+        r"[^\s'\"<>]{8,}",
+    ),
+    _Rule(("?", "&"), _QUERY, re.IGNORECASE, (r"[?&][\w-]{2,30}=",)),
+    _Rule(
+        ("authorization",),
+        r"(?P<keep>\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:bearer|basic|token)\s+)?)"
+        r"[^\s'\",;]{6,}",
+        re.IGNORECASE,
+    ),
+    _Rule(("bearer",), r"(?P<keep>\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}", re.IGNORECASE),
+    _Rule(
+        ("cookie",),
+        r"(?P<keep>\b(?:set-)?cookie['\"]?\s{0,3}[:=]\s{0,3}['\"]?)[\w.-]{1,80}=[^\s'\"][^'\"\n]{3,}",
+        re.IGNORECASE,
+    ),
+    # Docker's config.json and .npmrc: a user name and password in base 64
+    _Rule(
+        ("auth",),
+        r"(?P<keep>(?:['\"]auth['\"]\s{0,3}:\s{0,3}['\"]|\b_auth\s{0,3}=\s{0,3}['\"]?))"
+        r"[A-Za-z0-9+/_-]{8,}={0,2}",
+        suspects=(r"['\"]auth['\"]\s{0,3}:", r"_auth\s{0,3}="),
+    ),
+    # .netrc, and programs that take both in one option
+    _Rule(
+        ("machine",),
+        r"(?P<keep>\bmachine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+)\S+",
+        suspects=(r"machine\s+\S{1,200}\s+login",),
+    ),
+    _Rule(
+        ("curl", "wget", "docker login", "sshpass"),
+        r"(?P<keep>\b(?:curl|wget)\b[^\n]{0,400}?\s(?:-u|--user)[ =]['\"]?[^\s:'\"]{1,100}:"
+        r"|\b(?:docker login|sshpass)\b[^\n]{0,400}?\s-p[ =]?['\"]?)[^\s'\"]+",
+    ),
+    _Rule(("key", "secret", "pass", "token", "credential"), _ASSIGNED, re.IGNORECASE, (_NEAR,)),
+    _Rule(("token",), _TOKEN, re.IGNORECASE, (_NEAR,)),
+    _Rule(
+        ("_token", "_pat", "_pass", "_pwd"),
+        _VARIABLE,
+        suspects=(r"_(?-i:TOKEN|PAT|PASS|PWD)['\"]?\s?[:=]",),
+    ),
+    _Rule(
+        ("--",),
+        _OPTION,
+        re.IGNORECASE,
+        suspects=(
+            r"--[\w-]{0,60}(?:password|passwd|token|api[_-]?key|secret|access[_-]?key)['\",= ]",
+        ),
+    ),
+    # OpenAI, Anthropic, OpenRouter and others: words, then the secret
+    _Rule(
+        ("sk-",),
+        r"(?P<keep>\b)sk-(?=[\w-]{0,200}\d)(?=[\w-]{0,200}[A-Za-z])(?:[a-z]{2,12}\d{0,3}-){1,3}[\w-]{20,}",
+        suspects=(r"(?-i:sk|pk|rk)-[\w-]{20}",),
+    ),
+    _Rule(
+        ("sk-", "pk-", "rk-"),
+        r"(?P<keep>\b)(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_]{20,}\b",
+        suspects=(r"(?-i:sk|pk|rk)-[\w-]{20}",),
+    ),
+    _Rule(
+        ("eyj",),
+        r"(?P<keep>\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
+        suspects=(r"(?-i:eyJ)[A-Za-z0-9_-]{8}",),
+    ),
+    _Rule((":aa",), r"(?P<keep>\b)\d{8,10}:AA[\w-]{33}\b", suspects=(r"\d:(?-i:AA)[\w-]{33}",)),
+    _Rule(("-us",), r"(?P<keep>\b)[0-9a-f]{32}-us\d{1,2}\b", suspects=(r"[0-9a-f]{32}-us\d",)),
+    _Rule((".atlasv1.",), r"(?P<keep>\b)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
+    _Rule(("8q~",), r"(?P<keep>\b)[\w~.-]{3}8Q~[\w~.-]{31,34}", suspects=(r"8Q~[\w~.-]{31}",)),
+    # Kaggle's kaggle.json
+    _Rule(
+        ("key",),
+        r"(?P<keep>['\"]key['\"]\s{0,3}:\s{0,3}['\"])[0-9a-f]{32}(?=['\"])",
+        suspects=(r"['\"]key['\"]\s{0,3}:",),
+    ),
+    _Rule(
+        ("wandb", "neptune", "comet"),
+        r"(?P<keep>\b(?:wandb|neptune|comet)\S{0,40}[\s:=]+(?:(?:re)?login[\s:=]+)?"
+        r"(?:with[\s:=]+)?(?:(?:api[ _-])?key[\s:=]+)?)[0-9a-f]{32,64}\b",
+        re.IGNORECASE,
+    ),
+    *(_issued(*issued) for issued in _ISSUED),
+)
+_SUSPECTS = tuple(
+    dict.fromkeys(
+        suspect
+        for rule in _RULES
+        for suspect in rule.suspects or tuple(map(re.escape, rule.triggers))
+    )
+)
+_KEY_BLOCK = _SUSPECTS.index(re.escape("private key-----"))
 _scanning = threading.Lock()
 """The scanner's memory is one for all scans."""
 
@@ -118,12 +210,16 @@ def redact(text: str) -> str:
     'login with password=[redacted] failed'
     """
     lowered = text.lower()
-    if not _ANY.search(lowered):
-        return text
-    for triggers, pattern, flags in _SECRETS:
-        if any(trigger in lowered for trigger in triggers):
-            text = _compiled(pattern, flags).sub(lambda found: f"{found['keep']}{HIDDEN}", text)
+    for rule in _RULES:
+        if any(trigger in lowered for trigger in rule.triggers) and _suspect(rule, lowered):
+            secret = _compiled(rule.pattern, rule.flags)
+            text = secret.sub(lambda found: f"{found['keep']}{HIDDEN}", text)
     return text
+
+
+def _suspect(rule: _Rule, lowered: str) -> bool:
+    """Whether something is assigned to a word such as key, which many harmless texts hold."""
+    return rule.suspects != (_NEAR,) or bool(_compiled(_NEAR, re.NOFLAG).search(lowered))
 
 
 @cache  # All of them take milliseconds to compile, most are never needed.
@@ -167,7 +263,7 @@ def _scanner() -> PatternSet:
     """The same words for the bytes of logs. Short texts are searched before it is even loaded."""
     from epochzero.logs.patterns import PatternSet
 
-    return PatternSet([b"(?i)" + pattern.encode() for pattern in _SUSPECT], starts=True)
+    return PatternSet([b"(?i)" + pattern.encode() for pattern in _SUSPECTS], starts=True)
 
 
 def _redact_bytes(data: bytes) -> bytes:
