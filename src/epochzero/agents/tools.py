@@ -1,17 +1,23 @@
-"""What a coding agent may ask. Paths outside of the roots are refused: an agent may be told to ask for them."""
+"""What a coding agent may ask.
+
+A log or a repository can tell an agent what to ask for, so each question reads files only within the roots,
+wherever its arguments lead.
+"""
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 from epochzero import taxonomy
 from epochzero.agents.answers import Answers, bounded
 from epochzero.errors import InputError
+from epochzero.file_access import FileAccess, OutsideError, confined, exists
 from epochzero.redact import redact_all
 
 if TYPE_CHECKING:
@@ -23,21 +29,43 @@ MOST_LINES = 400
 MOST_JOBS = 500
 MOST_PLACES = 30
 OpenStore = Callable[[], AbstractContextManager["Database"]]
+Answer = dict[str, Any]
+_P = ParamSpec("_P")
+
+
+def _within_roots(
+    question: Callable[Concatenate[Tools, _P], Answer],
+) -> Callable[Concatenate[Tools, _P], Answer]:
+    """Lets a question read files in the roots only."""
+
+    @functools.wraps(question)
+    def asked(self: Tools, /, *args: _P.args, **kwargs: _P.kwargs) -> Answer:
+        try:
+            with confined(self.access):
+                return question(self, *args, **kwargs)
+        except OutsideError as error:
+            raise self.refusal(str(error.filename)) from error
+
+    return asked
 
 
 class Tools:
     """The questions, each a method whose docstring is what the agent's model reads.
 
     Args:
-        roots: folders in which all paths must lie.
+        roots: directories; only files in them are read.
         store: opens the store of jobs.
+
+    Attributes:
+        access: to the files of the roots.
     """
 
     def __init__(self, roots: Sequence[Path], store: OpenStore) -> None:
-        self._roots = tuple(root.resolve() for root in roots)
+        self.access = FileAccess.within(roots)
         self._store = store
         self._answers = Answers()
 
+    @_within_roots
     def diagnose(self, path: str = "", text: str = "") -> dict[str, Any]:
         """Why a deep-learning job failed: the first cause in its logs, not the errors that followed from it.
 
@@ -61,6 +89,7 @@ class Tools:
             answer[name] = self._answers.page(name, [_item(one) for one in answer.pop(name)])
         return self._answer(answer)
 
+    @_within_roots
     def log_lines(
         self, path: str, around: int = 0, find: str = "", count: int = 40
     ) -> dict[str, Any]:
@@ -86,6 +115,7 @@ class Tools:
             chosen = list(deque(lines, maxlen=count))
         return self._answers.page("lines", [{"line": n, "text": text} for n, text in chosen])
 
+    @_within_roots
     def check(self, command: str, folder: str = ".", target: str = "") -> dict[str, Any]:
         """What will go wrong when a training job runs, read from its code without running it.
 
@@ -99,8 +129,8 @@ class Tools:
 
         place = self._inside(folder)
         wanted: str | Path | None = target or None
-        if target and (place / target).exists():
-            wanted = self._inside(str(place / target))
+        if target and exists(place / target):
+            wanted = place / target
         try:
             words = shlex.split(command)
         except ValueError as error:
@@ -115,6 +145,7 @@ class Tools:
         )
         return self._answer({key: answer[key] for key in ("schema", "findings", "unknowns")})
 
+    @_within_roots
     def locate(
         self,
         repository: str,
@@ -213,19 +244,19 @@ class Tools:
         """The next page of a list in an earlier answer, by the `more` that stood beside it."""
         return self._answers.more(handle)
 
+    def refusal(self, path: str) -> InputError:
+        """The error for a path that leads outside of the roots."""
+        allowed = ", ".join(map(str, self.access.roots or ()))
+        return InputError(f"{path}: not within {allowed}; `epochzero mcp --root` allows more")
+
     def _inside(self, path: str) -> Path:
-        """A path with its links followed, when it lies in a root."""
-        place = Path(path)
-        if not place.is_absolute():
-            place = self._roots[0] / place
+        """A path with its links followed; a relative one counts from the first root."""
         try:
-            place = place.resolve()
+            return self.access.resolve((self.access.roots or ())[0] / path)
+        except OutsideError:
+            raise self.refusal(path) from None
         except (OSError, ValueError, RuntimeError) as error:
             raise InputError(f"{path}: no such path") from error
-        if not any(place.is_relative_to(root) for root in self._roots):
-            allowed = ", ".join(map(str, self._roots))
-            raise InputError(f"{path}: not within {allowed}; `epochzero mcp --root` allows more")
-        return place
 
     @staticmethod
     def _answer(answer: Any) -> dict[str, Any]:

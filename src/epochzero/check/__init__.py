@@ -45,6 +45,7 @@ from epochzero.check.target import (
 )
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
+from epochzero.file_access import open_file
 
 if TYPE_CHECKING:
     from epochzero.check.dryrun.records import Record
@@ -416,11 +417,11 @@ def _suppressions(
 def _text(file: Path) -> str:
     """The text of a script or configuration; empty when it is none that can be read."""
     try:
-        if not file.is_file() or file.stat().st_size > LARGEST_OTHER_BYTES:
-            return ""
-        return file.read_text(encoding="utf-8", errors="replace")
+        with open_file(file) as stream:
+            data = stream.read(LARGEST_OTHER_BYTES + 1)
     except (OSError, ValueError):
         return ""
+    return "" if len(data) > LARGEST_OTHER_BYTES else data.decode("utf-8", "replace")
 
 
 def _order(finding: Finding) -> tuple[bool, int, Place, str, str]:

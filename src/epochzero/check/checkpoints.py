@@ -14,6 +14,7 @@ from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.target.model import Target
+from epochzero.file_access import open_file
 
 __all__ = ["Held", "Loaded", "loads_of", "read_checkpoint", "refused_globals"]
 
@@ -162,7 +163,7 @@ def read_checkpoint(file: str) -> Held | None:
     Its pickle is read by opcodes, and none of them is executed.
     """
     try:
-        with zipfile.ZipFile(file) as archive:
+        with open_file(file) as stream, zipfile.ZipFile(stream) as archive:
             names = [one for one in archive.infolist() if one.filename.endswith("/data.pkl")]
             if len(names) != 1 or names[0].file_size > LARGEST_PICKLE_BYTES:
                 return None

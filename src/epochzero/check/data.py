@@ -17,6 +17,7 @@ from epochzero.check.paths.world import world_of
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
+from epochzero.file_access import exists
 
 __all__ = ["DataSet", "compare_data", "told_as_made"]
 
@@ -70,7 +71,7 @@ def compare_data(
         known = read_profile(folder / each.profile)
         what = f"whether {each.path} is like {each.profile}"
         place = _reading(folder / each.path, programs, target) or each.place
-        if not (folder / each.path).exists():
+        if not exists(folder / each.path):
             yield Unknown(what, "the data are not on this machine", place)
             continue
         try:
@@ -117,7 +118,7 @@ def told_as_made(
     absent: dict[tuple[str, Place], DataSet] = {}
     for each in data:
         path = os.path.abspath(folder / each.path)
-        for program in programs if not os.path.exists(path) else ():
+        for program in programs if not exists(path) else ():
             for problem in world_of(program, target).problems:
                 if beneath(problem.path, path) or beneath(path, problem.path):
                     absent[problem.rule, problem.access.call.at.place] = each

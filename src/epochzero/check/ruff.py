@@ -22,6 +22,7 @@ from ruff import find_ruff_bin
 
 from epochzero.check.program.model import Module
 from epochzero.check.rules.base import CannotTell
+from epochzero.file_access import unconfined
 
 __all__ = ["CODES", "Asked", "Message"]
 
@@ -103,7 +104,8 @@ class Asked:
         if isinstance(self._process, subprocess.Popen):
             self._process.kill()
             self._process.communicate()
-        self._opened.close()
+        with unconfined():
+            self._opened.close()
 
     def messages(self) -> list[Message]:
         """What it says.

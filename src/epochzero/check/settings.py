@@ -14,6 +14,7 @@ from epochzero.check.data import DataSet
 from epochzero.check.findings import Place
 from epochzero.check.rules import UNREAD, find
 from epochzero.errors import InputError
+from epochzero.file_access import exists, is_file, open_file
 
 __all__ = ["Settings", "read_section", "read_settings"]
 
@@ -87,7 +88,7 @@ def read_section(folder: Path, name: str) -> Mapping[str, Any]:
         InputError: the file cannot be read or is no TOML, or it is no table.
     """
     file = folder / FILE
-    section = _toml(file) if file.is_file() else {}
+    section = _toml(file) if is_file(file) else {}
     for path in ("tool", "tool.epochzero", f"tool.epochzero.{name}"):
         section = section.get(path.rpartition(".")[2], {})
         if not isinstance(section, dict):
@@ -97,9 +98,11 @@ def read_section(folder: Path, name: str) -> Mapping[str, Any]:
 
 def _toml(file: Path) -> dict[str, Any]:
     try:
-        if file.stat().st_size > LARGEST_BYTES:
+        with open_file(file) as stream:
+            data = stream.read(LARGEST_BYTES + 1)
+        if len(data) > LARGEST_BYTES:
             raise InputError(f"{file}: larger than {LARGEST_BYTES >> 20} MB")
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(data.decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file}: cannot be read: {error}") from error
 
@@ -113,7 +116,7 @@ def _settings(section: Mapping[str, Any], folder: Path) -> Settings:
     target = section.get("target", "")
     if not isinstance(target, str):
         raise InputError("target must be a text: a name or the path of a file")
-    if target and (folder / target).exists():
+    if target and exists(folder / target):
         target = str(folder / target)
     ignores = section.get("per-file-ignores", {})
     if not isinstance(ignores, dict):

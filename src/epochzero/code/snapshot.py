@@ -19,6 +19,7 @@ from weakref import finalize
 
 from epochzero.code.git import MISSING_ADVICE, Git, MissingObjectError, complaint
 from epochzero.errors import InputError
+from epochzero.file_access import current, open_file
 
 if TYPE_CHECKING:
     import subprocess
@@ -133,6 +134,7 @@ class Repository:
         git_dir = Path(os.fsdecode(found.removesuffix(b"\n")))
         self._top = _work_tree(outside, folder)
         self.git = Git(git_dir, git_dir)
+        _refuse_outside(self.git, git_dir, self._top)
         said_of = self.git.run("rev-parse", "--is-shallow-repository", "--show-object-format")
         shallow, self._hash = said_of.decode().split()
         self.shallow = shallow == "true"
@@ -203,6 +205,47 @@ class Repository:
         paths = sorted(set(listing.split(b"\0")) - {b""})
         files = [file for path in paths if (file := disk.file(path)) is not None]
         return Snapshot(commit, tuple(files), disk.read)
+
+
+def _refuse_outside(git: Git, git_dir: Path, top: Path | None) -> None:
+    """Where only some directories may be read, git too may read only these.
+
+    Its own folder may be shared with another work tree, borrow objects from other repositories
+    (``objects/info/alternates``) and have links.
+
+    Raises:
+        InputError: it would read elsewhere.
+    """
+    access = current()
+    if access.roots is None:
+        return
+    common = Path(os.fsdecode(git.run("rev-parse", "--git-common-dir").removesuffix(b"\n")))
+    waiting = [git_dir, git_dir / common, *([top] if top else [])]
+    known: set[Path] = set()
+    try:
+        while waiting:
+            place = access.resolve(waiting.pop())
+            if place in known or place == top:
+                continue
+            known.add(place)
+            for folder, folders, names in os.walk(place):
+                for name in (*folders, *names):
+                    access.resolve(os.path.join(folder, name))
+            for store in (place, place / "objects"):
+                waiting += (store / line for line in _alternates(store))
+    except OSError as error:
+        where = error.filename or git_dir
+        raise InputError(f"{where}: git would read what is {error.strerror}") from error
+
+
+def _alternates(store: Path) -> list[str]:
+    """The stores of objects that one borrows from (gitrepository-layout(5))."""
+    try:
+        with open_file(store / "info" / "alternates") as stream:
+            lines = os.fsdecode(stream.read()).splitlines()
+    except FileNotFoundError:
+        return []
+    return [line.strip().strip('"') for line in lines if line.strip() and line[0] != "#"]
 
 
 def _is_git_file(path: Path) -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.errors import InputError
+from epochzero.file_access import open_file
 from epochzero.logs.source import FACTS_NAMES
 
 __all__ = ["Facts", "facts_of_sacct", "find_facts", "read_facts", "signal_name"]
@@ -111,7 +112,8 @@ def read_facts(path: Path) -> Facts:
         InputError: the file cannot be read or is none of these.
     """
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        with open_file(path, pipes=True) as stream:
+            text = stream.read().decode("utf-8", "replace")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     try:

@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
+from epochzero.file_access import readable
+
 __all__ = ["nearest_path"]
 
 MOST_ENTRIES = 20_000
@@ -24,7 +26,7 @@ def nearest_path(missing: str) -> str | None:
     if not path.is_absolute() or "\0" in missing:
         return None
     try:
-        if path.exists():
+        if path.exists() or not readable(path):
             return None
         while not path.parent.is_dir():
             path = path.parent

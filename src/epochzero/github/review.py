@@ -12,7 +12,9 @@ from pathlib import Path, PurePosixPath
 from epochzero.check import Checked, Finding, Place, Target, check
 from epochzero.check.job import read_job
 from epochzero.check.settings import FILE, read_section, read_settings
+from epochzero.check.target import read_target
 from epochzero.errors import InputError
+from epochzero.file_access import FileAccess, confined
 
 __all__ = ["NotChecked", "Review", "review"]
 
@@ -71,7 +73,8 @@ def review(
     """Checks the jobs of a pull request.
 
     Args:
-        folder: the top of its checkout. What links there lead to outside of it is not told.
+        folder: the top of its checkout. No file outside is read for the jobs, whatever the pull
+            request names or links.
         changed: the files that it changes, as seen from there.
         jobs: command lines; by default those of ``[tool.epochzero.github]`` in ``pyproject.toml``,
             else the launch scripts among the changed files.
@@ -81,7 +84,14 @@ def review(
     Raises:
         InputError: the settings or the target cannot be used, or a command line is none.
     """
-    folder, changed = folder.resolve(), frozenset(changed)
+    platform = read_target(target) if target else None
+    with confined(FileAccess.within([folder])):
+        return _review(folder.resolve(), frozenset(changed), jobs, platform)
+
+
+def _review(
+    folder: Path, changed: frozenset[str], jobs: Sequence[str], target: Target | None
+) -> Review:
     platform = target or read_settings(folder).target or _NO_TARGET
     named = [_words(job) for job in jobs or _jobs_of(folder)]
     commands = named or list(_changed_jobs(folder, sorted(changed)))

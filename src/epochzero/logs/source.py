@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from epochzero.errors import InputError
+from epochzero.file_access import open_file
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -146,7 +147,7 @@ def _open(path: Path, on_damage: OnDamage) -> Iterator[BinaryIO]:
     if path == STDIN:
         yield _plain(sys.stdin.buffer, on_damage)
         return
-    with path.open("rb") as raw:
+    with open_file(path, pipes=True) as raw:
         yield _plain(raw, on_damage)
 
 
@@ -520,10 +521,15 @@ def _file_log(path: Path, name: str) -> Log:
     return Log(name=name, path=path, rank=rank)
 
 
+def _content(path: Path) -> bytes:
+    with open_file(path) as stream:
+        return stream.read()
+
+
 def _recorded_error(path: Path) -> tuple[bytes, float | None] | None:
     """The traceback that torchelastic wrote for a rank, and when; None for any other JSON."""
     try:
-        message = json.loads(path.read_bytes())["message"]
+        message = json.loads(_content(path))["message"]
         if isinstance(message, str):
             return message.encode(), None
         extra = message["extraInfo"]

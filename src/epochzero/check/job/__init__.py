@@ -17,6 +17,7 @@ from epochzero.check.job.command import follow
 from epochzero.check.job.model import COMMAND, Job, Source, Submission, Word
 from epochzero.check.job.setting import Record, Script, Setting
 from epochzero.errors import InputError
+from epochzero.file_access import is_folder
 
 __all__ = ["Job", "Source", "Submission", "read_job"]
 
@@ -41,7 +42,7 @@ def read_job(
     if not arguments:
         raise InputError("no command: give what you would submit, such as `python train.py`")
     root = Path(os.path.abspath(folder))
-    if not root.is_dir():
+    if not is_folder(root):
         raise InputError(f"{folder}: not a folder, so no job can be read in it")
     command = shlex.join(arguments)
     record = Record(root, environment, command)

@@ -38,18 +38,10 @@ from epochzero.check.job.python import (
     split,
 )
 from epochzero.check.job.scripts import note_not_executable
-from epochzero.check.job.setting import (
-    AT_HOME,
-    MOST_DEPTH,
-    Record,
-    Script,
-    Setting,
-    is_file,
-    is_folder,
-    read_text,
-)
+from epochzero.check.job.setting import AT_HOME, MOST_DEPTH, Record, Script, Setting, read_text
 from epochzero.check.job.shell import run_script
 from epochzero.errors import InputError
+from epochzero.file_access import is_file, is_folder, open_file
 
 __all__ = ["follow"]
 
@@ -624,9 +616,11 @@ def _read_script_or_program(
 ) -> Script | None:
     """A script's text; a binary program is noted as one."""
     try:
-        with open(path or os.devnull, "rb") as file:
+        if path is None:
+            raise FileNotFoundError
+        with open_file(path) as file:
             head = file.read(4)
-    except OSError:
+    except (OSError, ValueError):
         head = b""  # reading all of it tells why
     if head == _ELF:
         _other(words, setting)

@@ -23,6 +23,7 @@ from epochzero.check.job.model import Job, Word
 from epochzero.check.job.nodes import entries, entry, listed, place_of, written
 from epochzero.check.job.setting import Script, read_text
 from epochzero.errors import InputError
+from epochzero.file_access import is_file
 
 __all__ = ["NAMES", "is_compose", "services_of"]
 
@@ -207,7 +208,7 @@ def _one_or_listed(node: yaml.Node | None) -> Sequence[yaml.Node]:
 def _variables_in(file: Path) -> dict[str, str]:
     """The variables of a file of ``NAME=value`` lines; none of one that cannot be read."""
     try:
-        lines = read_text(file).splitlines() if file.is_file() else []
+        lines = read_text(file).splitlines() if is_file(file) else []
     except InputError:
         return {}
     pairs = (line.strip().removeprefix("export ").partition("=") for line in lines)

@@ -14,7 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from epochzero.check.job.model import Word
-from epochzero.check.job.setting import Setting, is_file, is_folder
+from epochzero.check.job.setting import Setting
+from epochzero.file_access import open_file
 
 __all__ = [
     "activate",
@@ -23,6 +24,8 @@ __all__ = [
     "interpreter_of_script",
     "project_environment",
 ]
+
+LARGEST_TEXT_BYTES = 1 << 20
 
 _BRINGS_PYTHON = re.compile(r"python|conda|mamba|torch|tensorflow|jax|miniforge", re.IGNORECASE)
 _FIRST_LINE = re.compile(rb"#!\s*(\S*/python[\d.]*)\s*$", re.MULTILINE)
@@ -53,14 +56,14 @@ def interpreter_of_script(program: Word, setting: Setting) -> Path | None:
     if found is None:
         return None
     try:
-        with found.open("rb") as file:
+        with open_file(found) as file:
             first = _FIRST_LINE.match(file.readline(4096))
     except OSError:
         return None
     if first is not None:
         return Path(os.fsdecode(first[1]))
     beside = found.with_name("python")  # a path that is too long for the line stands elsewhere
-    return _behind_shim(beside, setting) if is_file(beside) else None
+    return _behind_shim(beside, setting) if os.path.isfile(beside) else None
 
 
 def activate(words: Sequence[Word], setting: Setting) -> None:
@@ -73,8 +76,8 @@ def activate(words: Sequence[Word], setting: Setting) -> None:
     elif texts[0] in ("source", "."):
         if os.path.basename(texts[1]) == "activate":
             prefix = Path(os.path.abspath(setting.draft.folder / texts[1])).parent.parent
-            named = is_folder(prefix / "conda-meta") and texts[2:3]
-            if not is_file(prefix / "bin" / "activate"):
+            named = os.path.isdir(prefix / "conda-meta") and texts[2:3]
+            if not os.path.isfile(prefix / "bin" / "activate"):
                 _note_missing(words[1], setting)
             _enter(setting, _conda(texts[2], setting) if named else _existing(prefix))
     elif texts[1:2] == ["activate"] and texts[0] != "pyenv":
@@ -114,7 +117,7 @@ def project_environment(places: Sequence[str], setting: Setting) -> None:
     folder = setting.draft.folder
     for above in (folder, *folder.parents):
         for place in places:
-            if not setting.lost and is_file(above / place / "bin" / "python"):
+            if not setting.lost and os.path.isfile(above / place / "bin" / "python"):
                 _enter(setting, str(above / place))
                 return
     _enter(setting, None)
@@ -125,7 +128,7 @@ def _enter(setting: Setting, prefix: str | None) -> None:
 
 
 def _existing(prefix: Path) -> str | None:
-    return str(prefix) if is_file(prefix / "bin" / "python") else None
+    return str(prefix) if os.path.isfile(prefix / "bin" / "python") else None
 
 
 def _conda(name: str, setting: Setting) -> str | None:
@@ -133,10 +136,7 @@ def _conda(name: str, setting: Setting) -> str | None:
     if "/" in name:
         return _existing(Path(os.path.abspath(setting.draft.folder / name)))
     listed = Path(_variable("HOME", setting), ".conda/environments.txt")
-    try:
-        known = [Path(line) for line in listed.read_text("utf-8", "replace").splitlines() if line]
-    except OSError:
-        known = []
+    known = [Path(line) for line in _text(listed).splitlines() if line]
     named = [folder for folder in known if folder.name == name]
     for root in _conda_roots(setting):
         named.append(root if name == "base" else root / "envs" / name)
@@ -151,7 +151,7 @@ def _conda_roots(setting: Setting) -> Iterator[Path]:
     if text := _variable("MAMBA_ROOT_PREFIX", setting):
         yield Path(text)
     for folder in _search_path(setting) or ():
-        if is_file(folder / "conda"):
+        if os.path.isfile(folder / "conda"):
             yield folder.parent
     for home in (_variable("HOME", setting), "/opt"):
         for name in ("conda", *_CONDA_FOLDERS) if home else ():
@@ -161,14 +161,14 @@ def _conda_roots(setting: Setting) -> Iterator[Path]:
 def _program(name: str, setting: Setting) -> Path | None:
     """The file of a program: the active environment's, else the first on the path."""
     if "/" in name:
-        return next((path for path in setting.candidates(name) if is_file(path)), None)
+        return next((path for path in setting.candidates(name) if os.path.isfile(path)), None)
     if setting.draft.prefix is None:
         return None
     inside = Path(setting.draft.prefix, "bin", name) if setting.draft.prefix else None
-    if inside is not None and is_file(inside):
+    if inside is not None and os.path.isfile(inside):
         return inside
     for folder in _search_path(setting) or ():
-        if is_file(folder / name) and os.access(folder / name, os.X_OK):
+        if os.path.isfile(folder / name) and os.access(folder / name, os.X_OK):
             return folder / name
     return None
 
@@ -189,21 +189,27 @@ def _variable(name: str, setting: Setting) -> str:
 def _behind_shim(program: Path, setting: Setting) -> Path | None:
     """The interpreter that pyenv would start for one of its shims; the program itself otherwise."""
     root = program.parent.parent
-    if program.parent.name != "shims" or not is_folder(root / "versions"):
+    if program.parent.name != "shims" or not os.path.isdir(root / "versions"):
         return program
     folder = setting.draft.folder
     files = [above / ".python-version" for above in (folder, *folder.parents)]
     version = _variable("PYENV_VERSION", setting) or _first_word([*files, root / "version"])
     found = root / "versions" / version / "bin" / program.name
-    return found if version and is_file(found) else None
+    return found if version and os.path.isfile(found) else None
 
 
 def _first_word(files: Sequence[Path]) -> str:
     """The first word of the first of these files that there is."""
     for file in files:
-        try:
-            words = file.read_text("utf-8", "replace").split()
-        except OSError:
-            continue
-        return words[0] if words else ""
+        if words := _text(file).split():
+            return words[0]
     return ""
+
+
+def _text(file: Path) -> str:
+    """The text of a short file; empty when it cannot be read."""
+    try:
+        with open_file(file) as stream:
+            return stream.read(LARGEST_TEXT_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""

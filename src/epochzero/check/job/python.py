@@ -14,8 +14,9 @@ from epochzero.check.findings import Place
 from epochzero.check.job.environments import interpreter_of
 from epochzero.check.job.meanings import totals
 from epochzero.check.job.model import COMMAND, Job, Source, Word
-from epochzero.check.job.setting import AT_HOME, Setting, is_file, is_folder, read_text
+from epochzero.check.job.setting import AT_HOME, Setting, read_text
 from epochzero.errors import InputError
+from epochzero.file_access import current, is_file, is_folder
 
 __all__ = [
     "is_python",
@@ -255,7 +256,7 @@ def _entry(path: Path) -> Path | None:
 def _why_not(path: Path) -> str:
     """Why a path is no file."""
     try:
-        path.stat()
+        current().resolve(path).stat()
     except (FileNotFoundError, NotADirectoryError):
         return "not there"
     except (OSError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import stat
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from epochzero.check.job.model import COMMAND, Word
 from epochzero.check.job.setting import Script, Setting
+from epochzero.file_access import open_file
 
 __all__ = ["fault_of", "note_line_ends", "note_not_executable"]
 
@@ -66,8 +68,8 @@ def note_not_executable(word: Word, path: Path, setting: Setting) -> None:
         return
     certain = setting.sure and place.path != COMMAND
     try:
-        mode = path.stat().st_mode
-        with path.open("rb") as file:
+        with open_file(path) as file:
+            mode = os.fstat(file.fileno()).st_mode
             first = file.readline(4096).decode("utf-8", "replace")
     except OSError:
         return

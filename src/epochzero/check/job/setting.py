@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from epochzero.check.findings import Place, Unknown
 from epochzero.check.job.model import COMMAND, Job, ScriptProblem, Source, Word
 from epochzero.errors import InputError
+from epochzero.file_access import is_folder, open_file
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,8 +23,6 @@ __all__ = [
     "Script",
     "Setting",
     "Value",
-    "is_file",
-    "is_folder",
     "read_text",
 ]
 
@@ -39,24 +38,6 @@ Value = Word | tuple[Word, ...]
 """Of a variable of the shell: an array is a tuple."""
 
 
-def is_file(path: Path) -> bool:
-    """Whether there is a file that can be asked for; a loop of links, a name that is too long and a
-    folder that may not be looked into are none.
-    """
-    try:
-        return path.is_file()
-    except (OSError, ValueError, RuntimeError):
-        return False
-
-
-def is_folder(path: Path) -> bool:
-    """Likewise, whether there is a folder."""
-    try:
-        return path.is_dir()
-    except (OSError, ValueError, RuntimeError):
-        return False
-
-
 def read_text(path: Path) -> str:
     """The text of a file that a job's command names.
 
@@ -64,12 +45,12 @@ def read_text(path: Path) -> str:
         InputError: it is not there, no file, not readable, larger than 4 MB or binary.
     """
     try:
-        if path.is_dir():
-            raise InputError(f"{path}: a folder, not a file")
-        if not path.is_file():  # nor a pipe or device, which may never end
-            raise InputError(f"{path}: not there, or not a file")
-        with path.open("rb") as file:
+        with open_file(path) as file:
             data = file.read(LARGEST_BYTES + 1)
+    except IsADirectoryError as error:
+        raise InputError(f"{path}: a folder, not a file") from error
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"{path}: not there, or not a file") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{path}: cannot be read: {reason}") from error

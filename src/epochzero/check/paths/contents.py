@@ -11,7 +11,6 @@ import json
 import os
 import pickletools
 import re
-import stat
 import struct
 import tarfile
 import time
@@ -24,6 +23,8 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 import yaml
+
+from epochzero.file_access import open_file
 
 __all__ = ["Fault", "Reading", "columns", "format_of", "inspect"]
 
@@ -109,18 +110,10 @@ def inspect(path: str, reading: Reading) -> Fault | None:
         reading: how the program reads it.
     """
     try:
-        with open(path, "rb", opener=_open_without_waiting) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return None
-            return _inspect(file, status.st_size, reading)
+        with open_file(path) as file:
+            return _inspect(file, os.fstat(file.fileno()).st_size, reading)
     except (OSError, ValueError, OverflowError, MemoryError, RecursionError):
         return None
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    # A named pipe would wait for a writer.
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _inspect(file: BinaryIO, size: int, reading: Reading) -> Fault | None:
@@ -263,7 +256,7 @@ def _last_row(rows: list[list[list[str]]], samples: list[tuple[int, bytes]]) -> 
 def columns(path: str, encoding: str, comma: str) -> list[str] | None:
     """The header of a table; None when it cannot be read."""
     try:
-        with open(path, "rb", opener=_open_without_waiting) as file:
+        with open_file(path) as file:
             text = file.read(SAMPLE_BYTES).decode(encoding, errors="replace").removeprefix("\ufeff")
         return next((row for row in csv.reader(io.StringIO(text), delimiter=comma) if row), None)
     except (OSError, LookupError, csv.Error):

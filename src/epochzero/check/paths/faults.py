@@ -26,6 +26,7 @@ from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant
 from epochzero.check.reach import Reach
 from epochzero.check.target.model import Target
+from epochzero.file_access import is_folder
 
 MOST_FILES = 200
 _MOST_CLASSES = 20
@@ -155,7 +156,7 @@ def _look(opened: Opened, most: int) -> Iterator[tuple[str, Fault | None]]:
         fault = _no_match(opened)
         if fault:
             yield opened.path, fault
-    elif os.path.isdir(local):
+    elif is_folder(local):
         if access.format == "classes":
             yield from islice(_classes(local), most)
         elif access.format == "pretrained":
@@ -205,7 +206,7 @@ def _no_match(opened: Opened) -> Fault | None:
 
 def _classes(folder: str) -> Iterator[tuple[str, Fault | None]]:
     """The images of a folder with one folder for each class: the first and last of each."""
-    kinds = sorted(name for name in _names(folder) if os.path.isdir(os.path.join(folder, name)))
+    kinds = sorted(name for name in _names(folder) if is_folder(os.path.join(folder, name)))
     if not kinds:
         error = f"FileNotFoundError: Couldn't find any class folder in {folder}."
         yield folder, Fault("empty", "has no folder for any class", error)
@@ -213,7 +214,7 @@ def _classes(folder: str) -> Iterator[tuple[str, Fault | None]]:
         inside = os.path.join(folder, kind)
         names = sorted(_names(inside))
         images = [name for name in names if name.lower().endswith(_IMAGES)]
-        deeper = any(os.path.isdir(os.path.join(inside, name)) for name in names[:_MOST_CLASSES])
+        deeper = any(is_folder(os.path.join(inside, name)) for name in names[:_MOST_CLASSES])
         if not images and not deeper and len(names) < _MOST_NAMES:
             error = f"FileNotFoundError: Found no valid file for the classes {kind}."
             yield inside, Fault("empty", "has no images", error)

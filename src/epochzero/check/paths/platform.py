@@ -22,6 +22,7 @@ from pathlib import Path
 from epochzero.check.job.containers import user_of
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import Mount, Target
+from epochzero.file_access import exists, is_folder, open_file, readable
 
 __all__ = ["NOWHERE", "Platform", "beneath"]
 
@@ -100,7 +101,7 @@ class Platform:
         real = self.local(path)
         if real is None:
             return None
-        found = _exists(real)
+        found = exists(real)
         if found and not self._same_case(real):
             return False
         if not found and not self.target.here and _leads_elsewhere(real):
@@ -141,6 +142,10 @@ class Platform:
 
     def local(self, path: str) -> str | None:
         """Where the path can be looked up on this machine; None when it cannot be."""
+        local = self._local(path)
+        return local if local is not None and readable(local) else None
+
+    def _local(self, path: str) -> str | None:
         if self.travels(path):
             return path
         if self.job.container:
@@ -188,7 +193,7 @@ class Platform:
                 (
                     one
                     for one in self._siblings(folder)
-                    if one.casefold() == folder.casefold() and os.path.isdir(one)
+                    if one.casefold() == folder.casefold() and is_folder(one)
                 ),
                 None,
             )
@@ -238,7 +243,7 @@ class Platform:
         if self.travels(path) or beneath(path, NOWHERE):
             return False
         if self.target.here and self.job.container:
-            if not os.path.exists(path):
+            if not exists(path):
                 return False
         elif not self.target.mounts or self.mount(path):
             return False
@@ -260,7 +265,7 @@ class Platform:
         if self.job.container:
             return self._refused_in_container(path)
         if self.target.here:
-            return self._refused_here(path)
+            return self._refused_here(path) if readable(path) else None
         user = self.target.user
         if user is None or user.uid == 0 or user.name == "root" or not (user.name or user.home):
             return None
@@ -308,8 +313,8 @@ class Platform:
     @cached_property
     def _ignores(self) -> tuple[str, ...]:
         try:
-            with open(os.path.join(self.root, ".gitignore"), encoding="utf-8") as file:
-                lines = [line.strip() for line in islice(file, 2000)]
+            with open_file(os.path.join(self.root, ".gitignore")) as file:
+                lines = [line.decode("utf-8").strip() for line in islice(file, 2000)]
         except (OSError, ValueError):
             return ()
         return tuple(line.strip("/") for line in lines if line and line[0] not in "#!")
@@ -318,7 +323,7 @@ class Platform:
 def _root_of(folder: Path) -> str:
     """The folder that travels: the repository around the working folder, or it alone."""
     for one in (folder, *islice(folder.parents, 8)):
-        if _exists(str(one / ".git")):
+        if exists(one / ".git"):
             return str(one)
     return str(folder)
 
@@ -330,11 +335,4 @@ def _leads_elsewhere(path: str) -> bool:
     try:
         return os.readlink(path).startswith("/")
     except OSError:
-        return False
-
-
-def _exists(path: str) -> bool:
-    try:
-        return os.path.exists(path)
-    except (OSError, ValueError):
         return False

@@ -18,6 +18,7 @@ from importlib.resources import files
 from epochzero.check.paths.catalogue import canonical
 from epochzero.check.paths.contents import Fault, Reading, format_of, inspect
 from epochzero.check.program.events import Called
+from epochzero.file_access import open_file
 
 __all__ = ["inspect_pretrained"]
 
@@ -88,10 +89,11 @@ def _weight(folder: str, name: str) -> tuple[str, Fault | None]:
 def _shards(index: str) -> Sequence[str]:
     """The files that an index names; none when it cannot be read."""
     try:
-        if os.path.getsize(index) > _LARGEST_INDEX_BYTES:
+        with open_file(index) as file:
+            data = file.read(_LARGEST_INDEX_BYTES + 1)
+        if len(data) > _LARGEST_INDEX_BYTES:
             return []
-        with open(index, encoding="utf-8") as file:
-            return sorted(set(json.load(file)["weight_map"].values()))
+        return sorted(set(json.loads(data)["weight_map"].values()))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return []
 

@@ -27,6 +27,7 @@ from epochzero.check.paths.text import PathText, texts_in
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target
+from epochzero.file_access import exists
 
 __all__ = ["Opened", "Problem", "World", "caught", "world_of"]
 
@@ -339,7 +340,7 @@ class World:
             return ""
         path = posixpath.normpath(posixpath.join(str(script.parent), known))
         inside = beneath(str(script.parent), self.platform.root)
-        return self.platform.shown(path) if inside and os.path.exists(path) else ""
+        return self.platform.shown(path) if inside and exists(path) else ""
 
     def _only_there(self, path: str) -> bool:
         """Whether the path may lie on the target alone: git ignores it, and this is not the target."""

@@ -19,6 +19,7 @@ import yaml
 
 from epochzero.check.findings import Place
 from epochzero.check.program.values import ANYTHING, Anything, Constant, Items, Value
+from epochzero.file_access import open_file
 
 __all__ = ["LARGEST_BYTES", "Unreadable", "get", "kind_of", "load", "merged"]
 
@@ -82,12 +83,15 @@ def load(path: Path, kind: str = "", name: str = "") -> Value | Unreadable:
     if reader is None:
         return Unreadable(f"no known kind of configuration: {kind or path.suffix}", Place(name))
     try:
-        if not path.is_file():
-            there = path.exists()
-            return Unreadable("not a file" if there else "no such file", Place(name), not there)
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             data = stream.read(LARGEST_BYTES + 1)
-    except (OSError, ValueError) as error:
+    except (FileNotFoundError, NotADirectoryError):
+        return Unreadable("no such file", Place(name), missing=True)
+    except IsADirectoryError:
+        return Unreadable("not a file", Place(name))
+    except OSError as error:
+        return Unreadable(f"cannot be read: {error.strerror or error}", Place(name))
+    except ValueError as error:
         return Unreadable(f"cannot be read: {error}", Place(name))
     if len(data) > LARGEST_BYTES:
         return Unreadable(f"larger than {LARGEST_BYTES >> 20} MB", Place(name))

@@ -16,6 +16,7 @@ from epochzero.check.job.model import Job, Source
 from epochzero.check.program.model import Module
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
+from epochzero.file_access import exists, is_file, is_folder, open_file, readable
 
 __all__ = ["LARGEST_BYTES", "Modules", "decoded", "lies_in"]
 
@@ -150,9 +151,9 @@ class Modules:
     def _projects(self) -> Iterator[Path]:
         start = self.job.folder if self.job.script is None else self.job.script.parent
         for folder in (start, *start.parents):
-            if any((folder / name).is_file() for name in _PROJECT_FILES):
+            if any(is_file(folder / name) for name in _PROJECT_FILES):
                 yield folder
-            if folder == self.job.folder or (folder / ".git").exists():
+            if folder == self.job.folder or exists(folder / ".git") or not readable(folder.parent):
                 return
 
     def _is_installed(self, name: str) -> bool:
@@ -172,11 +173,12 @@ class Modules:
         """
         shown = _relative(file, self.job.base)
         try:
-            if file.stat().st_size > LARGEST_BYTES:
-                raise InputError(f"{shown}: is larger than {LARGEST_BYTES >> 20} MB")
-            data = file.read_bytes()
+            with open_file(file) as stream:
+                data = stream.read(LARGEST_BYTES + 1)
         except OSError as error:
             raise InputError(f"{shown}: cannot be read: {error.strerror or error}") from error
+        if len(data) > LARGEST_BYTES:
+            raise InputError(f"{shown}: is larger than {LARGEST_BYTES >> 20} MB")
         try:
             return self._module(name, shown, file, decoded(data))
         except SyntaxError as error:
@@ -239,11 +241,8 @@ def lies_in(folder: Path, name: str) -> bool:
 
 def _in(folder: Path, name: str) -> Path | None:
     for file in (folder / name / "__init__.py", folder / f"{name}.py"):
-        try:
-            if file.is_file():
-                return file
-        except OSError:
-            return None
+        if is_file(file):
+            return file
     return None
 
 
@@ -251,7 +250,7 @@ def _namespace(folder: Path, name: str) -> Path | None:
     """The folder ``name`` when Python files lie in it or in a folder of it."""
     found = folder / name
     try:
-        if not found.is_dir():
+        if not is_folder(found):
             return None
         entries = list(islice(found.iterdir(), _MOST_ENTRIES))
         if any(entry.suffix == ".py" for entry in entries):

@@ -27,6 +27,7 @@ from epochzero.check.rules.base import (
     failures,
     guarded,
 )
+from epochzero.file_access import exists, open_file
 
 _Missing = tuple[ast.AST, str, str, frozenset[str]]
 _DYNAMIC = frozenset({"setattr", "vars", "__dict__", "globals", "locals", "exec"})
@@ -349,10 +350,8 @@ def _is_built(package: Module, name: str) -> bool:
 
 def _beginning(file: Path) -> str:
     try:
-        if not file.is_file():
-            return ""
-        with file.open(encoding="utf-8", errors="replace") as opened:
-            return opened.read(_MOST_READ)
+        with open_file(file) as opened:
+            return opened.read(_MOST_READ).decode("utf-8", "replace")
     except OSError:
         return ""
 
@@ -368,9 +367,9 @@ def _of_imports(program: Program, module: Module, code: Code) -> Iterator[_Missi
             continue
         for alias in node.names:
             is_module = f"{owner.name}.{alias.name}" in program.modules
-            is_file = (owner.file.parent / alias.name).exists() or (
-                owner.file.parent / f"{alias.name}.py"
-            ).exists()
+            is_file = any(
+                exists(owner.file.parent / name) for name in (alias.name, f"{alias.name}.py")
+            )
             in_package = owner.path.endswith("__init__.py") and (is_module or is_file)
             if alias.name != "*" and alias.name not in names and not in_package:
                 known = alias.name.startswith("__") and alias.name.endswith("__")

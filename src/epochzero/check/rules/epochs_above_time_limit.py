@@ -8,6 +8,7 @@ from pathlib import Path
 
 from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target
 from epochzero.check.rules.world import TIME_OPTIONS, constant, given, in_hours, said_at
+from epochzero.file_access import open_file
 
 SURELY = 1.5
 """Times the limit that what is expected must be for a job that surely does not end in it."""
@@ -83,9 +84,11 @@ def _rate(program: Program) -> _Rate | None:
 def _of_earlier(file: Path) -> float | None:
     """The seconds of an epoch of the run that has written the file; None when it does not say."""
     try:
-        if file.stat().st_size > LARGEST_BYTES:
+        with open_file(file) as stream:
+            data = stream.read(LARGEST_BYTES + 1)
+        if len(data) > LARGEST_BYTES:
             return None
-        said = json.loads(file.read_text(encoding="utf-8"))
+        said = json.loads(data)
         seconds = float(said["train_runtime"]) / float(said["epoch"])
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError):
         return None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from epochzero.check.job.model import COMMAND, Job, Source
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
+from epochzero.file_access import readable
 
 _SURE = re.compile(r"[\w./+@%,=-]+")
 """A folder that says all of itself: no variable, no home, no pattern."""
@@ -37,7 +38,7 @@ def _missing(job: Job) -> Iterator[Source]:
         if not _SURE.fullmatch(text) or text.startswith(("/", "-")) or source.place.path == COMMAND:
             return
         folder = folder / text
-        if not folder.exists():
+        if readable(folder) and not folder.exists():
             if "||" not in source.place.code and not _may_be_made(job, source, folder):
                 yield source
             return

@@ -37,6 +37,7 @@ from epochzero.check.rules.distributions import (
 )
 from epochzero.check.rules.standard import lacks_module, standard_modules
 from epochzero.check.target.packages import likely_modules, normalized
+from epochzero.file_access import is_folder
 
 # Modules that are part of an interpreter or come with what every environment has.
 _ALWAYS = {"__main__", "_distutils_hack", "pkg_resources", "setuptools", "pip"}
@@ -165,7 +166,7 @@ def _doubt(program: Program, target: Target) -> str:
         (target.environment or {}, "the target"),
     ):
         path = variables.get("PYTHONPATH", "")
-        if path is None or any(part and not os.path.isdir(part) for part in path.split(":")):
+        if path is None or any(part and not is_folder(part) for part in path.split(":")):
             return f"PYTHONPATH of {whose} names folders that cannot be read here"
     for call in program.calls:
         if call.name in _PATH_CALLS and not all(_is_here(value) for value in call.arguments[-1:]):
@@ -174,9 +175,7 @@ def _doubt(program: Program, target: Target) -> str:
 
 
 def _is_here(value: object) -> bool:
-    return (
-        isinstance(value, Constant) and isinstance(value.value, str) and os.path.isdir(value.value)
-    )
+    return isinstance(value, Constant) and isinstance(value.value, str) and is_folder(value.value)
 
 
 def _claim(event: Imported, top: str, target: Target, installed: Installed) -> Claim:

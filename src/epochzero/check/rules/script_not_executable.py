@@ -7,6 +7,7 @@ from pathlib import Path
 from epochzero.check.job.model import ScriptProblem
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
 from epochzero.check.rules.scripts import claim_of, problems_of
+from epochzero.file_access import readable
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -39,7 +40,7 @@ def _check(program: Program, target: Target) -> Claims:
 
 def _is_missing(one: ScriptProblem, target: Target) -> bool:
     if one.text.startswith("/"):
-        return target.here and not Path(one.text).exists()
+        return target.here and readable(one.text) and not Path(one.text).exists()
     return target.programs is not None and one.text not in target.programs
 
 

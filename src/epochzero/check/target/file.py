@@ -31,6 +31,7 @@ from epochzero.check.target.packages import normalized, read_packages, well_know
 from epochzero.check.target.packed import Api, packed, unpacked
 from epochzero.check.target.signature import signature_of, text_of
 from epochzero.errors import InputError
+from epochzero.file_access import open_file
 
 __all__ = ["FORMAT", "parse_target", "read_target", "size_of", "write_target"]
 
@@ -52,13 +53,13 @@ def read_target(path_or_name: str | Path) -> Target:
             stand there.
     """
     path = Path(path_or_name)
-    if not path.exists():
-        if path.suffix or path.parent != Path():
-            raise InputError(f"{path}: no such file")
-        return _preset(str(path_or_name).strip())
     try:
-        with path.open("rb") as stream:
+        with open_file(path, pipes=True) as stream:
             data = stream.read(LARGEST_TARGET_BYTES + 1)
+    except FileNotFoundError as error:
+        if path.suffix or path.parent != Path():
+            raise InputError(f"{path}: no such file") from error
+        return _preset(str(path_or_name).strip())
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     if len(data) > LARGEST_TARGET_BYTES:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from epochzero.errors import InputError
+from epochzero.file_access import unconfined
 
 __all__ = ["Interpreter", "read_interpreter", "running"]
 
@@ -41,6 +42,7 @@ def running() -> Interpreter:
     return Interpreter(sys.version_info[:3], tuple(folder or os.getcwd() for folder in sys.path))
 
 
+@unconfined()
 def read_interpreter(program: Path, *, home: str = "") -> Interpreter:
     """The interpreter that a program is: of an environment, of conda or of the system.
 

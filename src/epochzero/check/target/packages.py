@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from epochzero.check.target.model import Distribution
 from epochzero.errors import InputError
+from epochzero.file_access import open_file
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -185,7 +186,7 @@ def _named(name: str, version: str) -> Distribution:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
+        with open_file(path, pipes=True) as stream:
             data = stream.read(LARGEST_LIST_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error

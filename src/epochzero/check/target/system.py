@@ -23,6 +23,7 @@ from typing import TypeVar
 
 from epochzero.check.target.gpus import capability_of
 from epochzero.check.target.model import GPU, Mount, Network, User
+from epochzero.file_access import unconfined
 
 __all__ = [
     "NO_GPUS",
@@ -99,6 +100,7 @@ class Gpus:
 NO_GPUS = Gpus()
 
 
+@unconfined()
 def gpus(environment: Mapping[str, str]) -> Gpus:
     """The GPUs of this node by ``nvidia-smi``; none when there is neither it nor a device."""
     program = shutil.which("nvidia-smi", path=environment.get("PATH"))
@@ -139,6 +141,7 @@ def _capability(text: str) -> tuple[int, int] | None:
 # -- Libraries and programs --------------------------------------------------------------------
 
 
+@unconfined()
 def shared_libraries(environment: Mapping[str, str]) -> frozenset[str]:
     """Names of the shared libraries that the loader finds: its cache, its folders, its variable."""
     names: set[str] = set()
@@ -157,6 +160,7 @@ def shared_libraries(environment: Mapping[str, str]) -> frozenset[str]:
     return frozenset(names)
 
 
+@unconfined()
 def programs(path: str) -> frozenset[str]:
     """Names of the programs in the folders of a search path."""
     found: set[str] = set()
@@ -191,6 +195,7 @@ class Limits:
     open_files: int | None = None
 
 
+@unconfined()
 def limits(root: Path = Path("/")) -> Limits:
     """The limits that hold here: of the machine, the control groups above this process, and ulimit."""
     groups = control_groups(root)
@@ -321,6 +326,7 @@ _UNREAL = frozenset(
 )
 
 
+@unconfined()
 def mounts(environment: Mapping[str, str]) -> tuple[Mount, ...]:
     """The mounted file systems that hold files, by path, with what the user may do there.
 
@@ -460,6 +466,7 @@ def _group(gid: int) -> str:
         return str(gid)
 
 
+@unconfined()
 def ports(root: Path = Path("/")) -> frozenset[int] | None:
     """The TCP ports at which something listens, by the kernel's tables; None where there are none."""
     tables = [_text(root / "proc/net" / name) for name in ("tcp", "tcp6")]

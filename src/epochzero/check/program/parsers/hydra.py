@@ -26,6 +26,7 @@ from epochzero.check.program.parsers.model import (
     nearest,
 )
 from epochzero.check.program.values import Anything, Constant, Items, Raises, Value, Variable
+from epochzero.file_access import is_folder, open_file
 
 __all__ = ["parse", "resolved"]
 
@@ -138,7 +139,7 @@ class _Composing:
                 self.keys.append(text)
 
     def _is_group(self, group: str) -> bool:
-        return (self.folder / group).is_dir()
+        return is_folder(self.folder / group)
 
     def read(
         self, name: str, group: str, *, top: bool = False, depth: int = 0, at: Place | None = None
@@ -248,7 +249,7 @@ class _Composing:
             return ArgumentProblem("unreadable", group, name, message, config.place)
         options = sorted(path.stem for path in (self.folder / group).glob("*.yaml"))
         near = nearest(name, options)
-        if not self.folder.is_dir():
+        if not is_folder(self.folder):
             folder = _shown(self.folder, self.job)
             message = f"Primary config directory not found: {folder}"
             return ArgumentProblem("absent", group, name, message, named_at)
@@ -266,8 +267,8 @@ class _Composing:
 
     @staticmethod
     def _package(path: Path, group: str) -> tuple[str, ...]:
-        with path.open(encoding="utf-8", errors="replace") as stream:
-            found = _PACKAGE.search(stream.read(1 << 12))
+        with open_file(path) as stream:
+            found = _PACKAGE.search(stream.read(1 << 12).decode("utf-8", "replace"))
         package = found[1] if found else "_group_"
         if package == "_global_":
             return ()

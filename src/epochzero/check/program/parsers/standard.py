@@ -26,6 +26,7 @@ from epochzero.check.program.parsers.model import (
     told,
 )
 from epochzero.check.program.values import Anything, Constant, External, Instance, Items, Own, Value
+from epochzero.file_access import open_file
 
 __all__ = ["parse"]
 
@@ -94,9 +95,11 @@ def _expanded(spec: ParserSpec, argv: Sequence[str], folder: Path | None) -> lis
             if folder is None:
                 raise OSError("the folder of the job is not known")
             path = folder / argument[1:]
-            if not path.is_file() or path.stat().st_size > LARGEST_ARGUMENTS_BYTES:
-                raise OSError("no file that can be read")
-            found.extend(path.read_text(encoding="utf-8").splitlines())
+            with open_file(path) as stream:
+                data = stream.read(LARGEST_ARGUMENTS_BYTES + 1)
+            if len(data) > LARGEST_ARGUMENTS_BYTES:
+                raise OSError(f"larger than {LARGEST_ARGUMENTS_BYTES >> 20} MB")
+            found.extend(data.decode("utf-8").splitlines())
         except (OSError, ValueError) as error:
             raise _CannotTellError(f"{argument}: {error}", given_at(argument)) from error
     return found
