@@ -88,8 +88,10 @@ def test_lines_of_files_outside_of_the_checkout_are_not_told(project: Path) -> N
     secret.write_text(WRONG)
     (project / "linked.py").symlink_to(secret)
     assert review(project, ["linked.py"]).jobs == ()
-    found = review(project, ["linked.py"], jobs=["python linked.py"])
-    assert (found.jobs, found.findings) == (("python linked.py",), ())
+    found = review(project, ["linked.py"], jobs=["python linked.py", f"python {secret}"])
+    assert (found.jobs, found.findings) == ((), ())
+    assert all("outside the allowed directories" in one.reason for one in found.not_checked)
+    assert len(found.not_checked) == 2
 
 
 def test_a_path_that_leads_outside_is_no_job(project: Path) -> None:

@@ -32,7 +32,7 @@ Submit = Callable[..., Submission]
         ("sbatch huge.sh", "huge.sh: larger than 4 MB"),
         ("python huge.sh", "huge.sh: larger than 4 MB"),
         ("python pipe.py", "pipe.py: not a file"),
-        ("bash pipe.sh", "pipe.sh: not there, or not a file"),
+        ("bash pipe.sh", "pipe.sh: cannot be read: not a regular file"),
         ("ls", "`ls` runs no Python program that can be read here; it runs ls."),
         ("poetry run trainer", "runs no Python program"),
         ("python --version", "runs no Python program"),
