@@ -36,8 +36,9 @@ def test_a_result_file_records_how_it_was_measured(path: Path, figures: ModuleTy
     assert record["versions"]["python"]
     assert record["versions"]["epochzero_commit"]
     assert isinstance(record["seed"], int)
-    for directory in figures.measured_paths(path.stem):
-        assert (ROOT / directory).exists(), f"{directory}: change [measured] in figures.toml"
+    paths = figures.measured_paths(path.stem)
+    assert paths, f"list the packages of {path.stem} under [measured] in figures.toml"
+    assert [name for name in paths if not (ROOT / name).exists()] == []
 
 
 def test_a_typed_figure_is_refused(figures: ModuleType) -> None:
