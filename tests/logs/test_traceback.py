@@ -574,14 +574,19 @@ def test_what_begins_a_traceback(line: str, header: bool) -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        [HEADER],
-        [HEADER, ""],
         [HEADER, "  File ", "", "", ""],
         [HEADER, "Epoch 3 started"],
     ],
 )
 def test_a_header_without_frames_gives_nothing(lines: list[str]) -> None:
     assert parse(lines, 0) is None
+
+
+@pytest.mark.parametrize("lines", [[HEADER], [HEADER, ""], [f"  {HEADER}", "", " "]])
+def test_a_header_that_ends_the_log_is_a_traceback_that_was_cut_off(lines: list[str]) -> None:
+    found = parse(lines, 0)
+    assert found is not None
+    assert [(raised.type, raised.frames) for raised in found.raised] == [("", ())]
 
 
 def test_a_traceback_that_was_cut_off_keeps_its_frames() -> None:

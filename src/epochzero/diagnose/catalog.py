@@ -84,6 +84,11 @@ class Signature:
     examples: tuple[Example, ...] = ()
     counter_examples: tuple[str, ...] = ()
 
+    @property
+    def family(self) -> str:
+        """What the signature belongs to: the folder of its file."""
+        return self.name.partition("/")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Match:

@@ -15,13 +15,16 @@ from dataclasses import dataclass, replace
 
 from epochzero.diagnose.catalog import Catalog, Match
 from epochzero.diagnose.reading import read
-from epochzero.logs.events import LOOKED_AT, QUIET, Event
+from epochzero.logs.events import QUIET, Event
+from epochzero.logs.progress import LOOKED_AT, LOSS_NAN
 from epochzero.logs.scan import PROGRESS_LINES
 from epochzero.logs.source import ERROR_FILE
 from epochzero.logs.traceback import is_header
 
 __all__ = ["Judged", "Timeline", "match_event", "order"]
 
+SIGNALS = 128
+"""Exit statuses above this are those of signals."""
 BURST_LINES = 60
 """Failures of one process that are at most so many lines apart belong to one burst."""
 DAY = 86_400.0
@@ -34,7 +37,8 @@ class Judged:
     Attributes:
         event: the event.
         match: the best signature; None when none fits.
-        role: a signature's role, or "recovered" when the job went on afterwards.
+        role: a signature's role; "recovered" when its process lived on, "set_aside" when only other
+            evidence of a death would make it count, and there is none.
         category: from the signature or the general reading; empty when neither tells.
         claim: how strongly the event claims to be a cause; 0 is no claim.
         order: position in the order of reading.
@@ -74,6 +78,12 @@ _STATES = re.compile(
 """What may stand before the text of a signature where a line states it rather than mentions it."""
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
 
+_SPOKEN_OF = re.compile(
+    r"^(?: \([^)\n]*\))?:? (?:is|are|was|were|means?|occurs?|happens?|refers?|indicates?|can|could|may"
+    r"|might|should|would)\b"
+)
+"""What follows the name of an error in a sentence about it."""
+
 _ERROR_LINE = re.compile(
     r"(?:^|[\s\]:|*])(?:fatal error|fatal|error|ERROR|Error|FATAL|FAILED|panic|Killed|Aborted)\b ?(?:\([^)]*\))?[:\]!]"
     r"|^(?:Segmentation fault|Aborted|Killed|Bus error|Illegal instruction)"
@@ -93,6 +103,7 @@ def order(
     """
     judged = tuple(_judge(event, catalog, number) for number, event in enumerate(events))
     judged = _without_restarted(_without_recovered(judged), restarts)
+    judged = _without_set_aside(judged, dead=failed or any(map(reports_death, judged)))
     least = FAINT if failed else WEAK
     candidates = tuple(j for j in judged if j.role == "cause" and j.claim >= least)
     if not candidates:
@@ -121,7 +132,7 @@ def _last_resort(judged: Sequence[Judged]) -> Judged | None:
 def _killed(judged: Judged) -> bool:
     """Whether the event reports a signal other than the one that launchers end processes with."""
     status = judged.match.status if judged.match else None
-    return status is not None and status > 128 and status != 128 + signal.SIGTERM
+    return status is not None and status > SIGNALS and status != SIGNALS + signal.SIGTERM
 
 
 def _in_its_log(root: Judged, candidates: Sequence[Judged]) -> Judged:
@@ -155,6 +166,8 @@ def _as_recorded(root: Judged, candidates: Sequence[Judged]) -> Judged:
 
 def _judge(event: Event, catalog: Catalog, number: int) -> Judged:
     match = match_event(event, catalog)
+    if match is None and event.kind == "line" and LOSS_NAN.search(event.message[:LOOKED_AT]):
+        return Judged(event, None, "cause", "loss_nan", WEAK, number)
     role = match.signature.role if match else "cause"
     category = match.signature.category if match else ""
     claim = _claim(event, match) if role == "cause" else 0
@@ -208,30 +221,98 @@ def _without_restarted(judged: tuple[Judged, ...], restarts: int) -> tuple[Judge
 
 
 def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
-    """Takes the claim from events after which their process went on.
+    """Takes the claim from events that their process survived.
 
     When a launcher reports a dead process, other processes whose lines cannot be told apart may
-    have gone on for a little: then only much progress counts.
+    have continued for a little: then only much progress counts.
     """
     died = any(j.role in ("cascade", "wrapper") and not j.event.ended_well for j in judged)
-    needed = PROGRESS_LINES if died else 1
     return tuple(
-        replace(j, role="recovered", claim=0) if _recovered(j, needed, died=died) else j
-        for j in judged
+        replace(j, role="recovered", claim=0) if _recovered(j, died=died) else j for j in judged
     )
 
 
-def _recovered(judged: Judged, needed: int, *, died: bool) -> bool:
+def _recovered(judged: Judged, *, died: bool) -> bool:
+    """Whether the process of an event lived on.
+
+    What ends a process by itself is overruled by later steps only: the summary of a tracker, an
+    upload, or a shell that says "done" are no work of a living process.
+    """
     event = judged.event
-    if event.ended_well:
+    outside = _from_outside(judged)
+    needed = PROGRESS_LINES if died or outside else 1
+    seen = event.steps if ends_process(judged) else event.progress
+    continued = seen >= needed or (event.went_on and not died)
+    if event.ended_well and (continued or not ends_process(judged)):
         return judged.role in ("cause", "cascade", "wrapper")
-    went_on = event.progress >= needed or (event.went_on and not died)
-    return judged.role == "cause" and went_on
+    return judged.role == "cause" and continued
+
+
+_OBSERVERS = frozenset({"kernel", "kubernetes", "slurm"})
+"""Families of signatures that report a process from outside: other processes may write on."""
+_LAST_WORDS = frozenset({"native", "shell"})
+"""Families of signatures whose crashes and kills are those of the job's own process, not a worker's."""
+
+
+def ends_process(judged: Judged) -> bool:
+    """Whether an event by itself says that its process ended."""
+    if judged.event.uncaught or judged.event.type == "Fatal Python error":
+        return True
+    if judged.match is None or judged.role not in ("cause", "wrapper"):
+        return False
+    crashed = judged.category == "process_crash" or judged.match.signature.status > SIGNALS
+    return _from_outside(judged) or (crashed and judged.match.signature.family in _LAST_WORDS)
+
+
+def _from_outside(judged: Judged) -> bool:
+    """Whether the scheduler, the kernel or a driver reports the event, not the process itself."""
+    if judged.match is None:
+        return False
+    signature = judged.match.signature
+    lost_gpu = judged.category == "gpu_fault" and signature.root_cause == "infrastructure"
+    return signature.family in _OBSERVERS or (lost_gpu and judged.event.kind == "line")
+
+
+def reports_death(judged: Judged) -> bool:
+    """Whether a launcher or a shell reports with this event that a process of the job died."""
+    return judged.role in ("cascade", "wrapper") and bool(judged.match and judged.match.status)
+
+
+_ENDING = re.compile(r"(?i)\b(?:ending|stopping|terminating|aborting|exiting|shutting down)\b")
+"""By which a program announces its end, at whatever level."""
+
+
+_NAMES_EXCEPTION = re.compile(
+    r"\b[A-Z]\w*(?:Error|Exception|Failed|Failure)\b(?::|$)", re.MULTILINE
+)
+
+
+def _set_aside(judged: Judged) -> bool:
+    """Whether an event needs other evidence that the job died."""
+    event = judged.event
+    warned = event.level == "WARNING" and not _ENDING.search(event.message)
+    return event.set_aside or (warned and _NAMES_EXCEPTION.search(event.text) is not None)
+
+
+def _without_set_aside(judged: tuple[Judged, ...], *, dead: bool) -> tuple[Judged, ...]:
+    """Weighs what was logged as a warning, skipped, retried or quoted: it counts only where
+    something else says that the job died, and less than any other failure then.
+    """
+    return tuple(
+        j
+        if not _set_aside(j) or j.role not in ("cause", "cascade", "wrapper")
+        else replace(j, claim=min(j.claim, PLAIN_LINE))
+        if dead
+        else replace(j, role="set_aside", claim=0)
+        for j in judged
+    )
 
 
 def _claim(event: Event, match: Match | None) -> int:
     if event.handled:
         return 0
+    if event.cut_off and not event.frames:
+        return WEAK + NAMELESS  # the header alone: it tells of a death, and of nothing else
     if event.kind == "exception":
         # An abort follows from what the native code printed before it.
         aborted = event.type == "Fatal Python error" and event.message == "Aborted"
@@ -244,6 +325,8 @@ def _claim(event: Event, match: Match | None) -> int:
     if event.message.startswith("+ "):
         return 0  # a shell that traces its commands
     said = event.message[:LOOKED_AT]
+    if match and _SPOKEN_OF.match(event.text[match.end :]):
+        return FAINT
     if match and _STATES.match(event.text[: match.start]):
         return ERROR_LINE
     if event.type:
@@ -301,11 +384,32 @@ def _root_of_chain(first: Judged, chain: Sequence[Judged]) -> Judged:
     if first.event.trace == -1:
         return root
     for judged in chain[chain.index(first) + 1 :]:
+        if judged.event.link != "context" or not _is_probe(root.event, judged.event):
+            break
+        root = judged
+    first = root
+    for judged in chain[chain.index(first) + 1 :]:
         first_member = judged.event.link == "group" and root is first
         if judged.event.link != "inner" and not first_member:
             break
         root = judged
     return root
+
+
+_PROBES = frozenset({"KeyError", "FileNotFoundError", "StopIteration", "Empty", "IndexError"})
+"""Exceptions by which programs learn that something is missing, to make it in the handler."""
+
+
+def _is_probe(event: Event, later: Event) -> bool:
+    """Whether an exception was an expected answer: its handler did other work, which failed.
+
+    A handler that raises gives the same failure another name; one that calls something continued.
+    """
+    if event.type.rpartition(".")[2] not in _PROBES or not event.frames:
+        return False
+    caught = event.frames[0]
+    handler = [f for f in later.frames if (f.file, f.function) == (caught.file, caught.function)]
+    return bool(handler) and bool(handler[-1].code) and not handler[-1].code.startswith("raise")
 
 
 def _first(roots: Sequence[Judged]) -> Judged:

@@ -10,10 +10,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from epochzero.logs import stacks
+from epochzero.logs.handling import (
+    is_finished,
+    is_quoted,
+    is_set_aside,
+    is_uncaught,
+    runs_in_helper_thread,
+)
 from epochzero.logs.prefix import Prefix, split, split_json, strip_ansi, uses_bare_ranks
+from epochzero.logs.progress import ProgressLine, progress_lines, signs, steps
 from epochzero.logs.scan import Region, Scan
 from epochzero.logs.source import HOLE, Log
 from epochzero.logs.traceback import Frame, Link, Traceback, is_header, parse
@@ -21,10 +29,9 @@ from epochzero.logs.traceback import Frame, Link, Traceback, is_header, parse
 __all__ = ["Event", "events_of"]
 
 BLOCK_CHARS = 20_000
-BARS = 3
-"""So many lines with a progress bar after an event show that its process went on."""
-
 LONGEST_STATEMENT = 12
+NEAR_LINES = 4
+"""So many lines above an exception are its context."""
 QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
 """Levels at which nothing fatal is logged."""
 
@@ -32,26 +39,13 @@ _BARE_EXCEPTION = re.compile(
     r"^(?:E {3,}|\W{0,6})(?P<type>(?:[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|\w\.error)|Exception)\b)"
     r"(?P<message>:.*|$)"
 )
-# A step or epoch alone may be a heading or an instruction; with a measure it is progress.
-_METRIC = re.compile(
-    r"(?i)loss|acc|lr\b|err|it/s|s/it|ppl|perplexity|reward|eta\b|grad|norm|time|sec|metric|score"
-    r"|f1\b|auc|map\b|bleu|tokens|samples|throughput|speed|nll|kl\b|psnr|fid\b|finished|done"
-    r"|(?:step|epoch|iter\w*)\W{0,3}\d+\W+[a-z_]+\W{1,3}-?\d+(?:\.\d+)?(?:\W|$)"
-)
-_COUNT = re.compile(r"\d+ ?/ ?\d+")
-_NUMBER = re.compile(r"\d+")
-LOOKED_AT = 400
-"""So many characters of a line tell whether it shows progress."""
 _CUT_OFF = re.compile(
     r"^(?P<type>[A-Za-z_][\w.]*)\s{3,}Traceback \(most recent call last\)(?P<message>)$"
 )
 """The header of a notebook's traceback whose end is missing."""
-_NAN = re.compile(r"(?i)loss\W{0,4}nan\b")
-"""A step whose loss is no number is no progress."""
 _IGNORED = re.compile(r"(?i)\bignor(?:ed|ing)\b")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d+)$')
 _CHILD = re.compile(r"\s*-- Process (\d+) terminated with the following error")
-_BAR = re.compile(r"\d%\||\d/\d+ \[[=>.]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +67,12 @@ class Event:
         time: of the line, else of the nearest line of its process before it that tells.
         stamped: the time is the line's own.
         handled: the exception was ignored, or logged as less than an error.
+        uncaught: it is an exception that nothing caught: its process ended with it.
+        set_aside: it was logged as a warning, skipped, retried, quoted, or raised in a thread after
+            the job's work was done; it counts only if something else reports a death.
         anchors: the anchors of signatures seen in the event's lines.
-        progress: how many lines soon after the event show that the same process went on.
+        progress: how many lines soon after the event show progress of the same process.
+        steps: how many of these advance a series of steps, as no summary does.
         went_on: whether later parts of the log show progress.
         ended_well: whether the log says, after the event, that the job ended well.
     """
@@ -96,8 +94,11 @@ class Event:
     stamped: bool
     level: str | None
     handled: bool
+    uncaught: bool
+    set_aside: bool
     anchors: frozenset[str]
     progress: int
+    steps: int
     went_on: bool
     ended_well: bool
 
@@ -112,12 +113,6 @@ class Event:
         if not self.type:
             return self.message
         return f"{self.type}: {self.message}" if self.message else self.type
-
-
-class _Progress(NamedTuple):
-    offset: int
-    rank: int | None
-    bar: bool
 
 
 @dataclass(slots=True)
@@ -142,7 +137,7 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[Even
     bare_ranks = any(uses_bare_ranks(_whole_lines(part)) for part in (scan.head, scan.tail))
     for region in scan.regions:
         lines = _lines(region, bare_ranks)
-        progress = _progress(region, bare_ranks)
+        progress = progress_lines(region.progress, bare_ranks=bare_ranks)
         went_on = scan.progress_blocks > region.progress_blocks
         for stream in _streams(lines):
             reader = _StreamReader(log, stream, anchors, progress, went_on, scan.completed, trace)
@@ -153,28 +148,6 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[Even
 def _whole_lines(part: bytes) -> bytes:
     """A part of a log without the lines at its ends, which may be cut."""
     return part[part.find(b"\n") + 1 : part.rfind(b"\n") + 1]
-
-
-def _progress(region: Region, bare_ranks: bool) -> list[_Progress]:
-    """The lines in and soon after a region that show that a process goes on.
-
-    A progress bar is drawn again when its process dies, so bars count only where several follow.
-    """
-    found = []
-    for offset, raw in region.progress:
-        prefix, text = split(strip_ansi(raw.decode("utf-8", "replace")), bare_ranks=bare_ranks)
-        text = text[:LOOKED_AT]
-        bar = _BAR.search(text) is not None
-        if (bar or _measures(text)) and not _NAN.search(text):
-            found.append(_Progress(offset, prefix.rank, bar))
-    return found
-
-
-def _measures(text: str) -> bool:
-    """Whether a line that names a step or an epoch gives a measure, or counts up to a total."""
-    if _COUNT.search(text):
-        return True
-    return _METRIC.search(text) is not None and len(_NUMBER.findall(text)) >= 2
 
 
 def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
@@ -250,7 +223,7 @@ class _StreamReader:
         log: Log,
         lines: list[_Line],
         anchors: Mapping[int, str],
-        progress: list[_Progress],
+        progress: list[ProgressLine],
         went_on: bool,
         completed: int,
         trace: int,
@@ -301,6 +274,8 @@ class _StreamReader:
         self.trace += 1
         block = "\n".join(self.texts[found.start : found.end])[:BLOCK_CHARS]
         handled = self._handled(found)
+        uncaught = not handled and any(is_uncaught(raised.frames) for raised in found.raised)
+        set_aside = self._exception_set_aside(found, uncaught=uncaught)
         bounds = [*(raised.at for raised in found.raised[1:]), found.end]
         begins = [found.start, *(raised.at for raised in found.raised[1:])]
         for raised, begin, stop in zip(found.raised, begins, bounds, strict=True):
@@ -316,6 +291,8 @@ class _StreamReader:
                 link=raised.link,
                 block=block,
                 handled=handled,
+                uncaught=uncaught and not set_aside,
+                set_aside=set_aside,
                 anchors=self._anchors(begin, max(stop, raised.at + 1)),
             )
 
@@ -336,7 +313,9 @@ class _StreamReader:
             trace=-1,
             link="",
             block="\n".join(near)[:BLOCK_CHARS],
-            handled=bare is not None and self._set_aside(at),
+            handled=bare is not None and self._ignored(at),
+            uncaught=False,
+            set_aside=is_quoted(text) or (bare is not None and is_set_aside(text)),
             anchors=self._anchors(at, end),
         )
 
@@ -375,7 +354,32 @@ class _StreamReader:
         goes_on = any(line.prefix.level or line.prefix.time is not None for line in later)
         return lead.prefix.level == "WARNING" and goes_on
 
-    def _set_aside(self, at: int) -> bool:
+    def _exception_set_aside(self, found: Traceback, *, uncaught: bool) -> bool:
+        """Whether a traceback needs other evidence that its process died."""
+        header = self.lines[found.start]
+        lead = self.lines[found.start - 1] if found.start else None
+        if header.prefix.level == "WARNING" or is_quoted(header.text):
+            return True
+        if lead is not None and is_quoted(lead.text):
+            return True
+        if any(runs_in_helper_thread(raised.frames) for raised in found.raised):
+            return self._finished_before(found.start)
+        if uncaught:
+            return False
+        # Without a blank line between, what is printed next looks like part of the message.
+        below = self.texts[found.raised[-1].at + 1 :]
+        following = next((text for text in below if text.strip()), "")
+        last = found.raised[-1]
+        message = last.message.split("\n", 1)[0]
+        failed = f"{message} {' '.join(f'{f.function} {f.code}' for f in last.frames[-2:])}"
+        return is_set_aside(following, failed) or (lead is not None and is_set_aside(lead.text))
+
+    def _finished_before(self, at: int) -> bool:
+        """Whether the log says above line ``at`` that the work is done."""
+        near = self.texts[max(0, at - NEAR_LINES) : at]
+        return 0 <= self.completed < self.lines[at].offset or any(map(is_finished, near))
+
+    def _ignored(self, at: int) -> bool:
         """Whether the record before one that logs an exception says that it is ignored."""
         lead, line = self.lines[max(0, at - 1)], self.lines[at]
         logged = line.prefix.level is not None and line.prefix.level == lead.prefix.level
@@ -400,6 +404,7 @@ class _StreamReader:
         line = self.lines[at]
         prefix = line.prefix
         time = prefix.time if prefix.time is not None else self.log.time
+        before, after = self._progress_around(end)
         return Event(
             log=self.log.name,
             line=line.number,
@@ -410,22 +415,19 @@ class _StreamReader:
             time=self.times[at] if time is None else time,
             stamped=time is not None,
             level=prefix.level,
-            progress=self._progress_after(end),
+            progress=signs(after),
+            steps=steps(before, after),
             went_on=self.went_on,
             ended_well=self.completed > line.offset + len(line.shown),
             **fields,  # type: ignore[arg-type]  # the two callers give the remaining fields
         )
 
-    def _progress_after(self, at: int) -> int:
-        """How many lines of the same process show progress from line ``at`` on."""
+    def _progress_around(self, at: int) -> tuple[list[ProgressLine], list[ProgressLine]]:
+        """The lines of the same process that show progress, before line ``at`` and from there on."""
         last = self.lines[min(at, len(self.lines)) - 1]
-        after = [
-            p
-            for p in self.progress
-            if p.offset > last.offset and p.rank in (None, last.prefix.rank)
-        ]
-        bars = sum(1 for p in after if p.bar)
-        return len(after) - bars + (bars if bars >= BARS else 0)
+        own = [p for p in self.progress if p.rank in (None, last.prefix.rank)]
+        before = [p for p in own if p.offset <= last.offset]
+        return before, own[len(before) :]
 
 
 def _latest(before: float | None, now: float | None) -> float | None:

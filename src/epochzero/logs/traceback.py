@@ -121,7 +121,7 @@ _ANNOUNCES = re.compile(
 )
 _DETAIL = re.compile(r"\s|Detected at node|Stack trace for op definition|Node: |File \"")
 # What begins something of its own below a message.
-_NEXT = (*_LINKS, "Exception ignored in", "Process finished with exit code")
+_NEXT = (*_LINKS, "Exception ignored in", "Process finished with exit code", "wandb: ")
 _STEP = re.compile(r"(?i)^\W{0,3}(?:epoch|(?:global[ _])?step|iter(?:ation)?)s?\b\W{0,3}\d")
 _JAVA = re.compile(r"^: (?:[a-z_]\w*\.)+[A-Z]\w*")
 _RAISE = re.compile(r"^\s*raise (?P<type>[\w.]+)\((?:f?[\"'](?P<message>[^\"']*)[\"'])?")
@@ -289,7 +289,9 @@ class _Reader:
         """What a traceback that ends before its last line was about to say, if it tells."""
         at = self.at - 1
         if not frames:
-            return None
+            alone = self.lines[at].lstrip().startswith(HEADER)
+            ended = alone and not any(line.strip() for line in self.lines[self.at :])
+            return Raised("", "", at, (), link) if ended else None
         if found := _RAISE.match(self.lines[at]):
             return Raised(found["type"], found["message"] or "", at, tuple(frames), link)
         ended = self.at == len(self.lines) or not self.lines[self.at].strip()
@@ -310,7 +312,7 @@ class _Reader:
             line = self.lines[self.at]
             if is_header(line):
                 # A nested traceback belongs to the message; another one stands on its own.
-                announced = not parts[-1].strip() or parts[-1].rstrip().endswith(":")
+                announced = self.lines[self.at - 1].rstrip().endswith(":")
                 nested = announced or _indent(line) > indent or "Original Traceback" in line
                 return _joined(parts), self.at if nested else None
             if (

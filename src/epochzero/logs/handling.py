@@ -1,0 +1,86 @@
+"""Whether a printed exception ended its process, or only reports what the program dealt with.
+
+Python prints a traceback from the frame that catches an exception down to the one that raises it.
+A traceback that starts at module level was therefore caught by nobody (or by the last line of the
+program), while one that starts inside a function was printed by code that then continued.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from epochzero.logs.traceback import Frame
+
+__all__ = ["is_finished", "is_quoted", "is_set_aside", "is_uncaught", "runs_in_helper_thread"]
+
+_TOP = frozenset({"<module>", "_run_module_as_main", ""})
+"""Web pages drop ``<module>``, which looks like a tag to them."""
+_INTERACTIVE = re.compile(r"^(?:<ipython|<stdin>|<console>|Cell In|Input In|In ?\[)|ipykernel_\d+")
+# What the program does, not what an error message advises ("try again").
+_SET_ASIDE = re.compile(
+    r"(?i)\b(?:skipp(?:ing|ed)|ignoring|retrying|(?:trying|will try) again|falling back|falls back"
+    r"|continuing|proceeding|using (?:the )?default|will be disabled|won't convert|non-fatal)\b"
+)
+_GAVE_UP = re.compile(
+    r"(?i)giving up|gave up|exhausted|no (?:more )?(?:retries|attempts)|abort|exiting|cannot|can't"
+    r"|could not (?:continue|proceed|recover)|unable to|not (?:skip|ignor|continu|retry)|\bto continue"
+)
+_SPEAKER = re.compile(
+    r"(?i)^\W{0,4}(?:question|answer|prompt|predict(?:ion|ed)|reference|response|completion"
+    r"|generat(?:ed|ion)(?: text)?|hypothesis|caption|instruction|query|passage|assistant"
+    r"|(?:ground[ _-]?truth|gold)(?: answer)?)(?:[ _#]?\d{1,6})?\W{0,2}[:=>]"
+)
+_WORD = re.compile(r"[a-z]{4,}")
+_COMMON = frozenset(
+    {"cannot", "could", "error", "errors", "exception", "failed", "from", "warning", "will", "with"}
+)
+_FINISHED = re.compile(
+    r"(?i)^\W*(?:[\w ]{0,30}\b)?(?:done|finished|complete[d]?|saved|success(?:fully)?)\b"
+)
+
+
+def is_uncaught(frames: Sequence[Frame]) -> bool:
+    """Whether a stack (outermost call first) starts at the top of a program that then ends.
+
+    An interactive session survives its exceptions, so its cells do not count.
+    """
+    if not frames or frames[0].function not in _TOP:
+        return False
+    return _INTERACTIVE.search(frames[0].file) is None
+
+
+def runs_in_helper_thread(frames: Sequence[Frame]) -> bool:
+    """Whether a stack is of a thread: its exception does not end the process."""
+    return bool(frames) and frames[0].function in ("_bootstrap", "_bootstrap_inner") and (
+        frames[0].file.endswith("threading.py")
+    )  # fmt: skip
+
+
+def is_set_aside(text: str, failed: str | None = None) -> bool:
+    """Whether a line next to an exception says that the program continues without what failed.
+
+    Args:
+        text: the line.
+        failed: what the exception says and where it was raised. Given, the line must be about that:
+            it names no other subject before it says what the program does.
+    """
+    found = _SET_ASIDE.search(text)
+    if found is None or _GAVE_UP.search(text):
+        return False
+    subject = _words(text[: found.start()])
+    return failed is None or not subject or not subject.isdisjoint(_words(failed))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower())) - _COMMON
+
+
+def is_quoted(text: str) -> bool:
+    """Whether a line shows the text of a model or of a data set: it states nothing of the job."""
+    return _SPEAKER.match(text) is not None
+
+
+def is_finished(text: str) -> bool:
+    """Whether a line says that the job's work is done."""
+    return _FINISHED.match(text) is not None

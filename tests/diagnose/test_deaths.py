@@ -1,0 +1,285 @@
+"""Whether a job died: what proves a death, what proves that a process lived on, and what neither does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from epochzero.diagnose import Facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from epochzero.diagnose import Diagnosis
+
+    Diagnose = Callable[..., Diagnosis]
+
+
+def steps(first: int, last: int) -> str:
+    return "".join(f"step {n} | loss {3 - n / 100:.4f} | lr 1e-4\n" for n in range(first, last, 10))
+
+
+START = steps(10, 60)
+LATER = steps(60, 160)
+TOP = """\
+Traceback (most recent call last):
+  File "/job/train.py", line 210, in <module>
+    main()
+  File "/job/train.py", line 180, in main
+    loss.backward()
+"""
+OUT_OF_MEMORY = TOP + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n\n"
+INNER = """\
+Traceback (most recent call last):
+  File "/job/data.py", line 30, in load
+    return read(path)
+"""
+
+SUMMARIES = {
+    "wandb": "wandb: Run history:\nwandb: train/loss █▆▄▂▁\nwandb: Run summary:\nwandb: epoch 3\n"
+    "wandb: global_step 1200\nwandb: train/loss 1.4358\nwandb: Synced 5 W&B file(s)\n",
+    "comet": "COMET INFO:   Metrics [count] (min, max):\nCOMET INFO:     loss [500] : (0.83, 2.31)\n",
+    "neptune": "[Neptune] train/loss: 1.4358, step: 120\n[Neptune] waiting for 12 operations\n",
+    "best": "Best epoch 3, best val loss 1.203, saved to /out/best.pt\n",
+    "cleanup": "Cleaning up: epoch 3 time 12.1 sec elapsed\n",
+    "upload": "".join(f"Uploading: {n}%|##| {n}/100 [00:0{n // 20}<00:01, 12MB/s]\n" for n in range(9, 99, 9)),
+    "shell": "All done\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+@pytest.mark.parametrize("facts", [Facts(), Facts(exit_code=1)], ids=["log only", "exit code 1"])
+def test_no_summary_upload_or_teardown_overrules_an_uncaught_exception(
+    diagnose: Diagnose, name: str, facts: Facts
+) -> None:
+    found = diagnose(START + OUT_OF_MEMORY + SUMMARIES[name], facts)
+    assert (found.outcome, found.category) == ("failed", "gpu_out_of_memory")
+    assert found.exception is not None
+    assert "wandb" not in found.exception.message
+
+
+def test_a_summary_right_below_an_exception_is_no_part_of_its_message(diagnose: Diagnose) -> None:
+    found = diagnose(START + OUT_OF_MEMORY.rstrip("\n") + "\n" + SUMMARIES["wandb"])
+    assert found.exception is not None
+    assert found.exception.message == "CUDA out of memory. Tried to allocate 2.00 GiB."
+
+
+@pytest.mark.parametrize("later", [LATER, LATER[: LATER.index("\n") + 1]])
+def test_later_steps_overrule_an_exception(diagnose: Diagnose, later: str) -> None:
+    assert diagnose(START + OUT_OF_MEMORY + later).outcome == "no_failure"
+
+
+def test_steps_of_another_rank_do_not(diagnose: Diagnose) -> None:
+    def rank(number: int, text: str) -> str:
+        return "".join(f"[rank{number}]: {line}\n" for line in text.splitlines())
+
+    log = rank(0, START) + rank(1, START) + rank(1, OUT_OF_MEMORY) + rank(0, LATER)
+    found = diagnose(log)
+    assert found.category == "gpu_out_of_memory"
+    assert found.root is not None
+    assert found.root.rank == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Killed: 9",
+        "run.sh: line 3: 4411 Killed: 9               python train.py",
+        "  exitcode  : -9 (pid: 815)",
+        "torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -9) local_rank: 2 (pid: 815) of binary: python",
+        "traceback : Signal 9 (SIGKILL) received by PID 815",
+    ],
+)
+@pytest.mark.parametrize("after", ["", "All done\n"])
+def test_a_kill_is_a_failure_of_memory_or_of_the_scheduler(
+    diagnose: Diagnose, line: str, after: str
+) -> None:
+    found = diagnose(f"{START}{line}\n{after if line.startswith('Killed') else ''}")
+    assert (found.outcome, found.category) == ("evidence_missing", "cpu_out_of_memory")
+    assert (found.retry, found.root_cause) == ("unknown", "unknown")
+    assert "SIGKILL" in found.title
+
+
+def test_the_table_of_torchrun_names_the_signal_and_the_rank(diagnose: Diagnose) -> None:
+    table = """\
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Failures:
+  <NO_OTHER_FAILURES>
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-05-01_12:00:09
+  host      : node1
+  rank      : 2 (local_rank: 2)
+  exitcode  : -9 (pid: 815)
+  error_file: <N/A>
+  traceback : Signal 9 (SIGKILL) received by PID 815
+============================================================
+"""
+    found = diagnose(START + TOP + table)
+    assert (found.outcome, found.category) == ("evidence_missing", "cpu_out_of_memory")
+    assert found.root is not None
+    assert found.root.rank == 2
+
+
+@pytest.mark.parametrize("end", ["\n", "", "\n\n"])
+@pytest.mark.parametrize("prefix", ["", "[rank3]: "])
+def test_a_bare_header_at_the_end_is_a_death(diagnose: Diagnose, prefix: str, end: str) -> None:
+    found = diagnose(f"{START}{prefix}Traceback (most recent call last):{end}")
+    assert (found.outcome, found.title) == ("evidence_missing", "Traceback cut off")
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (START, "step 60 | loss nan | lr 1e-4\n"),
+        ("{'loss': 2.31, 'epoch': 0.1}\n{'loss': 2.22, 'epoch': 0.2}\n", "{'loss': nan, 'epoch': 0.3}\n"),
+        ("Epoch 1/9 train_loss=2.3\nEpoch 2/9 train_loss=2.2\n", "Epoch 3/9 train_loss=nan val_loss=nan\n"),
+        ("Epoch 1: Loss: 2.3\nEpoch 2: Loss: 2.2\n", "Epoch 3: Loss: nan\n"),
+        ("[1/9] Loss 2.3\n[2/9] Loss 2.2\n", "[3/9] Loss nan\n"),
+    ],
+)  # fmt: skip
+def test_a_loss_that_stays_nan_is_a_failure(diagnose: Diagnose, good: str, bad: str) -> None:
+    found = diagnose(good + bad)
+    assert (found.outcome, found.category) == ("failed", "loss_nan")
+    assert diagnose(good + bad + good).outcome == "no_failure"
+    assert diagnose(good + bad, Facts(exit_code=0)).outcome == "no_failure"
+
+
+PIN_MEMORY = """\
+Exception in thread Thread-3 (_pin_memory_loop):
+Traceback (most recent call last):
+  File "/opt/conda/lib/python3.11/threading.py", line 1045, in _bootstrap_inner
+    self.run()
+  File "/opt/conda/lib/python3.11/site-packages/torch/utils/data/_utils/pin_memory.py", line 55, in do_one_step
+    r = in_queue.get(timeout=MP_STATUS_CHECK_INTERVAL)
+  File "/opt/conda/lib/python3.11/multiprocessing/connection.py", line 395, in _recv
+    chunk = read(handle, remaining)
+ConnectionResetError: [Errno 104] Connection reset by peer
+"""
+DYNAMO = """\
+{0}WON'T CONVERT forward /job/model.py line 30
+{0}due to:
+{0}Traceback (most recent call last):
+{0}  File "/opt/conda/lib/python3.11/site-packages/torch/_dynamo/output_graph.py", line 1196, in call
+{0}    raise BackendCompilerFailed(self.compiler_fn, e)
+{0}torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:
+{0}RuntimeError: Cannot find a working triton installation
+"""
+SURVIVED = {
+    "a thread after the end": "Done.\n" + PIN_MEMORY,
+    "a thread after saving": "Model saved to /out\n"
+    + PIN_MEMORY.replace("ConnectionResetError: [Errno 104] Connection reset by peer", "EOFError"),
+    "dynamo": DYNAMO.format(
+        "[2024-01-01 12:00:00,123] torch._dynamo.convert_frame: [WARNING] "
+    ),
+    "dynamo, glog": DYNAMO.format(
+        "W0501 12:00:00.000000 811 torch/_dynamo/convert_frame.py:1125] "
+    ),
+    "a tokenizer's cache": INNER
+    + "PermissionError: [Errno 13] Permission denied: '/shared/tokenizer/cache.json'\n"
+    "Could not write the tokenizer cache, continuing without it.\nloading weights\n",
+    "a skipped sample": f"Skipping corrupt sample 123.jpg:\n{INNER}ValueError: bad image\n",
+    "a retry": f"{INNER}ConnectionError: Max retries exceeded\nRetrying in 5 seconds (1/3)\n",
+    "a logged warning": f"WARNING:root:could not log metrics, skipping\n{INNER}ConnectionError: x\n",
+    "a quoted crash": "Question: What does 'Segmentation fault' mean?\n"
+    "Prediction: Segmentation fault (core dumped) means that a program failed\n"
+    "Segmentation fault (core dumped) is a common error in C.\naccuracy: 0.83\n",
+    "a quoted traceback": f"Answer: {INNER}ValueError: the model wrote this\naccuracy: 0.83\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SURVIVED)
+def test_what_was_set_aside_needs_other_evidence_of_a_death(diagnose: Diagnose, name: str) -> None:
+    found = diagnose(START + SURVIVED[name])
+    assert found.outcome == "no_failure", found.root
+    died = diagnose(START + SURVIVED[name] + TOP + "ValueError: Expected input batch_size (32)\n")
+    assert died.exception is not None
+    assert died.exception.type == "ValueError"
+    assert died.exception.message.startswith("Expected input batch_size")
+    assert diagnose(START + SURVIVED[name], Facts(exit_code=1)).outcome != "no_failure"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "Worker ip unknown, skipping the log sync for /out\n",
+        "Retrying failed: giving up after 3 attempts\n",
+        "loading weights\n",
+    ],
+)
+def test_a_line_about_something_else_sets_nothing_aside(diagnose: Diagnose, after: str) -> None:
+    assert diagnose(f"{START}{INNER}ValueError: bad shape\n{after}").outcome == "failed"
+
+
+def test_a_warning_that_announces_the_end_counts(diagnose: Diagnose) -> None:
+    found = diagnose(f"{START}WARNING: nan loss detected, ending training\n")
+    assert (found.outcome, found.category) == ("failed", "loss_nan")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[1234.5] NVRM: Xid (PCI:0000:3b:00): 79, pid=4411, GPU has fallen off the bus.",
+        "kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off",
+    ],
+)
+def test_a_lost_gpu_is_not_overruled_by_a_step_that_was_on_its_way(
+    diagnose: Diagnose, line: str
+) -> None:
+    found = diagnose(f"{START}{line}\nstep 60 | loss 2.4000 | lr 1e-4\n")
+    assert (found.category, found.signature) == ("gpu_fault", "cuda/xid-79")
+
+
+def test_a_handler_that_does_other_work_raises_a_failure_of_its_own(diagnose: Diagnose) -> None:
+    log = """\
+Traceback (most recent call last):
+  File "/usr/lib/python3.11/pathlib.py", line 1116, in mkdir
+    os.mkdir(self, mode)
+FileNotFoundError: [Errno 2] No such file or directory: '/sys/fs/models/a'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/job/train.py", line 3, in <module>
+    Path("/sys/fs/models/a").mkdir(parents=True)
+  File "/usr/lib/python3.11/pathlib.py", line 1120, in mkdir
+    self.parent.mkdir(parents=True, exist_ok=True)
+PermissionError: [Errno 1] Operation not permitted: '/sys/fs/models'
+"""
+    assert diagnose(log).category == "permission_denied"
+    renamed = log.replace(
+        "self.parent.mkdir(parents=True, exist_ok=True)", "raise PermissionError(e)"
+    )
+    assert diagnose(renamed).category == "path_not_found"
+
+
+@pytest.mark.parametrize(
+    ("line", "category", "retry"),
+    [
+        ("The node was low on resource: ephemeral-storage. Threshold quantity: 10Gi.", "storage_full", "fails_again"),
+        ('Container main exceeded its local ephemeral storage limit "20Gi".', "storage_full", "fails_again"),
+        ("The node was low on resource: memory. Container main was using 9Gi, request is 1Gi", "cpu_out_of_memory", "fails_again"),
+        ("The node was low on resource: inodes. Threshold quantity: 5%.", "interrupted", "unknown"),
+        ("NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)", "gpu_fault", "may_succeed"),
+        ("sock.c:478  UCX  ERROR recv(fd=61) failed: Input/output error", "communication_failure", "may_succeed"),
+        ("OSError: QuotaExceeded: disk quota of project p1 on /gpfs is used up", "storage_full", "fails_again"),
+        ("OSError: DiskQuotaExceeded: /home/u", "storage_full", "fails_again"),
+        ("pyarrow.lib.ArrowInvalid: JSON parse error: Invalid value. in row 0", "corrupt_data", "fails_again"),
+        ("pyarrow.lib.ArrowInvalid: CSV parse error: Expected 3 columns, got 5: a,b", "corrupt_data", "fails_again"),
+        ("OSError: PermissionError at /sys/fs/models when downloading x. Check cache directory", "permission_denied", "fails_again"),
+        ("PermissionError: [Errno 13] Permission denied: '/sys/fs/models'", "permission_denied", "fails_again"),
+    ],
+)  # fmt: skip
+def test_what_a_line_says(diagnose: Diagnose, line: str, category: str, retry: str) -> None:
+    found = diagnose(f"{START}{line}\n")
+    assert (found.category, found.retry) == (category, retry)
+
+
+def test_the_title_of_xid_154_is_its_own(diagnose: Diagnose) -> None:
+    found = diagnose("NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed\n")
+    assert "154" in found.title
