@@ -82,6 +82,24 @@ def test_links_to_files_lead_somewhere(name: str) -> None:
         assert ((ROOT / name).parent / target).exists(), target
 
 
+def anchors(page: Path) -> set[str]:
+    """The names of the headings of a page, as GitHub and GitLab make them."""
+    text = re.sub(r"(?ms)^```.*?^```$", "", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"(?m)^#+ (.*)$", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_to_headings_lead_somewhere() -> None:
+    missing = []
+    for name in DOCS:
+        text = re.sub(r"(?ms)^```.*?^```$|`[^`\n]*`", "", (ROOT / name).read_text(encoding="utf-8"))
+        for path, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", text):
+            page = (ROOT / name).parent / path if path else ROOT / name
+            if page.suffix == ".md" and anchor not in anchors(page):
+                missing.append(f"{name}: {path}#{anchor}")
+    assert missing == []
+
+
 @pytest.mark.parametrize("script", ["docs/catalog.py", "docs/rules.py", "bench/figures.py"])
 def test_the_generated_pages_are_current(script: str) -> None:
     done = subprocess.run([sys.executable, ROOT / script, "--check"], check=False)
