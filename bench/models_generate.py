@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from common import SEED, mean, rate, save
 
-from epochzero.check import Checked, Limits, Target, check
+from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.target import read_target
 from epochzero.models.generate import break_one, generate, program
 from epochzero.models.generate.breaking import BREAKS
@@ -106,7 +106,7 @@ def broken(count: int) -> dict[str, object]:
     }
 
 
-def _right(checked: Checked, line: str) -> set[str]:
+def _right(checked: CheckResult, line: str) -> set[str]:
     """The rules that found an error in that line."""
     return {
         one.rule
@@ -127,7 +127,7 @@ def whole(count: int) -> dict[str, object]:
     return {"networks": count, "with_false_errors": wrong, "with_memory_estimate": estimated}
 
 
-def _checked(source: str, target: Target, *, dry: bool) -> Checked:
+def _checked(source: str, target: Target, *, dry: bool) -> CheckResult:
     with tempfile.TemporaryDirectory(prefix="models-generate-") as folder:
         Path(folder, "train.py").write_text(source, encoding="utf-8")
         return check(

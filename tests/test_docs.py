@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from epochzero import data, taxonomy
-from epochzero.check.findings import Checked, Finding, Unknown
+from epochzero.check.findings import Finding, Unknown
+from epochzero.check.result import CheckResult
 from epochzero.check.rules import builtin as builtin_rules
 from epochzero.data import Column, Fault, Numbers, Profile, Table, Validated
 from epochzero.diagnose import Catalog, Diagnosis, Signature, load_folder
@@ -67,7 +68,7 @@ def test_json_in_the_documentation_is_json() -> None:
 def test_the_json_guide_names_every_field() -> None:
     guide = (ROOT / "docs/json.md").read_text(encoding="utf-8")
     described_types = (
-        Diagnosis, Ranking, Item, Reason, Extrinsic, Checked, Finding, Unknown,
+        Diagnosis, Ranking, Item, Reason, Extrinsic, CheckResult, Finding, Unknown,
         Profile, Table, Column, Numbers, Fault, Validated, data.Finding,
     )  # fmt: skip
     for described in described_types:

@@ -17,7 +17,7 @@ from epochzero.errors import CatalogError, EpochZeroError, InputError
 from epochzero.late import load_late
 
 if TYPE_CHECKING:
-    from epochzero.check import Checked, Target, check
+    from epochzero.check import CheckResult, Target, check
     from epochzero.diagnose import Diagnosis, Facts, diagnose
     from epochzero.errors import TrainingFault
     from epochzero.integrations import Watch, memory, progress, watch, watch_tensor
@@ -30,7 +30,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CatalogError",
-    "Checked",
+    "CheckResult",
     "Diagnosis",
     "EpochZeroError",
     "Facts",
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "epochzero.check": ("Checked", "Target", "check"),
+    "epochzero.check": ("CheckResult", "Target", "check"),
     "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
     "epochzero.errors": ("TrainingFault",),
     "epochzero.integrations": ("Watch", "memory", "progress", "watch", "watch_tensor"),

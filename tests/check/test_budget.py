@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import signal
 import threading
@@ -12,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check import check
+from epochzero.check import check, pipeline
 from epochzero.check.budget import Stopped, at_most
 from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.program.model import Program
-from epochzero.check.rules import find
+from epochzero.check.rules import engine, find
 from epochzero.check.target.model import Target
 
 
@@ -63,10 +62,9 @@ def test_a_rule_that_runs_away_is_unknown_and_the_next_one_is_asked(
         yield Unknown("runaway", "it has begun", Place("train.py"))
         _for_ever()
 
-    room = importlib.import_module("epochzero.check")
     rules = (replace(find("syntax-error"), id="runaway", check=endless), find("undefined-name"))
-    monkeypatch.setattr(room, "choose", lambda *given: rules)
-    monkeypatch.setattr(room, "RULE_S", 0.1)
+    monkeypatch.setattr(pipeline, "choose", lambda *given: rules)
+    monkeypatch.setattr(engine, "RULE_S", 0.1)
     (tmp_path / "train.py").write_text("print(undefined)\n")
     found = check(["python", "train.py"], Target("a platform"), folder=tmp_path)
     assert [one.rule for one in found.findings] == ["undefined-name"]
@@ -76,7 +74,7 @@ def test_a_rule_that_runs_away_is_unknown_and_the_next_one_is_asked(
 def test_rules_for_which_no_time_is_left_are_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importlib.import_module("epochzero.check"), "RULES_S", 0.0)
+    monkeypatch.setattr(engine, "RULES_S", 0.0)
     (tmp_path / "train.py").write_text("print(undefined)\n")
     found = check(
         ["python", "train.py"], Target("a platform"), folder=tmp_path, select=["undefined-name"]

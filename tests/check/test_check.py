@@ -64,7 +64,9 @@ def test_the_collector_is_off_while_rules_are_asked_and_what_was_frozen_stays_so
         yield from ()
 
     rule = replace(find("syntax-error"), check=look)
-    monkeypatch.setattr(importlib.import_module("epochzero.check"), "choose", lambda *_: (rule,))
+    monkeypatch.setattr(
+        importlib.import_module("epochzero.check.pipeline"), "choose", lambda *_: (rule,)
+    )
     (tmp_path / "train.py").write_text("print(1)\n")
     gc.freeze()
     try:

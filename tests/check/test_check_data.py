@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check import Checked, DataSet, Place, check
+from epochzero.check import CheckResult, DataSet, Place, check
 from epochzero.check import data as checked_data
 from epochzero.data import profile
 from epochzero.errors import InputError
@@ -40,7 +40,7 @@ def job(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def checked(folder: Path, data: tuple[DataSet, ...] = ()) -> Checked:
+def checked(folder: Path, data: tuple[DataSet, ...] = ()) -> CheckResult:
     return check(["python", "train.py"], folder=folder, select=["data-differs"], data=data)
 
 

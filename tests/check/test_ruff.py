@@ -118,7 +118,7 @@ def test_it_is_ended_where_nobody_asks_for_its_answer(
     monkeypatch.setattr(ruff, "find_ruff_bin", lambda: str(slow))
     monkeypatch.setattr(ruff.tempfile, "tempdir", str(tmp_path))
     (tmp_path / "train.py").write_text("print(1)\n")
-    monkeypatch.setattr(importlib.import_module("epochzero.check"), "RULES_S", 0.0)
+    monkeypatch.setattr(importlib.import_module("epochzero.check.rules.engine"), "RULES_S", 0.0)
     found = check(
         ["python", "train.py"], Target("a platform"), folder=tmp_path, select=["undefined-name"]
     )

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from epochzero.check import Checked, check
+from epochzero.check import CheckResult, check
 from epochzero.check.rules import Case, Rule, builtin, choose, find, load
 from epochzero.errors import CatalogError, InputError
 from tests.catalogs import every
@@ -24,7 +24,7 @@ def named(promise: tuple[Rule, Case]) -> str:
     return f"{rule.id}-{(*rule.catches, *rule.leaves).index(case)}"
 
 
-def checked(rule: Rule, case: Case, parent: Path) -> Checked:
+def checked(rule: Rule, case: Case, parent: Path) -> CheckResult:
     """What a rule answers to one of its cases."""
     folder = parent / named((rule, case))
     job = folder / "job"
@@ -140,7 +140,9 @@ def test_a_rule_that_fails_does_not_take_the_others_along(
 
     broken = replace(find("module-missing"), check=fail)
     monkeypatch.setattr(
-        import_module("epochzero.check"), "choose", lambda *_: (broken, find("undefined-name"))
+        import_module("epochzero.check.pipeline"),
+        "choose",
+        lambda *_: (broken, find("undefined-name")),
     )
     (tmp_path / "train.py").write_text("print(missing)\n")
     found = check(["python", "train.py"], folder=tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check import Checked, check
+from epochzero.check import CheckResult, check
 
 SCRIPT = "import no_such_library\nimport torch\n\nprint(torch.zeros(2).cuda())\n"
 BATCH = "#!/bin/bash\n#SBATCH --gres=gpu:4\nsrun {} train.py\n"
@@ -26,12 +26,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def checked(folder: Path, *words: str, **environment: str) -> Checked:
+def checked(folder: Path, *words: str, **environment: str) -> CheckResult:
     known: Mapping[str, str] = {"PATH": "/usr/bin:/bin", **environment}
     return check(words or ["sbatch", "job.sh"], folder=folder, environment=known)
 
 
-def rules(found: Checked) -> set[str]:
+def rules(found: CheckResult) -> set[str]:
     return {one.rule for one in found.findings}
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from epochzero import taxonomy
 from epochzero.check import findings
-from epochzero.check.findings import SCHEMA, Checked, Finding, Place, Unknown
+from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.result import SCHEMA, CheckResult
 from epochzero.check.rules import builtin, others
 from epochzero.cli import render_findings
 
@@ -351,7 +352,9 @@ def test_nothing_of_a_job_moves_the_cursor_or_becomes_markup(
 ) -> None:
     unknowns = tuple(Unknown(EVIL, str(n), Place("<command>")) for n in range(9))
     finding = evil()
-    found = Checked((EVIL,), EVIL, (finding,), unknowns, ((finding, EVIL),), 1, ("key-missing",))
+    found = CheckResult(
+        (EVIL,), EVIL, (finding,), unknowns, ((finding, EVIL),), 1, ("key-missing",)
+    )
     render_findings.write(found, form, folder=Path(), verbose=False, seconds=0.1)
     out = capsys.readouterr().out
     assert not {"\x1b", "\r", "\x07"} & set(out)
@@ -370,7 +373,7 @@ def test_nothing_of_a_job_moves_the_cursor_or_becomes_markup(
 
 def test_verbose_names_all_that_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
     unknowns = tuple(Unknown("it", f"reason {n}", Place("<command>")) for n in range(9))
-    found = Checked(("python a.py",), "here", (), unknowns, (), 1, ())
+    found = CheckResult(("python a.py",), "here", (), unknowns, (), 1, ())
     render_findings.write(found, "text", folder=Path(), verbose=True, seconds=0.1)
     out = capsys.readouterr().out
     assert "reason 8" in out
@@ -380,7 +383,9 @@ def test_verbose_names_all_that_is_unknown(capsys: pytest.CaptureFixture[str]) -
 
 def test_places_that_are_no_files(capsys: pytest.CaptureFixture[str]) -> None:
     for path in ("<command>", "<target>"):
-        found = Checked(("python a.py",), "here", (evil(path=path),), (), (), 1, ("key-missing",))
+        found = CheckResult(
+            ("python a.py",), "here", (evil(path=path),), (), (), 1, ("key-missing",)
+        )
         render_findings.write(found, "github", folder=Path("deep"), verbose=False, seconds=0.1)
         assert "file=" not in capsys.readouterr().out
         render_findings.write(found, "sarif", folder=Path("deep"), verbose=False, seconds=0.1)

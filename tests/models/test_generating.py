@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from epochzero.check import Checked, Limits, Target, check
+from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.target import read_target
 from epochzero.errors import InputError
 from epochzero.models import Examples
@@ -196,7 +196,7 @@ def test_a_whole_network_passes_the_check_and_its_memory_is_estimated(tmp_path: 
     assert memory.allocated.high > 4 * 4 * plan.parameters
 
 
-def checked(source: str, folder: Path, target: Target) -> Checked:
+def checked(source: str, folder: Path, target: Target) -> CheckResult:
     """What a check with a dry run says of a program."""
     (folder / "train.py").write_text(source)
     return check(

@@ -1,17 +1,11 @@
-"""What a check answers: what will go wrong, where and in which phase; and what could not be checked."""
+"""What a check reports: what will go wrong, where and in which phase; and what could not be checked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, fields
+from typing import Literal
 
-if TYPE_CHECKING:
-    from epochzero.check.dryrun.model import DryRun
-
-__all__ = ["SCHEMA", "Checked", "Claim", "Finding", "Place", "Severity", "Unknown"]
-
-SCHEMA = "epochzero.findings/1"
+__all__ = ["Claim", "Finding", "Place", "Severity", "Unknown"]
 
 Severity = Literal["error", "warning"]
 
@@ -105,32 +99,3 @@ class Unknown:
     what: str
     reason: str
     place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """All that a check found.
-
-    Attributes:
-        jobs: the commands as they finally run, for people; a launch script may run several.
-        target: name of the target.
-        findings: errors first, then by phase and place.
-        unknowns: by place.
-        suppressed: findings that a comment or the configuration took away, with the reason given.
-        files: how many source files were read.
-        rules: ids of the rules that were asked.
-        dry: of each job that was run dry, how far it came; what failed there is among the findings.
-    """
-
-    jobs: tuple[str, ...]
-    target: str
-    findings: tuple[Finding, ...]
-    unknowns: tuple[Unknown, ...]
-    suppressed: tuple[tuple[Finding, str], ...]
-    files: int
-    rules: tuple[str, ...]
-    dry: tuple[DryRun, ...] = ()
-
-    def to_dict(self) -> Mapping[str, Any]:
-        """The form of the JSON output."""
-        return {"schema": SCHEMA, **asdict(self)}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from epochzero.check import Checked, DataSet, Limits, Place, check
+from epochzero.check import CheckRequest, CheckResult, DataSet, Limits, Place, run_check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
 from epochzero.cli.output import OutputFile, format_option
@@ -158,22 +158,23 @@ def command(
     # Python looks for garbage when it ends; in millions of nodes of trees that takes half a second.
     atexit.register(gc.freeze)
     began = time.perf_counter()
-    asked = dry or drawn is not None or bool(fit)
-    with _progress() if asked else nullcontext() as progress:
-        found = check(
-            job,
-            target,
+    is_dry = dry or drawn is not None or bool(fit)
+    with _progress() if is_dry else nullcontext() as progress:
+        request = CheckRequest(
+            command=job,
+            target=target,
             folder=folder,
             select=select,
             ignore=ignore,
             environment=dict(os.environ),
             data=data,
-            dry=Limits(seconds=dry_seconds) if asked else None,
+            dry=Limits(seconds=dry_seconds) if is_dry else None,
             synthesize=synthesize,
             fit=fit,
-            history=past_peaks() if asked else (),
-            hear=progress.hear if progress else lambda _: None,
+            history=tuple(past_peaks()) if is_dry else (),
+            on_record=progress.hear if progress else lambda _: None,
         )
+        found = run_check(request)
     seconds = time.perf_counter() - began
     render_findings.write(found, form, folder=folder, verbose=verbose, seconds=seconds)
     if drawn is not None:
@@ -191,7 +192,7 @@ def _progress() -> Progress:
     return Progress()
 
 
-def _draw(found: Checked, path: Path) -> None:
+def _draw(found: CheckResult, path: Path) -> None:
     """The memory of the first job that takes any."""
     from epochzero.check.dryrun.memory.picture import picture
 

@@ -12,7 +12,8 @@ import click
 
 from epochzero import taxonomy
 from epochzero.check.dryrun.memory.units import size_text
-from epochzero.check.findings import SCHEMA, Checked, Finding, Place, Unknown
+from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.result import SCHEMA, CheckResult
 from epochzero.check.rules import Rule, Unread, builtin, others
 from epochzero.check.settings import FILE as SETTINGS
 from epochzero.cli import layout, sarif
@@ -30,7 +31,7 @@ SHOWN_HOLDERS = 3
 _COLOUR = {"error": "red", "warning": "yellow"}
 
 
-def write(found: Checked, form: str, *, folder: Path, verbose: bool, seconds: float) -> None:
+def write(found: CheckResult, form: str, *, folder: Path, verbose: bool, seconds: float) -> None:
     """Prints what a check found.
 
     Args:
@@ -74,7 +75,7 @@ def _is_file(place: Place) -> bool:
     return not place.path.startswith("<")
 
 
-def _number(found: Checked, severity: str) -> int:
+def _number(found: CheckResult, severity: str) -> int:
     return sum(finding.severity == severity for finding in found.findings)
 
 
@@ -99,7 +100,7 @@ def _kind(finding: Finding) -> str:
 # -- Text --------------------------------------------------------------------------------------
 
 
-def _text(found: Checked, folder: Path, verbose: bool, seconds: float) -> Iterator[str]:
+def _text(found: CheckResult, folder: Path, verbose: bool, seconds: float) -> Iterator[str]:
     for path, group in _by_file(found.findings, folder):
         yield click.style(layout.one_line(path), bold=True)
         for finding in group:
@@ -266,7 +267,7 @@ _ENDED = {
 }
 
 
-def _summary(found: Checked, seconds: float) -> str:
+def _summary(found: CheckResult, seconds: float) -> str:
     errors, warnings = _number(found, "error"), _number(found, "warning")
     if not found.jobs:
         mark = click.style("NOT CHECKED", fg="yellow", bold=True)
@@ -289,7 +290,7 @@ def _summary(found: Checked, seconds: float) -> str:
 # -- Markdown ----------------------------------------------------------------------------------
 
 
-def _markdown(found: Checked, folder: Path) -> Iterator[str]:
+def _markdown(found: CheckResult, folder: Path) -> Iterator[str]:
     errors, warnings = _number(found, "error"), _number(found, "warning")
     yield f"### {layout.counted(errors, 'error')}, {layout.counted(warnings, 'warning')} before the run"
     yield ""
@@ -347,7 +348,7 @@ def _escaped(text: str, also: str) -> str:
 # -- SARIF -------------------------------------------------------------------------------------
 
 
-def _write_sarif(found: Checked, folder: Path) -> None:
+def _write_sarif(found: CheckResult, folder: Path) -> None:
     ids = sorted({*found.rules, *(finding.rule for finding in found.findings)})
     index = {name: number for number, name in enumerate(ids)}
     known: dict[str, Rule | Unread] = {rule.id: rule for rule in builtin()}

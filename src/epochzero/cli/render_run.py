@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from epochzero.check import Checked
+from epochzero.check import CheckResult
 from epochzero.cli import layout
 from epochzero.locate import Ranking
 from epochzero.run.job import Failed, Job
@@ -82,7 +82,7 @@ def decided(decision: Decision, job: Job) -> Iterator[str]:
     yield layout.wrapped("Retry", f"{what}{only}. {decision.reason}{avoid}{saved}")
 
 
-def explained(ranking: Ranking | None, checked: Checked | None) -> Iterator[str]:
+def explained(ranking: Ranking | None, checked: CheckResult | None) -> Iterator[str]:
     """Where in the code the bug may be, and what a check would have said before the start."""
     places = ranking.items[:_MOST_PLACES] if ranking is not None else ()
     for number, item in enumerate(places):

@@ -36,7 +36,7 @@ from epochzero.run.watcher import Watcher
 from epochzero.store.recording import Recording
 
 if TYPE_CHECKING:
-    from epochzero.check import Checked
+    from epochzero.check import CheckResult
     from epochzero.locate import Ranking
     from epochzero.run.inject.grammar import Fault
     from epochzero.run.inject.outcome import Outcome
@@ -419,7 +419,7 @@ class _Screen:
         if problem and not self._quiet:
             _say(problem)
 
-    def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
+    def explained(self, ranking: Ranking | None, checked: CheckResult | None) -> None:
         """What takes a little longer to find out."""
         if not self._quiet:
             from epochzero.cli import render_run

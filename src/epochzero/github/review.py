@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from epochzero.check import Checked, Finding, Place, Target, check
+from epochzero.check import CheckResult, Finding, Place, Target, check
 from epochzero.check.job import read_job
 from epochzero.check.settings import FILE, read_section, read_settings
 from epochzero.check.target import read_target
@@ -97,7 +97,7 @@ def _review(
     commands = named or list(_changed_jobs(folder, sorted(changed)))
     left_out = () if named else _NOT_SAID_BY_A_SCRIPT
     answers = {shlex.join(one): _checked(one, platform, folder, left_out) for one in commands}
-    checked = {job: one for job, one in answers.items() if isinstance(one, Checked)}
+    checked = {job: one for job, one in answers.items() if isinstance(one, CheckResult)}
     findings = _once(
         told
         for one in checked.values()
@@ -115,7 +115,7 @@ def _review(
 
 def _checked(
     command: Sequence[str], target: Target | str, folder: Path, ignore: Sequence[str]
-) -> Checked | NotChecked:
+) -> CheckResult | NotChecked:
     try:
         found = check(command, target, folder=folder, ignore=ignore)
     except InputError as error:

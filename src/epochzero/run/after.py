@@ -20,7 +20,7 @@ from epochzero.run.output import logs_in
 from epochzero.run.watcher import Clock
 
 if TYPE_CHECKING:
-    from epochzero.check import Checked, Target
+    from epochzero.check import CheckResult, Target
     from epochzero.code import Cache
     from epochzero.diagnose import Diagnoser, Diagnosis
     from epochzero.locate import Ranking
@@ -101,7 +101,7 @@ class After:
         """
         return self._answer("locate", lambda: self._located(diagnosis, cache))
 
-    def checked(self, target: Target | str | Path | None = None) -> Checked | None:
+    def checked(self, target: Target | str | Path | None = None) -> CheckResult | None:
         """What `check` would have said before the start; None also for what is no Python job.
 
         Args:
@@ -155,7 +155,7 @@ class After:
             return None
         return locate(diagnosis, self.started.folder, cache=cache, top=_MOST_PLACES)
 
-    def _checked(self, target: Target | str | Path | None) -> Checked:
+    def _checked(self, target: Target | str | Path | None) -> CheckResult:
         from epochzero.check import check
 
         return check(self.started.command, target, folder=self.started.folder)

@@ -19,7 +19,7 @@ from epochzero.run.watch.live import News, TrainingWatcher, WatchOptions, check_
 from epochzero.run.watcher import Watcher
 
 if TYPE_CHECKING:
-    from epochzero.check import Checked, Target
+    from epochzero.check import CheckResult, Target
     from epochzero.locate import Ranking
     from epochzero.run.inject.outcome import Outcome
     from epochzero.run.simulate.model import Aspect
@@ -142,7 +142,7 @@ class _Silent:
     def failed(self, failed: Failed) -> None:
         self.last = failed
 
-    def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
+    def explained(self, ranking: Ranking | None, checked: CheckResult | None) -> None:
         pass
 
     def noted(self, event: Event) -> None:

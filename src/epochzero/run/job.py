@@ -19,7 +19,7 @@ from epochzero.run.supervise import Options
 from epochzero.run.watcher import Watcher
 
 if TYPE_CHECKING:
-    from epochzero.check import Checked, Target
+    from epochzero.check import CheckResult, Target
     from epochzero.code import Cache
     from epochzero.diagnose import Diagnosis
     from epochzero.locate import Ranking
@@ -117,7 +117,7 @@ class Listener(Protocol):
         """An attempt failed."""
         ...
 
-    def explained(self, ranking: Ranking | None, checked: Checked | None) -> None:
+    def explained(self, ranking: Ranking | None, checked: CheckResult | None) -> None:
         """Where in the code the bug may be, and what a check would have said before the start."""
         ...
 

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from epochzero.check import Checked, Limits, Target, check
+from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.dryrun import process
 from epochzero.check.dryrun.contain import Means, containment_by
 from epochzero.check.target.model import GPU
@@ -36,7 +36,7 @@ def dry(
     target: Target = HERE,
     seconds: float = 30.0,
     prelude: str = PRELUDE,
-) -> Checked:
+) -> CheckResult:
     """Checks a script, which begins in line 8 behind the prelude, dry alone."""
     (folder / "train.py").write_text(prelude + dedent(script))
     return check(

@@ -10,13 +10,13 @@ from textwrap import dedent
 
 import pytest
 
-from epochzero.check import Checked, Limits, Target, check
+from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.dryrun.records import Record, Resumed
 
 HERE = Target(name="here", here=True, gpus=())
 
 
-def dry(folder: Path, script: str, hear: Callable[[Record], None] = lambda _: None) -> Checked:
+def dry(folder: Path, script: str, hear: Callable[[Record], None] = lambda _: None) -> CheckResult:
     """Checks a script dry alone."""
     (folder / "train.py").write_text(dedent(script))
     return check(
@@ -26,7 +26,7 @@ def dry(folder: Path, script: str, hear: Callable[[Record], None] = lambda _: No
         environment=dict(os.environ),
         select=["dry-run-failed"],
         dry=Limits(seconds=60),
-        hear=hear,
+        on_record=hear,
     )
 
 

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from epochzero.check import Checked, Limits, Target, check
+from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.dryrun.attempt import Plan, attempt
 from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.job import read_job
@@ -21,7 +21,7 @@ A100 = GPU("NVIDIA A100", 80 << 30, (8, 0))
 CLUSTER = Target(name="cluster", gpus=(A100,) * 4)
 
 
-def dry(folder: Path, script: str, *command: str) -> Checked:
+def dry(folder: Path, script: str, *command: str) -> CheckResult:
     """Checks a script dry alone; the prelude has 3 lines."""
     prelude = "import argparse, os, torch\nfrom torch import nn\nF = nn.functional\n"
     (folder / "train.py").write_text(prelude + dedent(script))

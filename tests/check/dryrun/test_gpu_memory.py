@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 
-from epochzero.check import Checked, Limits, Target, check
+from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.target.model import GPU
 from epochzero.cli.check import command
 
@@ -49,7 +49,7 @@ model.evaluate(x, y)
 """
 
 
-def run(folder: Path, target: Target, *arguments: str, script: str = SCRIPT) -> Checked:
+def run(folder: Path, target: Target, *arguments: str, script: str = SCRIPT) -> CheckResult:
     (folder / "train.py").write_text(script)
     return check(
         [sys.executable, "train.py", *arguments],
@@ -148,7 +148,7 @@ Trainer(model, given, train_dataset=data).train()
 """
 
 
-def with_zero(folder: Path, script: str, *arguments: str) -> Checked:
+def with_zero(folder: Path, script: str, *arguments: str) -> CheckResult:
     (folder / "zero.json").write_text(ZERO)
     (folder / "train.py").write_text(script)
     return check(

@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from epochzero.check import Checked, DataSet, Limits, Place, Target, check
+from epochzero.check import CheckResult, DataSet, Limits, Place, Target, check
 from epochzero.check.dryrun.findings import OUT_OF_TIME
 from epochzero.check.dryrun.model import DryRun, Made
 from epochzero.check.dryrun.run import dry_run
@@ -50,7 +50,7 @@ def profiles(folder: Path) -> None:
         file.unlink()
 
 
-def made(folder: Path, script: str, seconds: float = 60.0) -> Checked:
+def made(folder: Path, script: str, seconds: float = 60.0) -> CheckResult:
     (folder / "train.py").write_text(dedent(script))
     profiles(folder)
     return check(

@@ -18,7 +18,7 @@ __all__ = [
     "TRIALS",
     "Archive",
     "Budget",
-    "Checked",
+    "CheckResult",
     "Found",
     "Instances",
     "chance",
@@ -103,7 +103,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Checked:
+class CheckResult:
     """What a search learns of the inputs that it had checked.
 
     Attributes:
@@ -150,7 +150,7 @@ class Archive:
         """How many instances were found until now."""
         return len(self._seen)
 
-    def check(self, levels: Tensor, likely: Tensor | None = None) -> Checked:
+    def check(self, levels: Tensor, likely: Tensor | None = None) -> CheckResult:
         """Asks the model about inputs, shape (n, attributes), and keeps new instances.
 
         Args:
@@ -161,9 +161,9 @@ class Archive:
         self.checked += len(levels)
         new = self._kept(levels, judged)
         self._report()
-        return Checked(judged.discriminates, judged.partner, new)
+        return CheckResult(judged.discriminates, judged.partner, new)
 
-    def follow(self, levels: Tensor, partners: Tensor) -> Checked:
+    def follow(self, levels: Tensor, partners: Tensor) -> CheckResult:
         """As `check`, for a walk: what is known to discriminate is not asked about again.
 
         Args:
@@ -178,7 +178,7 @@ class Archive:
             discriminates[asked], partner[asked] = found.discriminates, found.partner
             new[asked] = found.new
         self.checked += int(known.sum())
-        return Checked(discriminates, partner, new)
+        return CheckResult(discriminates, partner, new)
 
     def found(self) -> Found:
         """What was found until now."""
@@ -233,7 +233,9 @@ def exhaustive(archive: Archive) -> None:
         archive.check(domain.numbered(start, min(domain.size, start + ROUND)))
 
 
-def chance(archive: Archive, draw: torch.Generator, seeds: int) -> Iterator[tuple[Tensor, Checked]]:
+def chance(
+    archive: Archive, draw: torch.Generator, seeds: int
+) -> Iterator[tuple[Tensor, CheckResult]]:
     """Inputs drawn evenly from the domain, some at a time, and what is learned of them; until the budget is spent.
 
     Where one variant is judged otherwise than many inputs, it is asked about first.

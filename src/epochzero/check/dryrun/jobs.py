@@ -1,0 +1,86 @@
+"""The dry runs of all jobs that a command line starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+
+from epochzero.check.data import DataSet
+from epochzero.check.dryrun.contain.model import Limits
+from epochzero.check.dryrun.gpus import not_pretended, pretended_gpus
+from epochzero.check.dryrun.handed import Handed
+from epochzero.check.dryrun.inverse import Option, option_of
+from epochzero.check.dryrun.model import DryRun, Made
+from epochzero.check.dryrun.run import dry_run
+from epochzero.check.dryrun.synthesize import over_made_data
+from epochzero.check.findings import Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.request import CheckRequest
+from epochzero.check.target.model import Target
+
+__all__ = ["dry_run_all"]
+
+
+def dry_run_all(
+    request: CheckRequest,
+    limits: Limits,
+    programs: Sequence[Program],
+    platforms: Sequence[Target],
+    data: Sequence[DataSet],
+) -> tuple[DryRun, ...]:
+    """Runs each job dry whose script or module, and whose arguments, are known.
+
+    Args:
+        request: whose environment, history and wanted fit apply.
+        limits: of each dry run.
+        programs: of the jobs.
+        platforms: of each program.
+        data: data sets to generate first.
+    """
+    runnable = [
+        (program, platform)
+        for program, platform in zip(programs, platforms, strict=True)
+        if program.job.is_program and not program.job.unsure and program.job.complete
+    ]
+    with Handed.on() if len(runnable) > 1 else nullcontext() as handed:
+        return tuple(
+            over_made_data(
+                partial(_dry_run, request, limits, handed, *each),
+                data,
+                request.folder,
+                limits.seconds,
+            )
+            for each in runnable
+        )
+
+
+def _dry_run(
+    request: CheckRequest,
+    limits: Limits,
+    handed: Handed | None,
+    program: Program,
+    platform: Target,
+    made: Sequence[Made],
+    regular: bool,
+) -> DryRun:
+    """One dry run; an irregular one, over corner cases of the data, shares nothing with other jobs."""
+    environment = request.environment or {}
+    option = option_of(program, request.fit) if request.fit and regular else None
+    found = dry_run(
+        program.job,
+        platform,
+        limits,
+        environment=environment,
+        gpus=pretended_gpus(program, platform, environment),
+        first=program.before is None,
+        made=made,
+        handed=handed if regular else None,
+        fit=option if isinstance(option, Option) else None,
+        history=request.history,
+        hear=request.on_record,
+    )
+    unknown_option = (option,) if isinstance(option, Unknown) else ()
+    not_simulated = not_pretended(program, platform, environment)
+    return replace(found, unknowns=(*found.unknowns, *unknown_option, *not_simulated))

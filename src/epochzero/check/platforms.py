@@ -1,0 +1,79 @@
+"""The platform of each job when no target is given: this machine, or the nodes of a batch system."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from epochzero.check.findings import Unknown
+from epochzero.check.job.model import Job
+from epochzero.check.submitted import batch_system, is_of_the_system, nodes_of, unknown_nodes
+from epochzero.check.target import (
+    Interpreter,
+    read_interpreter,
+    running,
+    this_machine,
+    with_interpreter,
+)
+from epochzero.check.target.model import Target
+from epochzero.errors import InputError
+
+__all__ = ["machines_of", "unknown_packages", "unknown_systems"]
+
+
+def machines_of(jobs: Sequence[Job], environment: Mapping[str, str] | None) -> list[Target]:
+    """This machine for each job, or what it tells of a cluster's nodes, with the Python that would run it."""
+    found: dict[Interpreter | None, Target] = {}
+    for job in jobs:
+        interpreter = _interpreter(job, environment)
+        if not found:
+            machine = this_machine(environment or {}, interpreter=interpreter)
+            if environment is None:
+                machine = replace(machine, environment=None, programs=None)
+            found[interpreter] = machine if interpreter else with_interpreter(machine, None)
+        elif interpreter not in found:
+            found[interpreter] = with_interpreter(next(iter(found.values())), interpreter)
+    machines = []
+    for job in jobs:
+        machine, system = (
+            found[_interpreter(job, environment)],
+            batch_system(job, environment or {}),
+        )
+        machines.append(nodes_of(system, machine) if system else machine)
+    return machines
+
+
+def _interpreter(job: Job, environment: Mapping[str, str] | None) -> Interpreter | None:
+    """The Python that would run a job here; the one that runs this where no environment is given."""
+    given = environment or {}
+    if job.interpreter is None:
+        return running() if environment is None and not job.container else None
+    if is_of_the_system(job.interpreter) and batch_system(job, given):
+        return None
+    try:
+        found = read_interpreter(job.interpreter, home=given.get("HOME", ""))
+    except InputError:
+        return None
+    told = job.environment.get("PYTHONPATH", given.get("PYTHONPATH")) or ""
+    first = [os.path.join(job.folder, folder) for folder in told.split(":") if folder]
+    return replace(found, folders=(*first, *found.folders))
+
+
+def unknown_packages(jobs: Sequence[Job], platforms: Sequence[Target]) -> Iterator[Unknown]:
+    """The jobs of which it is not known with which packages they run."""
+    for job, platform in zip(jobs, platforms, strict=True):
+        if job.is_program and platform.distributions is None:
+            reason = (
+                f"they are those of the image {job.container}; capture a target in it"
+                if job.container
+                else f"which Python `{job.program}` is cannot be told here; capture a target with it"
+            )
+            yield Unknown("which packages the job finds", reason, job.at)
+
+
+def unknown_systems(jobs: Sequence[Job], environment: Mapping[str, str]) -> Iterator[Unknown]:
+    """The jobs that do not run on this machine."""
+    for job in jobs:
+        if job.is_program and (system := batch_system(job, environment)):
+            yield unknown_nodes(system, job)

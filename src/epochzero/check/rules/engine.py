@@ -1,0 +1,64 @@
+"""Runs rules on a program, within a budget of processor time each and in all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from epochzero.check.budget import Stopped, at_most
+from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.program.model import Program
+from epochzero.check.rules.base import CannotTell, Rule
+from epochzero.check.target.model import Target
+
+__all__ = ["RULES_S", "RULE_S", "run_rules"]
+
+RULE_S, RULES_S = 10.0, 30.0
+"""Seconds of processor time that one rule may take, and all of them for one program."""
+
+
+def run_rules(
+    program: Program, target: Target, rules: Sequence[Rule]
+) -> Iterator[Finding | Unknown]:
+    """The answers of all rules; one that fails or runs away does not take the others along."""
+    sure = program.job.certain and program.job.complete
+    # What is wrong with a script does not depend on whether and how it runs this program.
+    own = {problem.place for problem in program.job.problems}
+    end = time.process_time() + RULES_S
+    with ExitStack() as running:
+        for beside in dict.fromkeys(rule.beside for rule in rules if rule.beside is not None):
+            running.enter_context(beside(program, target))
+        for rule in rules:
+            seconds = min(RULE_S, end - time.process_time())
+            if seconds <= 0:
+                reason = f"not asked: the rules before it took {RULES_S:g} s"
+                yield Unknown(rule.id, reason, Place("<command>"))
+                continue
+            for answer in _answers(rule, program, target, seconds):
+                yield answer if sure or answer.place in own else _softened(answer)
+
+
+def _answers(
+    rule: Rule, program: Program, target: Target, seconds: float
+) -> list[Finding | Unknown]:
+    """What a rule says within so many seconds, and why it says no more."""
+    said: list[Finding | Unknown] = []
+    try:
+        with at_most(seconds):
+            for answer in rule.findings(program, target):
+                said.append(answer)
+        return said
+    except Stopped:
+        reason = f"stopped after {seconds:.3g} s"
+    except CannotTell as error:
+        reason = str(error)
+    except Exception as error:
+        reason = f"the rule itself failed: {type(error).__name__}: {error}"
+    return [*said, Unknown(rule.id, reason, Place("<command>"))]
+
+
+def _softened(answer: Finding | Unknown) -> Finding | Unknown:
+    """The same as a warning: the job is perhaps not run, or with other arguments."""
+    return replace(answer, severity="warning") if isinstance(answer, Finding) else answer
