@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
+from epochzero.file_access import unconfined
+
 __all__ = ["BUILT", "key_of", "load", "store", "use"]
 
 BUILT = Path(__file__).with_name("built")
@@ -50,6 +52,7 @@ def key_of(parts: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
+@unconfined()
 def load(key: str) -> bytes | None:
     """The item of a key; None if none is stored, or if it is damaged or not to be trusted."""
     for directory, is_ours in ((BUILT, True), (_directory, False)):
@@ -62,6 +65,7 @@ def load(key: str) -> bytes | None:
     return None
 
 
+@unconfined()
 def store(key: str, item: bytes) -> None:
     """Stores an item; without effect where that is not possible, as on a read-only disk."""
     if _directory is None or len(item) > LARGEST_BYTES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,8 @@ def test_what_cannot_be_restored_changes_nothing(
     assert find_jobs(other) == before
     with pytest.raises(InputError, match="is there already"):
         back_up(database, file)
+
+
+def test_a_backup_is_its_owners_alone(database: Database, tmp_path: Path) -> None:
+    back_up(database, tmp_path / "store.zst")
+    assert stat.S_IMODE((tmp_path / "store.zst").stat().st_mode) == 0o600

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -141,3 +142,20 @@ def test_a_store_that_another_program_holds_is_waited_for_and_then_told(
     with database.write() as session:
         _written(session)
     database.close()
+
+
+@pytest.mark.parametrize("before", [None, 0o644, 0o666])
+def test_an_sqlite_file_is_its_owners_alone(tmp_path: Path, before: int | None) -> None:
+    file = tmp_path / "store.db"
+    if before is not None:
+        old = sqlite3.connect(file)
+        old.execute("PRAGMA journal_mode = WAL")
+        old.execute("CREATE TABLE other (x)")
+        for path in tmp_path.iterdir():
+            path.chmod(before)
+    database = open_database(file, stays_open=True)
+    with database.write() as session:
+        session.execute(text("CREATE TABLE more (x)"))
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    database.close()
+    assert modes == dict.fromkeys(("store.db", "store.db-wal", "store.db-shm"), 0o600)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import stat
 import tracemalloc
 from pathlib import Path
 
@@ -136,3 +137,45 @@ def test_a_large_log_is_not_held_in_memory(served: Served) -> None:
     assert peak < 0.8 * size
     parts = read_log(service.database, "large", attempt=None, name="output")
     assert sum(map(len, parts)) == size + len(LOG) + len(b"[redacted]") - len(b"hunter2x")
+
+
+SECRET = b"hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"
+
+
+def _contents(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+
+
+def test_what_the_store_has_is_gone_from_the_spool(served: Served, tmp_path: Path) -> None:
+    """Its sizes stay, so that a sender that was told nothing finds that all was received."""
+    who = served.token("red", "writer")
+    log = b"token " + SECRET + b"\n" + LOG
+    journal = Runs(tmp_path / "runs").write(whole(), log=log)
+    send(served, who, journal, log)
+    spool = served.service.settings.folder
+    assert SECRET not in _contents(spool)
+    assert served.service.spool.used("red") == 0
+    answer = served.client.get(f"{ATTEMPT}/received", headers=who).json()
+    assert answer["logs"] == {"output.log": len(log)}
+    again = served.client.put(f"{ATTEMPT}/logs/output.log", content=log, headers=who)
+    assert (again.status_code, again.json()) == (200, {"size": len(log)})
+    stored = served.client.get("/api/v1/jobs/job1/logs/output", headers=who)
+    assert SECRET not in stored.content
+    assert b"KeyError: 'lr'" in stored.content
+
+
+def test_a_piece_that_differs_from_what_was_received_is_refused(served: Served) -> None:
+    who = served.token()
+    path = f"{ATTEMPT}/logs/output.log"
+    served.client.put(path, content=b"step 1\n", headers=who)
+    served.service.spool.release(served.service.spool.attempt("red", "job1", 1, None))
+    assert served.client.put(path, content=b"step 1\nstep 2\n", headers=who).json() == {"size": 14}
+    other = served.client.put(f"{path}?offset=7", content=b"step 3\n", headers=who)
+    assert other.status_code == 409
+
+
+def test_only_the_account_of_the_service_can_read_what_was_received(tmp_path: Path) -> None:
+    folder = tmp_path / "spool"
+    folder.mkdir(mode=0o755)
+    create_app(Settings(f"sqlite:///{tmp_path}/store.db", folder))
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -15,7 +16,7 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from epochzero.run.post import post
+from epochzero.run.post import post, refusal
 from epochzero.store.teams import tokens
 from epochzero.web.api import cells
 from epochzero.web.app import create_app
@@ -226,13 +227,88 @@ def test_a_webhook_does_not_reach_private_networks_and_follows_no_redirect() -> 
     port = server.server_port
     for host in ("127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0x7f000001", "2130706433"):
         assert "private" in post(f"http://{host}:{port}/", b"{}", private=False) or host[0] == "["
-    for host in ("169.254.169.254", "10.0.0.1", "192.168.1.1", "[fe80::1]", "[fd00::1]"):
+    for host in (
+        "10.0.0.1",
+        "192.168.1.1",
+        "100.64.0.1",
+        "0.0.0.0",
+        "[::]",
+        "[fe80::1]",
+        "[fd00::1]",
+    ):
         assert "private" in post(f"http://{host}/", b"{}", private=False)
     assert _Listener.told == []
     assert post(f"http://127.0.0.1:{port}/hook", b"{}") == "it answers 302"
     assert _Listener.told == ["/hook"]
     server.shutdown()
     server.server_close()
+
+
+@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "169.254.169.254",
+        "192.0.0.192",
+        "100.100.100.200",
+        "168.63.129.16",
+        "0xa9fea9fe",
+        "2852039166",
+        "[fd00:ec2::254]",
+        "[::ffff:169.254.169.254]",
+        "[::169.254.169.254]",
+        "[::ffff:0:169.254.169.254]",
+        "[64:ff9b::169.254.169.254]",
+        "[64:ff9b:1::a9fe:a9fe]",
+        "[2002:a9fe:a9fe::1]",
+    ],
+)
+def test_no_webhook_leads_to_a_metadata_service(host: str, private: bool) -> None:
+    assert "metadata" in post(f"http://{host}/latest", b"{}", private=private)
+    assert "metadata" in refusal(host.strip("[]"), 80, private=private)
+
+
+@pytest.mark.parametrize("host", ["[64:ff9b::10.0.0.1]", "[2002:a00:1::]", "[::ffff:10.0.0.1]"])
+def test_an_address_that_is_translated_to_a_private_one_is_refused(host: str) -> None:
+    assert "private" in post(f"http://{host}/", b"{}", private=False)
+
+
+def test_a_name_that_leads_elsewhere_later_is_refused_when_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """DNS rebinding: the look-up that is checked is the one that is connected to, each time anew."""
+    server = HTTPServer(("127.0.0.1", 0), _Listener)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    both = ["93.184.216.34", "127.0.0.1"]
+    # Each notice is tried twice.
+    answers = [["93.184.216.34"], ["127.0.0.1"], ["127.0.0.1"], both, both]
+    asked: list[str] = []
+    real = socket.getaddrinfo
+
+    def look_up(host: str, port: int, *args: object, **options: object) -> object:
+        if host != "hooks.example.org":
+            return real(host, port, *args, **options)
+        asked.append(host)
+        kind = socket.SOCK_STREAM
+        return [(socket.AF_INET, kind, 6, "", (one, port)) for one in answers[len(asked) - 1]]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    assert refusal("hooks.example.org", 80, private=False) == ""
+    for _ in range(2):
+        said = post(f"http://hooks.example.org:{server.server_port}/", b"{}", private=False)
+        assert "private" in said
+    _Listener.told.clear()
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_webhook_into_a_private_network_is_refused_when_it_is_made(served: Served) -> None:
+    who = served.token("red", "admin")
+    for host in ("127.0.0.1:9", "localhost", "169.254.169.254", "[::1]"):
+        made = served.client.post("/api/v1/webhooks", json={"url": f"http://{host}/x"}, headers=who)
+        assert made.status_code == 422
+        assert "no webhook may lead there" in made.text
+    assert served.client.get("/api/v1/webhooks", headers=who).json() == []
 
 
 def test_a_team_that_asks_too_often_waits() -> None:

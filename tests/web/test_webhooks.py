@@ -195,7 +195,10 @@ def test_a_receiver_that_hangs_holds_up_no_other_team(telling: Served, receiver:
 
 @pytest.mark.parametrize("telling", [False], indirect=True)
 def test_a_name_that_leads_to_this_machine_is_not_told(telling: Served, receiver: Receiver) -> None:
-    who = hook(telling, receiver.url.replace("127.0.0.1", "localhost"))
+    who = telling.token("red")
+    # As one whose name led elsewhere when it was made.
+    url = receiver.url.replace("127.0.0.1", "localhost")
+    add_rule(telling.service.database, "red", url, "new_fingerprint")
     telling.client.post(f"{SENT}&job=a", content=LOG, headers=who).raise_for_status()
     (_, what), *_ = outcomes(telling, who, 1)
     assert "its address is in a private network" in what

@@ -103,6 +103,19 @@ class Webhook:
         found = (form for pattern, form in _FORMS if re.match(pattern, address))
         self._form = next(found, _plain)
 
+    def check_address(self) -> None:
+        """Looks the host up now; what is sent later is decided by its address then.
+
+        Raises:
+            InputError: the host has an address to which nothing may be sent.
+        """
+        from epochzero.run.post import refusal
+
+        parts = urlsplit(self._url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        if problem := refusal(self.host, port, private=self._private):
+            raise InputError(f"{self.host}: no webhook may lead there: {problem}")
+
     def tell(self, notice: Notice, identity: str = "") -> None:
         """Sends a notice; takes 12 s at most.
 

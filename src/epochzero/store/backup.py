@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -41,7 +42,10 @@ def back_up(database: Database, file: Path) -> int:
     if file.exists():
         raise InputError(f"{file}: is there already")
     try:
-        with open(making, "xb") as raw, zstandard.ZstdCompressor().stream_writer(raw) as out:
+        with (
+            open(making, "xb", opener=_private) as raw,
+            zstandard.ZstdCompressor().stream_writer(raw) as out,
+        ):
             count = _write(database, out)
         making.rename(file)
     except OSError as error:
@@ -49,6 +53,11 @@ def back_up(database: Database, file: Path) -> int:
     finally:
         making.unlink(missing_ok=True)
     return count
+
+
+def _private(path: str, flags: int) -> int:
+    # A backup holds the same logs and commands as the store, whose file only its owner may read.
+    return os.open(path, flags, 0o600)
 
 
 def restore(database: Database, file: Path) -> int:

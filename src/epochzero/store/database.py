@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +202,7 @@ def _engine(url: URL, busy: float, stays_open: bool) -> Engine:
     if url.get_backend_name() == "postgresql":
         patience = {"connect_timeout": _CONNECT_S, "tcp_user_timeout": _UNANSWERED_MS}
         return create_engine(url, pool_pre_ping=True, connect_args=patience)
+    _make_private(url.database)
     # Each session has a file handle of its own: nothing is shared between threads or forks.
     pool: dict[str, Any] = {"poolclass": NullPool}
     if stays_open:
@@ -208,6 +211,22 @@ def _engine(url: URL, busy: float, stays_open: bool) -> Engine:
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _make_private(file: str | None) -> None:
+    """Lets only the owner of an SQLite file read it: logs and commands are in it.
+
+    SQLite gives its journal and write-ahead log the mode of the file. Those that are there already, of an earlier
+    version, are changed too. A file of another user stays as it is.
+    """
+    if not file or file == ":memory:" or file.startswith("file:"):
+        return
+    with suppress(OSError):
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    for name in (file, f"{file}-wal", f"{file}-shm", f"{file}-journal"):
+        with suppress(OSError):
+            if stat.S_IMODE(os.stat(name).st_mode) & 0o077:
+                os.chmod(name, 0o600)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:

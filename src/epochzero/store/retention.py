@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import Select, delete, func, select
 
 from epochzero.errors import InputError
 from epochzero.run.journal import NAME
@@ -18,7 +19,7 @@ from epochzero.store.recorder import THIS_MACHINE, Origin, identity_of
 from epochzero.store.schema import Attempt, Chunk, Job, Output, OutputChunk, Rank, Sample
 from epochzero.store.states import FINAL
 
-__all__ = ["Pruned", "RunningError", "delete_job", "prune", "prune_folders"]
+__all__ = ["Pruned", "RunningError", "delete_job", "prune", "prune_folders", "stored"]
 
 
 class RunningError(InputError):
@@ -95,15 +96,39 @@ def prune_folders(
             status = journal.stat()
             if status.st_mtime >= before:
                 continue
-            whole = select(Rank.id).where(
-                Rank.journal == identity_of(journal, origin),
-                Rank.state.in_(FINAL),
-                Rank.taken >= status.st_size,
-            )
+            whole = _whole(journal, origin, status.st_size)
             if session.scalar(whole) is not None:
                 shutil.rmtree(journal.parent, ignore_errors=True)
                 count += 1
     return count
+
+
+def _whole(journal: Path, origin: Origin, size: int) -> Select[tuple[int]]:
+    """The rank of a journal of which the store has all, if it has ended."""
+    return select(Rank.id).where(
+        Rank.journal == identity_of(journal, origin),
+        Rank.state.in_(FINAL),
+        Rank.taken >= size,
+    )
+
+
+def stored(database: Database, journals: Iterable[Path], origin: Origin) -> Sequence[Path]:
+    """Those of some journals whose attempts have ended and are in the store whole, with their logs.
+
+    One that was lost is not among them: its sender may come back and continue.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    left_out = select(Output.id).where(Output.rank_id == Rank.id, Output.stored.is_(None))
+    found = []
+    with database.read() as session:
+        for journal in journals:
+            with suppress(FileNotFoundError):
+                whole = _whole(journal, origin, journal.stat().st_size)
+                if session.scalar(whole.where(Rank.state != "lost", ~left_out.exists())):
+                    found.append(journal)
+    return found
 
 
 def delete_job(database: Database, identity: str, origin: Origin = THIS_MACHINE) -> None:

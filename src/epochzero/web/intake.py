@@ -16,7 +16,7 @@ from epochzero.errors import EpochZeroError
 from epochzero.run.journal import NAME
 from epochzero.store.database import Database, StoreError
 from epochzero.store.recorder import mark_lost, take_in_all
-from epochzero.store.retention import prune_folders
+from epochzero.store.retention import prune_folders, stored
 from epochzero.web.metrics import Metrics
 from epochzero.web.received import origin_of
 from epochzero.web.spool import Spool
@@ -133,8 +133,16 @@ class Intake:
                 except Exception:
                     self._metrics.failures.inc()
                     _LOGGER.exception("%s is not taken in", journal)
+            self._release(some)
         if trouble is not None:
             raise trouble
+
+    def _release(self, journals: Mapping[Path, str]) -> None:
+        """Empties what the store has whole: a log may hold secrets, which the store does not."""
+        for team in set(journals.values()):
+            own = (journal for journal, whose in journals.items() if whose == team)
+            for journal in stored(self._database, own, origin_of(team)):
+                self._spool.release(journal.parent)
 
     def _wait(self, journals: Mapping[Path, str]) -> None:
         with self._lock:

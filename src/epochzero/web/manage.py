@@ -8,6 +8,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, Field
 
 from epochzero.errors import InputError
+from epochzero.run.notify import Webhook
 from epochzero.store.audit import Act, acts, note
 from epochzero.store.database import StoreError
 from epochzero.store.retention import RunningError, delete_job
@@ -90,6 +91,7 @@ def list_rules(viewer: Administers, store: Store) -> list[Rule]:
 @router.post("/webhooks", status_code=201)
 def make_rule(viewer: Administers, service: ServiceState, request: Request, new: NewRule) -> Rule:
     """Makes a webhook; its form follows its host: Slack, Mattermost, Discord, Teams, or plain JSON."""
+    Webhook(new.url, private=service.settings.private_webhooks).check_address()
     made = add_rule(service.database, viewer.team, new.url, new.what, new.hours)
     _audit(service, viewer, request, "webhook made", f"{made.host} ({made.what})")
     return made

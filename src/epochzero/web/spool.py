@@ -4,7 +4,10 @@
 
 A file grows by pieces that say where they begin. A piece counts whole or not at all, and is safe on disk before it
 is acknowledged; one that comes again changes nothing. So a sender needs no memory: it asks how much is
-there and goes on, whichever of both was killed.
+there and continues, whichever of both was killed.
+
+What the store has whole is released: the files keep their sizes, so that a sender that comes late still finds
+how much was received, and their content is gone. Of a released file every byte reads as NUL.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -57,6 +61,22 @@ class Spool:
 
     folder: Path
 
+    def make_private(self) -> None:
+        """Lets only the account of the service enter the directory, also one that an earlier version made.
+
+        Raises:
+            InputError: it cannot be made, or belongs to another account.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if stat.S_IMODE(os.stat(self.folder).st_mode) & 0o077:
+                os.chmod(self.folder, 0o700)
+        except OSError as error:
+            raise InputError(
+                f"{self.folder}: logs cannot be received there: {error.strerror}; "
+                "it must be a directory that belongs to the account of the service"
+            ) from error
+
     def home(self, team: str) -> Path:
         """The folder of a team, laid out as a home of EpochZero."""
         return self.folder / (team or _NOBODY)
@@ -101,8 +121,20 @@ class Spool:
         for folder, _, names in os.walk(self.home(team)):
             for name in names:
                 with suppress(OSError):
-                    size += os.stat(os.path.join(folder, name)).st_size
+                    status = os.stat(os.path.join(folder, name))
+                    # A released file has a size and takes no room.
+                    size += min(status.st_size, status.st_blocks * 512)
         return size
+
+    def release(self, folder: Path) -> None:
+        """Removes the content of an attempt's files; their sizes stay.
+
+        A file to which somebody is appending at this moment is left as it is.
+        """
+        with suppress(FileNotFoundError):
+            for entry in os.scandir(folder):
+                with suppress(OSError):
+                    _empty(entry.path)
 
 
 class Appending:
@@ -128,7 +160,7 @@ class Appending:
             Full: the file or the disk is full.
         """
         there = min(len(data), self.size - self._at)
-        if there > 0 and os.pread(self._file, there, self._at) != data[:there]:
+        if there > 0 and not _is_again(os.pread(self._file, there, self._at), data[:there]):
             raise Gap(f"the piece differs from what is there after {self._at}", self.size)
         new = data[max(there, 0) :]
         if self.size + len(new) > self._most:
@@ -172,6 +204,27 @@ def appending(path: Path, offset: int, *, most: int) -> Iterator[Appending]:
             if isinstance(error, OSError) and error.errno in _NO_ROOM:
                 raise _full(error) from error
             raise
+    finally:
+        os.close(file)
+
+
+def _is_again(present: bytes, piece: bytes) -> bool:
+    """Whether a piece is what the file has there; what was released is taken to be equal."""
+    kept = present.lstrip(b"\0")
+    return kept == piece[len(present) - len(kept) :]
+
+
+def _empty(path: str) -> None:
+    """Removes the content of a file and keeps its size.
+
+    Killed in between, it is as if nothing had been received: its sender sends it again.
+    """
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        size = os.fstat(file).st_size
+        os.ftruncate(file, 0)
+        os.ftruncate(file, size)
     finally:
         os.close(file)
 

@@ -61,6 +61,7 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
     limits = settings.limits
     database = open_database(settings.store, stays_open=True)
     spool = Spool(settings.folder.absolute())
+    spool.make_private()
     deliveries = Deliveries(
         database, private=settings.private_webhooks, pauses=settings.webhook_pauses
     )
