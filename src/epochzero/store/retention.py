@@ -103,7 +103,7 @@ def prune_folders(
     return count
 
 
-def _whole(journal: Path, origin: Origin, size: int) -> Select[tuple[int]]:
+def _whole(journal: Path, origin: Origin, size: int) -> Select[int]:
     """The rank of a journal of which the store has all, if it has ended."""
     return select(Rank.id).where(
         Rank.journal == identity_of(journal, origin),
