@@ -9,15 +9,17 @@ from pathlib import Path
 from epochzero.check import CheckResult
 from epochzero.cli import layout
 from epochzero.locate import Ranking
+from epochzero.run.hang import HUNG
 from epochzero.run.job import Failed, Job
-from epochzero.run.model import Decision
+from epochzero.run.model import Decision, Ended, Event
 from epochzero.run.simulate.model import Aspect
 from epochzero.run.watch.live import WHY
 
-__all__ = ["closing", "decided", "explained", "failed", "simulated"]
+__all__ = ["closing", "decided", "explained", "failed", "hung", "simulated"]
 
 _MOST_PLACES = 3
 _MOST_FINDINGS = 3
+_MOST_STACK_LINES = 14
 
 
 def closing(told: Failed) -> str:
@@ -29,6 +31,10 @@ def closing(told: Failed) -> str:
         )
     if ended.why == WHY:
         return f"{started.name} was ended after {layout.duration(ended.elapsed)} for its training"
+    if ended.why == HUNG:
+        return f"{started.name} was terminated after {layout.duration(ended.elapsed)} since it hung"
+    if _is_interruption(told):
+        return f"{started.name} was {_cancelled(ended)} after {layout.duration(ended.elapsed)}"
     if ended.signal is None:
         how = f"failed with exit code {ended.exit_code}"
     elif ended.signal == signal.SIGKILL and ended.why in ("user", "scheduler"):
@@ -50,6 +56,8 @@ def failed(told: Failed) -> Iterator[str]:
     """Why an attempt failed, and what it cost."""
     from epochzero.cli import render
 
+    if _is_interruption(told):
+        return
     if told.diagnosis is not None:
         yield ""
         yield from render.lines(told.diagnosis, top=2, advice=told.decision is None)
@@ -61,7 +69,20 @@ def failed(told: Failed) -> Iterator[str]:
         yield layout.wrapped("By chance", told.unseeded)
 
 
-def decided(decision: Decision, job: Job) -> Iterator[str]:
+def _is_interruption(told: Failed) -> bool:
+    """Whether a person stopped the job, and nothing else is wrong with it."""
+    found = told.diagnosis
+    return told.ended.why == "user" and (found is None or found.category == "interrupted")
+
+
+def _cancelled(ended: Ended) -> str:
+    if ended.state:
+        return f"cancelled ({ended.state} in the scheduler)"
+    killed = " and killed, since it did not exit" if ended.signal == signal.SIGKILL else ""
+    return f"interrupted by the user{killed}"
+
+
+def decided(decision: Decision, job: Job, ended: Ended) -> Iterator[str]:
     """Whether the job is started again, and why."""
     what = {
         "stop": "No",
@@ -71,7 +92,9 @@ def decided(decision: Decision, job: Job) -> Iterator[str]:
     only = ""
     if decision.action != "stop" and job.is_one_of_many:
         only = " (advice: one rank alone is not started again; its launcher can start all)"
-    elif decision.action != "stop" and job.advise:
+    elif decision.action != "stop" and job.started.scheduler and ended.why == "scheduler":
+        only = " in a new allocation (advice: this one is over, so the job must be queued again)"
+    elif decision.action != "stop" and not job.starts_again(ended):
         only = " (advice: --retries auto would do it)"
     avoid = f" Not on {', '.join(decision.avoid)}." if decision.avoid else ""
     saved = (
@@ -80,6 +103,14 @@ def decided(decision: Decision, job: Job) -> Iterator[str]:
         else ""
     )
     yield layout.wrapped("Retry", f"{what}{only}. {decision.reason}{avoid}{saved}")
+
+
+def hung(event: Event) -> Iterator[str]:
+    """A hang while it lasts: what is known of it, and each group of equal stacks once."""
+    yield f"{event.text[:1].upper()}{event.text[1:]}"
+    for ranks, stack in event.details.items():
+        yield f"  {ranks}:"
+        yield from (f"    {line}" for line in stack.splitlines()[:_MOST_STACK_LINES])
 
 
 def explained(ranking: Ranking | None, checked: CheckResult | None) -> Iterator[str]:

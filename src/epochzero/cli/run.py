@@ -38,6 +38,7 @@ from epochzero.store.recording import Recording
 if TYPE_CHECKING:
     from epochzero.check import CheckResult
     from epochzero.locate import Ranking
+    from epochzero.run.hang import OnHang
     from epochzero.run.inject.grammar import Fault
     from epochzero.run.inject.outcome import Outcome
     from epochzero.run.retry import Policy
@@ -185,7 +186,15 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     type=click.FloatRange(min=0, min_open=True),
     default=300.0,
     show_default=True,
-    help="Without output and use of processors or GPUs, until stacks of the job are kept.",
+    help="Report a job that makes no progress for so long, with the line where each rank waits.",
+)
+@click.option(
+    "--on-hang",
+    type=click.Choice(("report", "dump", "kill", "restart")),
+    default="report",
+    show_default=True,
+    help="What to do with a job that hangs: report it; dump also the stacks of C and C++; kill it with"
+    " exit code 80; restart it, once if it hangs at the same line again.",
 )
 @click.option(
     "--keep-output",
@@ -268,6 +277,7 @@ def command(
     send: Destination | None,
     grace: float,
     stall: float,
+    on_hang: OnHang,
     keep: int,
     notify: Webhook | None,
     notes: tuple[str, ...],
@@ -298,7 +308,8 @@ def command(
 
     SIGINT and SIGTERM end the job's whole process tree after --grace seconds, a second SIGINT at
     once. Exit code of the job, 128 + n when signal n ended it, 127 when it was not found, 126 when
-    it could not be executed; 1 when --check found that it would fail; 79 when --fail-on ended it.
+    it could not be executed; 1 when --check found that it would fail; 79 when --fail-on ended it, 80
+    when --on-hang did.
     """
     if not watches and (fail_on or values or method != "epochzero"):
         raise click.UsageError("--fail-on, --method and --values are of --watch")
@@ -339,6 +350,7 @@ def command(
         target=target,
         options=Options(grace, keep, closed),
         stall=stall,
+        on_hang=on_hang,
         notes=notes,
         watch=WatchOptions(fail_on, method, tuple(filter(None, values.split(","))))
         if watches
@@ -407,8 +419,12 @@ class _Screen:
             _say(render_run.closing(failed))
             _tell(render_run.failed(failed))
             if failed.decision is not None:
-                _tell(render_run.decided(failed.decision, self._job))
-        if failed.decision is None or failed.decision.action == "stop" or self._job.only_advises:
+                _tell(render_run.decided(failed.decision, self._job, failed.ended))
+        if (
+            failed.decision is None
+            or failed.decision.action == "stop"
+            or not self._job.starts_again(failed.ended)
+        ):
             self._announce(failed)
 
     def _announce(self, failed: Failed) -> None:
@@ -437,12 +453,15 @@ class _Screen:
             return
         from epochzero.cli import render_watch
 
-        texts = [layout.plain(f"epochzero: {line}") for line in render_watch.found(news)]
-        # While the job has the terminal's keys, the terminal does not return the carriage itself.
-        form = "\r\033[K{}\r\n" if sys.stderr.isatty() else "{}\n"
-        lines = "".join(form.format(text) for text in texts)
-        with suppress(OSError):
-            os.write(2, lines.encode(errors="replace"))
+        _interject(render_watch.found(news))
+
+    def hung(self, event: Event) -> None:
+        """What the ranks wait for, or that they work again."""
+        self._has_to_be_kept = True
+        if not self._quiet:
+            from epochzero.cli import render_run
+
+            _interject(render_run.hung(event))
 
     def watched(self, training: TrainingWatcher) -> None:
         """The verdict on the training."""
@@ -590,6 +609,15 @@ def _say(text: str) -> None:
     """To standard error, where somebody reads it."""
     with suppress(OSError):
         click.echo(f"epochzero: {text}", err=True)
+
+
+def _interject(lines: Iterable[str]) -> None:
+    """Lines while the job runs, clear of a progress bar."""
+    # While the job has the terminal's keys, the terminal does not return the carriage itself.
+    form = "\r\033[K{}\r\n" if sys.stderr.isatty() else "{}\n"
+    text = "".join(form.format(layout.plain(f"epochzero: {line}")) for line in lines)
+    with suppress(OSError):
+        os.write(2, text.encode(errors="replace"))
 
 
 def _tell(lines: Iterable[str]) -> None:

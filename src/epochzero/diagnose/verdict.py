@@ -57,6 +57,7 @@ class _Exit:
     category: str = ""
     settle: tuple[str, ...] = ()
     retry: str = "unknown"
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,9 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
         retry=end.retry,
         retry_reason=_RETRY_REASONS[end.retry],
         confidence=0.7 if stated else 0.5 if end.category else 0.2,
-        title=f"Scheduler state {job.facts.state}" if stated else _exit_title(status, cut),
+        title=(stated.title or f"Scheduler state {job.facts.state}")
+        if stated
+        else _exit_title(status, cut),
         meaning=f"{_EMPTY} {end.meaning}" if job.empty else end.meaning,
         root=_root(root) if root else None,
         user_frame=_user_frame(_stack(root, timeline)) if root else None,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from epochzero.errors import EpochZeroError
+from epochzero.run.hang import HANG_FILE, HUNG
 from epochzero.run.launchers import ELASTIC_FOLDER
 from epochzero.run.model import Ended, Event, Output, Record, Sample, Started
 from epochzero.run.output import logs_in
@@ -136,12 +137,17 @@ class After:
                 for log in find_logs([elastic])
             )
         started, ended = self.started, self.ended
+        hang = self.folder / HANG_FILE
+        if hang.exists():
+            found = [Log(HANG_FILE, hang)]
+            # A job that is interrupted since it hangs fails of the hang, not of the interruption.
+            logs = found if ended.why in ("user", "scheduler", HUNG) else [*logs, *found]
         # Who does not end when asked is killed by us, and not for want of memory.
         asked = ended.why in ("user", "scheduler") and ended.signal == signal.SIGKILL
         facts = Facts(
             exit_code=128 + signal.SIGTERM if asked else ended.exit_code,
             signal=signal.SIGTERM if asked else ended.signal,
-            state=self.state or None,
+            state=self.state or ("INTERRUPTED" if ended.why == "user" else None),
             start=started.time,
             end=started.time + ended.elapsed,
             gpus=started.gpus or None,

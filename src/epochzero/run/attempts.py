@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from epochzero.errors import InputError
 from epochzero.run.after import After, Preparation
 from epochzero.run.beside import Beside
-from epochzero.run.hang import RankWatcher, StallWatcher
+from epochzero.run.hang import HangWatcher
 from epochzero.run.job import Failed, Job, Kept, Listener
 from epochzero.run.journal import Journal, read_journal
 from epochzero.run.model import (
@@ -30,6 +30,7 @@ from epochzero.run.model import (
 )
 from epochzero.run.notes import leave_note
 from epochzero.run.progress import ProgressWatcher, progressed
+from epochzero.run.ranks import RankWatcher
 from epochzero.run.reported import Reported
 from epochzero.run.samples import SampleWatcher
 from epochzero.run.snapshot import SnapshotWatcher
@@ -67,7 +68,7 @@ def run_job(
         if journal is not None:
             journal.close()
         listener.ends(journal)
-        if decision is None or decision.action == "stop" or job.only_advises:
+        if decision is None or decision.action == "stop" or not job.starts_again(ended):
             return ended, decision
         if not listener.waits(decision.after):
             return ended, decision
@@ -110,7 +111,7 @@ class _Attempts:
         elif folder is None or journal is None or ended.why in ("not_started", "another_rank", WHY):
             self._listener.failed(Failed(started, ended, folder, fault=beside.fault(ended)))
         else:
-            after = After(started, ended, folder, clock, beside.state)
+            after = After(started, ended, folder, clock, beside.state or ended.state)
             decision = self._concluded(after, journal)
         self._faults = beside.tell(ended, decision, clock, journal)
         return ended, decision
@@ -123,7 +124,13 @@ class _Attempts:
             Reported(),
             ProgressWatcher(),
             RankWatcher(self._job.options.grace),
-            StallWatcher(self._job.stall, environment),
+            HangWatcher(
+                self._job.stall,
+                environment,
+                rank=started.rank,
+                on_hang=self._job.on_hang,
+                on_event=self._listener.hung,
+            ),
             Preparation(),
         )
 
@@ -148,7 +155,7 @@ class _Attempts:
         )
         ranking = checked = None
         if ended.why != "user" and (
-            decision is None or decision.action == "stop" or job.only_advises
+            decision is None or decision.action == "stop" or not job.starts_again(ended)
         ):
             ranking = after.ranking(diagnosis, job.cache) if diagnosis is not None else None
             checked = after.checked(job.target)

@@ -1,304 +1,416 @@
-"""Jobs that hang: all of it stands still, or ranks wait for one that is dead.
+"""Jobs that hang: none of their ranks makes progress, and why that is.
 
-A stall is reported with the stacks of the processes and nothing else is done. Ranks that outlive
-another one's failure without a sign of life are ended: they hold GPUs for nothing, often until a
-timeout of half an hour.
+A job is sampled when it has been silent for half of its limit, and again at each further quarter. It
+hangs if it is silent for the limit and in all samples each rank's stack is the same, without use
+of processors, transfers of data, or a main thread that wakes up by itself. A rank that computes on one
+line, reads slowly or sleeps until a file exists makes progress. Equal stacks of many ranks are one group:
+the smallest group outside of a collective is what the others wait for.
+
+Grouping of stacks to find outliers: Wan et al., ByteRobust, SOSP 2025.
 """
 
 from __future__ import annotations
 
-import signal
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from epochzero.run.gpus import Gpus
 from epochzero.run.model import Event, Record
-from epochzero.run.stacks import find_py_spy, stacks_of
-from epochzero.run.tree import below, name_of, send
-from epochzero.run.usage import Process, Tree, environment_of, is_python, read_process
-from epochzero.run.watcher import Clock
+from epochzero.run.ranks import rank_of
+from epochzero.run.reported import PROGRESS_FILE
+from epochzero.run.stacks import Stack, StackReader
+from epochzero.run.tree import below, name_of
+from epochzero.run.usage import Process, Tree, is_python, switches_of
+from epochzero.run.watcher import Clock, EndJob
 
-__all__ = ["Rank", "RankWatcher", "StallWatcher", "rank_of"]
+__all__ = ["HANG_CODE", "HANG_FILE", "HUNG", "HangWatcher", "OnHang"]
 
-_IDLE_CORES = 0.02
-_IDLE_GPU = 1.0
-"""Percent; a GPU that waits for another in a collective is busy."""
-_MOST_DUMPS = 16
-_SHORT = 2000
+OnHang = Literal["report", "dump", "kill", "restart"]
 
-_RANKS = (
-    ("RANK", "WORLD_SIZE"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
-)
-"""Variables of a rank and of how many there are: processes without the latter are independent."""
-_ELASTIC = "TORCHELASTIC_RUN_ID"
-_ELASTIC_S = 30.0
-"""torchrun ends the other ranks itself, and gives each so long."""
-_MOST_RANKS = 1024
-_LAST_WORDS_S = 5.0
-_LAST_WORDS = (
-    b"Traceback (most recent call last)", b"Segmentation fault", b"Killed", b"Aborted",
-    b"Bus error", b"core dumped", b"terminate called", b"Fatal Python error",
-)  # fmt: skip
-_LOOKS = 3
-"""A process has the variables of its parent until it has become another program."""
-_A_SAVE = 1 << 20
-"""Bytes that ranks write in a second when they save something."""
+HUNG = "hang"
+"""Why a job was ended, as in `Ended.why`."""
+HANG_CODE = 80
+"""Exit code of a job that was ended since it hung; 79 is that of a training fault."""
+HANG_FILE = "hang.txt"
+"""In an attempt's folder while it hangs: what its diagnosis reads."""
+
+_BUSY_CORES = 0.05
+"""Threads of Gloo, NCCL and of rendezvous that keep a connection alive use 0.002 of a core."""
+_BUSY_BYTES = 1 << 16
+_BUSY_GPU = 1.0
+"""Percent; a GPU that waits for another one in a collective is busy, too."""
+_INTERRUPTED_S = 15.0
+"""More than `--grace` gives a job by default: ranks that die of Ctrl-C move, too."""
+_MOST_RANKS = 256
+_MOST_CHILDREN = 64
+_SHORT = 4000
+# Their work is done by processes elsewhere, of which this tree shows nothing.
+_REMOTE = frozenset(("srun", "ssh", "docker", "podman", "kubectl", "mpiexec", "mpirun"))
 
 
-class StallWatcher:
-    """A watcher that reports when neither output nor processors nor GPUs tell of work.
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """What a rank and the processes that it started have used so far.
 
-    A stall is reported again after twice the time, and so on, and when it is over.
+    Attributes:
+        cpu_seconds, transferred_bytes: of all.
+        switches: of each process's main thread.
     """
 
-    def __init__(self, after: float, environment: Mapping[str, str]) -> None:
-        """Nothing is looked at yet.
+    cpu_seconds: float
+    transferred_bytes: int
+    switches: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rank:
+    """A rank in a sample; ``number`` is None where the job has no ranks.
+
+    Attributes:
+        pid: of its main process.
+        stack: of its main thread.
+        children: stacks of the Python processes that it started.
+        use: when the stack had been read.
+    """
+
+    number: int | None
+    pid: int
+    stack: Stack
+    children: Mapping[int, Stack]
+    use: _Use
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Equal for ranks that wait at the same place."""
+        own = tuple((frame.file, frame.line) for frame in self.stack.user_frames)
+        return (own, self.stack.collective or self.stack.call, self._helper[1])
+
+    @property
+    def _helper(self) -> tuple[int, str]:
+        """A process that it started and that waits in the user's code, and where; ``(0, "")`` for none."""
+        for pid, stack in self.children.items():
+            if stack.frames and stack.place != self.stack.place and not stack.collective:
+                return pid, f"{stack.place}{_call(stack)}"
+        return 0, ""
+
+    def waits_for_others(self, pid: int) -> bool:
+        """Whether one of its processes only waits, so that to wake up is no progress of it."""
+        stack = self.stack if pid == self.pid else self.children.get(pid)
+        return stack is not None and stack.waits_for_others
+
+    def what(self) -> str:
+        """Where it waits, in words without its number."""
+        stack = self.stack
+        if not stack.frames:
+            return "waits (its Python stack is not available)"
+        if stack.collective:
+            return f"in {stack.collective} at {stack.place}"
+        pid, helper = self._helper
+        child = f", for process {pid} at {helper}" if pid and stack.waits_for_others else ""
+        return f"at {stack.place}{_call(stack)}{child}"
+
+
+@dataclass(slots=True)
+class _Blocked:
+    """Samples in which nothing moves.
+
+    Attributes:
+        since, last: when the first and the last one were taken.
+        ranks: the last one.
+    """
+
+    since: float
+    last: float
+    ranks: Sequence[_Rank]
+
+
+class HangWatcher:
+    """A watcher that reports when no rank of a job makes progress, and which rank the others wait for.
+
+    A hang is reported again after twice the time, and so on, and when it is over.
+    """
+
+    def __init__(
+        self,
+        after: float,
+        environment: Mapping[str, str],
+        *,
+        rank: int | None = None,
+        on_hang: OnHang = "report",
+        on_event: Callable[[Event], object] = lambda _: None,
+    ) -> None:
+        """Nothing is inspected yet.
 
         Args:
-            after: seconds without a sign of work until it is a stall.
+            after: seconds without progress until it is a hang.
             environment: of the job.
+            rank: which one this job is; None where it has all its ranks, or none.
+            on_hang: what is done beyond the report.
+            on_event: is called with each report, from the watcher's thread.
         """
-        self._after = self._next = after
+        self._after = self._next_report = after
         self._environment = environment
+        self._number = rank
+        self._on_hang = on_hang
+        self._on_event = on_event
         self._gpus: Gpus | None = None
-        self._cpu = 0.0
-        self._stalled = False
+        self._blocked: _Blocked | None = None
+        self._hung: frozenset[int] = frozenset()
+        self._moving_since: float | None = None
+        self._details: Mapping[str, str] = {}
+        self._reported_size = 0
 
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """The time begins."""
         self._clock = clock
-        self._folder = folder / "stacks"
+        self._folder = folder
         self._tree = Tree(pid)
-        self._looked = self._active = clock.now()[1]
+        self._stacks = StackReader(self._environment)
+        self._progress = clock.now()[1]
+        self._next_sample = self._progress + self._after / 2
         return ()
 
     def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """Who prints is not stalled."""
-        return self._works()
-
-    def tick(self) -> Iterable[Record]:
-        """Looks whether the job works."""
-        processes = self._tree.read()
-        now = self._clock.now()[1]
-        if self._busy(processes, now):
-            return self._works()
-        if now - self._active < self._next:
-            return ()
-        self._stalled = True
-        self._next *= 2
-        return (self._report(processes, now),)
-
-    def ended(self) -> Iterable[Record]:
-        """Whoever has ended does not stall."""
+        """A job that prints makes progress; of one that hangs the next sample decides."""
+        if not self._hung:
+            self._advance(self._clock.now()[1])
         return ()
 
-    def _busy(self, processes: Sequence[Process], now: float) -> bool:
-        cpu = sum(process.cpu_seconds for process in processes)
-        # Of a child that nobody waited for the time is lost, and the sum falls.
-        used = max(0.0, cpu - self._cpu)
-        cores = used / max(now - self._looked, 1e-3)
-        self._cpu, self._looked = cpu, now
-        if not processes or cores >= _IDLE_CORES:
+    def tick(self) -> Iterator[Record]:
+        """Samples the job when it is due."""
+        now = self._clock.now()[1]
+        if now < self._next_sample:
+            return
+        self._next_sample = now + self._after / 4
+        processes = self._tree.read()
+        ranks = self._sample(processes)
+        if self._blocked is None:
+            self._blocked = _Blocked(now, now, ranks)
+            return
+        if self._moves(self._blocked, processes, ranks, now):
+            yield from self._over(ranks, now)
+            if self._hung:
+                self._blocked = _Blocked(now, now, ranks)
+            else:
+                self._advance(now)
+            return
+        self._moving_since = None
+        self._blocked.last, self._blocked.ranks = now, ranks
+        # A second's tick comes early or late.
+        long_enough = now - self._blocked.since >= self._after / 2 - 0.5
+        if not long_enough or now - self._progress < self._next_report:
+            return
+        self._next_report *= 2
+        yield from self._report(ranks, now)
+
+    def ended(self) -> Iterable[Record]:
+        """A job that has exited does not hang."""
+        return ()
+
+    def _advance(self, now: float) -> None:
+        self._progress = now
+        self._next_report = self._after
+        self._next_sample = now + self._after / 2
+        self._blocked = None
+
+    def _sample(self, processes: Sequence[Process]) -> Sequence[_Rank]:
+        """The ranks, or the job as a whole where it has none; none where its work is elsewhere."""
+        parents = [(process.pid, process.parent) for process in processes]
+        known = {process.pid: process for process in processes}
+        numbers = {p.pid: found.number for p in processes if (found := rank_of(p))}
+        if not numbers:
+            if any(name_of(process.pid) in _REMOTE for process in processes):
+                return ()
+            return tuple(
+                self._rank(self._number, pid, known.values()) for pid in _leader(processes)
+            )
+        return tuple(
+            self._rank(number, pid, [known[pid], *(known[child] for child in below(pid, parents))])
+            for pid, number in sorted(numbers.items(), key=lambda item: item[1])[:_MOST_RANKS]
+        )
+
+    def _rank(self, number: int | None, pid: int, own: Iterable[Process]) -> _Rank:
+        own = list(own)
+        python = [process.pid for process in own if process.pid != pid and is_python(process.pid)]
+        children = {child: self._stacks.read(child) for child in python[:_MOST_CHILDREN]}
+        stack = self._stacks.read(pid)
+        # py-spy stops a process, which counts as a switch: the count is taken afterwards.
+        return _Rank(number, pid, stack, children, _use(own))
+
+    def _moves(
+        self, blocked: _Blocked, processes: Sequence[Process], ranks: Sequence[_Rank], now: float
+    ) -> bool:
+        """Whether anything has moved since the last sample."""
+        size = self._size_of_progress()
+        reported, self._reported_size = size != self._reported_size, size
+        before = {rank.pid: rank for rank in blocked.ranks}
+        if reported or not ranks or before.keys() != {rank.pid for rank in ranks}:
             return True
         # By Ctrl-Z or a scheduler.
         if all(process.state == "T" for process in processes):
             return True
+        seconds = now - blocked.last
+        states = {rank.pid: _state(before[rank.pid], rank, seconds) for rank in ranks}
+        if "moves" in states.values():
+            return True
+        gpus = self._gpus_are_busy()
+        if not gpus and "computes" not in states.values():
+            return False
+        # On a GPU a rank that waits in a collective computes all the same. Only a rank that waits
+        # for something else tells such a wait from work.
+        outliers = [
+            rank for rank in ranks if states[rank.pid] == "blocked" and not rank.stack.collective
+        ]
+        return not (gpus and outliers and len(ranks) > len(outliers))
+
+    def _gpus_are_busy(self) -> bool:
         if self._gpus is None:
             self._gpus = Gpus(self._environment)
-        return any(gpu.utilization >= _IDLE_GPU for gpu in self._gpus.read())
+        return any(gpu.utilization >= _BUSY_GPU for gpu in self._gpus.read())
 
-    def _works(self) -> Iterable[Record]:
-        time, elapsed = self._clock.now()
-        silent, self._active = elapsed - self._active, elapsed
-        if not self._stalled:
-            return ()
-        self._stalled, self._next = False, self._after
-        return (Event(time, elapsed, "stall_over", f"the job works again after {silent:.0f} s"),)
-
-    def _report(self, processes: Sequence[Process], now: float) -> Event:
-        py_spy = find_py_spy(self._environment)
-        # What waits for the others was started first; what the others wait for is told by all.
-        python = [process.pid for process in processes if is_python(process.pid)]
-        pids = python or [process.pid for process in processes]
-        stacks = {pid: text for pid in pids[:_MOST_DUMPS] if (text := stacks_of(pid, py_spy))}
-        self._write(stacks, now)
-        return Event(
-            *self._clock.now(),
-            "stall",
-            f"no output and no use of processors or GPUs for {now - self._active:.0f} s",
-            details={f"{name_of(pid)} {pid}": text[:_SHORT] for pid, text in stacks.items()},
-        )
-
-    def _write(self, stacks: Mapping[int, str], now: float) -> None:
-        # A full disk costs the file; the beginning is in the event.
+    def _size_of_progress(self) -> int:
         with suppress(OSError):
-            self._folder.mkdir(exist_ok=True)
-            for pid, text in stacks.items():
-                (self._folder / f"{now:.0f}s-{pid}.txt").write_text(text, "utf-8")
+            return (self._folder / PROGRESS_FILE).stat().st_size
+        return 0
+
+    def _over(self, ranks: Sequence[_Rank], now: float) -> Iterator[Record]:
+        """The hang is over if those that hung work for longer than an interrupted job takes to exit."""
+        if not self._hung or not self._hung <= {rank.pid for rank in ranks}:
+            return
+        if self._moving_since is None:
+            self._moving_since = now
+        if now - self._moving_since < _INTERRUPTED_S:
+            return
+        silent, self._progress = self._moving_since - self._progress, now
+        self._hung, self._moving_since, self._details = frozenset(), None, {}
+        with suppress(OSError):
+            (self._folder / HANG_FILE).unlink(missing_ok=True)
+        yield self._event("stall_over", f"the job makes progress again after {silent:.0f} s")
+
+    def _report(self, ranks: Sequence[_Rank], now: float) -> Iterator[Record]:
+        groups = _groups(ranks)
+        silent = now - self._progress
+        when = time.strftime("%H:%M:%S", time.localtime(time.time() - silent))
+        text = f"no progress for {silent:.0f} s: {_sentence(groups)} since {when}"
+        if not any(rank.stack.frames for rank in ranks) and self._stacks.problem:
+            text += f". {self._stacks.problem[0].upper()}{self._stacks.problem[1:]}"
+        self._hung = frozenset(rank.pid for rank in ranks)
+        self._store(groups, text, now)
+        blamed = groups[0]
+        rank = blamed[0].number if len(blamed) == 1 else None
+        details = {_who(group): _stacks_of(group[0])[:_SHORT] for group in groups}
+        known, self._details = self._details == details, details
+        yield self._event("stall", text, rank, {} if known else details)
+        if self._on_hang in ("kill", "restart"):
+            raise EndJob(HUNG, HANG_CODE, f"the job was ended since it hung: {_sentence(groups)}")
+
+    def _event(
+        self,
+        what: str,
+        text: str,
+        rank: int | None = None,
+        details: Mapping[str, str] | None = None,
+    ) -> Event:
+        event = Event(*self._clock.now(), what, text, rank=rank, details=details or {})
+        self._on_event(event)
+        return event
+
+    def _store(self, groups: Sequence[Sequence[_Rank]], text: str, now: float) -> None:
+        # A full disk costs the files; the beginning of each group is in the event.
+        folder = self._folder / "stacks"
+        with suppress(OSError):
+            (self._folder / HANG_FILE).write_text(_log(groups, text), "utf-8")
+            folder.mkdir(exist_ok=True)
+            for rank in (rank for group in groups for rank in group):
+                for pid, stack in {rank.pid: rank.stack, **rank.children}.items():
+                    native = self._stacks.native(pid) if self._on_hang != "report" else ""
+                    content = f"{stack.text}\n\n{native}".rstrip() + "\n"
+                    (folder / f"{now:.0f}s-{pid}.txt").write_text(content, "utf-8")
 
 
-_Key = tuple[int, int]
-"""Of a process: its number and when it was started."""
+def _state(before: _Rank, after: _Rank, seconds: float) -> Literal["moves", "computes", "blocked"]:
+    """What a rank did between two samples."""
+    if (
+        before.signature != after.signature
+        or before.use.switches.keys() != after.use.switches.keys()
+    ):
+        return "moves"
+    if after.use.transferred_bytes - before.use.transferred_bytes >= _BUSY_BYTES:
+        return "moves"
+    woken = [pid for pid, count in after.use.switches.items() if count > before.use.switches[pid]]
+    if any(not after.waits_for_others(pid) for pid in woken):
+        return "moves"
+    cores = (after.use.cpu_seconds - before.use.cpu_seconds) / seconds
+    return "computes" if cores >= _BUSY_CORES else "blocked"
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """A process that is a rank; ``elastic`` when torchrun started it."""
-
-    number: int
-    process: Process
-    elastic: bool
-
-
-@dataclass(slots=True)
-class _Loss:
-    """A rank that failed.
-
-    Attributes:
-        rank: its number.
-        others: those that went on. What a launcher starts anew later is none of them.
-        silent_since: when these last showed a sign of life.
-        kill_at: when they are killed, after they were asked to end.
-    """
-
-    rank: int
-    others: dict[_Key, Rank]
-    silent_since: float
-    kill_at: float | None = None
+def _use(own: Sequence[Process]) -> _Use:
+    return _Use(
+        cpu_seconds=sum(process.cpu_seconds for process in own),
+        transferred_bytes=sum(process.transferred_bytes for process in own),
+        switches={process.pid: switches_of(process.pid) for process in own},
+    )
 
 
-class RankWatcher:
-    """A watcher that ends ranks which outlive another one's failure without a sign of life.
-
-    A rank has failed when its status tells so or, where its parent was quicker to take that, when a
-    traceback or the like was printed just before it was gone.
-    """
-
-    def __init__(self, grace: float) -> None:
-        """Nothing is looked at yet.
-
-        Args:
-            grace: seconds that the others may be silent, and again between SIGTERM and SIGKILL.
-                What torchrun started is given 30 s more, as it ends them itself.
-        """
-        self._grace = grace
-        self._ranks: dict[_Key, Rank] = {}
-        self._looks: Counter[_Key] = Counter()
-        self._loss: _Loss | None = None
-        self._last_words = self._wrote = float("-inf")
-        self._written = 0
-
-    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
-        """No rank is known yet."""
-        self._clock = clock
-        self._tree = Tree(pid)
-        return ()
-
-    def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """Output is a sign of life; the last words of a rank are no other's."""
-        now = self._clock.now()[1]
-        self._wrote = now
-        if self._ranks and any(words in data for words in _LAST_WORDS):
-            self._last_words = now
-        return ()
-
-    def tick(self) -> Iterable[Record]:
-        """Looks who is gone."""
-        processes = self._tree.read()
-        now = self._clock.now()[1]
-        living = {(process.pid, process.started): process for process in processes}
-        gone = [rank for key, rank in self._ranks.items() if key not in living]
-        self._ranks = {key: rank for key, rank in self._ranks.items() if key in living}
-        self._learn(living)
-        saved = self._saved(processes)
-        if self._loss is None:
-            failed = next((rank for rank in gone if self._failed(rank, now)), None)
-            return () if failed is None or not self._ranks else self._lost(failed, now)
-        loss = self._loss
-        loss.others = {key: rank for key, rank in loss.others.items() if key in living}
-        if not loss.others:
-            self._loss = None
-        elif loss.kill_at is not None:
-            if now >= loss.kill_at:
-                self._send(signal.SIGKILL, loss, processes)
-        elif self._wrote > loss.silent_since or saved:
-            loss.silent_since = now
-        elif now - loss.silent_since >= self._patience(loss):
-            return self._end(loss, processes, now)
-        return ()
-
-    def ended(self) -> Iterable[Record]:
-        """No rank is left."""
-        return ()
-
-    def _learn(self, living: Mapping[_Key, Process]) -> None:
-        """Takes note of new ranks."""
-        self._looks = Counter({key: n for key, n in self._looks.items() if key in living})
-        for key, process in living.items():
-            if key in self._ranks or self._looks[key] >= _LOOKS or len(self._ranks) >= _MOST_RANKS:
-                continue
-            self._looks[key] += 1
-            # An orphan is a helper that a rank has left, such as a logger's daemon.
-            if process.parent != self._tree.root and (rank := rank_of(process)):
-                self._ranks[key] = rank
-
-    def _failed(self, rank: Rank, now: float) -> bool:
-        left = read_process(rank.process.pid)
-        if left is not None and left.started == rank.process.started and left.state == "Z":
-            return left.status != 0
-        return now - self._last_words < _LAST_WORDS_S
-
-    def _saved(self, processes: Iterable[Process]) -> bool:
-        before, self._written = self._written, sum(process.written_bytes for process in processes)
-        return self._written - before >= _A_SAVE
-
-    def _lost(self, rank: Rank, now: float) -> Iterable[Record]:
-        self._loss = _Loss(rank.number, dict(self._ranks), now)
-        text = f"rank {rank.number} has failed while {_numbers(self._loss)} went on"
-        return (Event(*self._clock.now(), "rank_lost", text, rank=rank.number),)
-
-    def _patience(self, loss: _Loss) -> float:
-        return self._grace + _ELASTIC_S * any(rank.elastic for rank in loss.others.values())
-
-    def _end(self, loss: _Loss, processes: Sequence[Process], now: float) -> Iterable[Record]:
-        loss.kill_at = now + self._grace
-        self._send(signal.SIGTERM, loss, processes)
-        silent = now - loss.silent_since
-        text = (
-            f"rank {loss.rank} had failed, and {_numbers(loss)} showed no sign of life for"
-            f" {silent:.0f} s and had to be ended"
-        )
-        return (Event(*self._clock.now(), "ended_hung_ranks", text, rank=loss.rank),)
-
-    def _send(self, number: int, loss: _Loss, processes: Sequence[Process]) -> None:
-        """Sends a signal to the other ranks and to all that they have started."""
-        parents = [(process.pid, process.parent) for process in processes]
-        for pid, _ in loss.others:
-            send(number, [pid, *below(pid, parents)])
+def _leader(processes: Sequence[Process]) -> Sequence[int]:
+    """The process whose stack stands for a job without ranks: the first Python, else the first of all."""
+    python = [process for process in processes if is_python(process.pid)]
+    return [process.pid for process in sorted(python or processes, key=lambda p: p.started)[:1]]
 
 
-def _numbers(loss: _Loss) -> str:
-    numbers = sorted(rank.number for rank in loss.others.values())
-    return f"rank{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+def _groups(ranks: Sequence[_Rank]) -> Sequence[Sequence[_Rank]]:
+    """Ranks that wait at the same place together, those first for which the others wait."""
+    groups: dict[tuple[object, ...], list[_Rank]] = {}
+    for rank in ranks:
+        groups.setdefault(rank.signature, []).append(rank)
+    return sorted(groups.values(), key=lambda group: (bool(group[0].stack.collective), len(group)))
 
 
-def rank_of(process: Process) -> Rank | None:
-    """The rank that a process is, as its variables say and not those of its parent; None for none."""
-    environment = environment_of(process.pid)
-    for name, size in _RANKS:
-        number = environment.get(name, "")
-        if _is_number(number) and _is_number(count := environment.get(size, "")) and int(count) > 1:
-            if environment_of(process.parent).get(name) == number:
-                return None
-            return Rank(int(number), process, _ELASTIC in environment)
-    return None
+def _sentence(groups: Sequence[Sequence[_Rank]]) -> str:
+    parts = []
+    for group in groups:
+        waits = "wait" if len(group) > 1 else "waits"
+        what = group[0].what()
+        parts.append(f"{_who(group)} {what if what.startswith('waits') else f'{waits} {what}'}")
+    return "; ".join(parts)
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+def _who(group: Sequence[_Rank]) -> str:
+    numbers = sorted(rank.number for rank in group if rank.number is not None)
+    if not numbers:
+        return f"{name_of(group[0].pid) or 'process'} {group[0].pid}"
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    texts = [
+        f"{first}-{last}" if last > first + 1 else ", ".join(map(str, range(first, last + 1)))
+        for first, last in spans
+    ]
+    return f"rank{'s' * (len(numbers) > 1)} {', '.join(texts)}"
+
+
+def _call(stack: Stack) -> str:
+    return f" (`{stack.call}`)" if stack.call else ""
+
+
+def _stacks_of(rank: _Rank) -> str:
+    texts = [rank.stack.text, *(f"Process {pid}\n{s.text}" for pid, s in rank.children.items())]
+    return "\n\n".join(texts)
+
+
+def _log(groups: Sequence[Sequence[_Rank]], text: str) -> str:
+    """The hang as a log with a traceback of the rank that the others wait for."""
+    rank = groups[0][0]
+    prefix = f"[rank{rank.number}]: " if rank.number is not None else ""
+    lines = ["Traceback (most recent call last):"]
+    for frame in rank.stack.frames:
+        lines.append(f'  File "{frame.file}", line {frame.line}, in {frame.function}')
+        lines += [f"    {frame.code}"] if frame.code else []
+    return "".join(f"{prefix}{line}\n" for line in [*lines, f"JobHung: {text}"])

@@ -151,6 +151,9 @@ class _Silent:
     def found(self, news: News) -> None:
         pass
 
+    def hung(self, event: Event) -> None:
+        pass
+
     def watched(self, training: TrainingWatcher) -> None:
         self.verdict = training.watched
 

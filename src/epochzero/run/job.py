@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from epochzero.run.hang import HUNG, OnHang
 from epochzero.run.journal import Journal
 from epochzero.run.launchers import Launch
 from epochzero.run.model import Decision, Ended, Event, Started
@@ -49,7 +50,9 @@ class Job:
         target: the platform that a check would have been asked about; None for this machine.
         cache: of parsed code.
         options: how each attempt is run.
-        stall: seconds without output and without work until a stall is told.
+        stall: seconds without progress until a hang is reported.
+        on_hang: what is done with a job that hangs: report, dump (with the frames of C and C++), kill,
+            or restart as the policy decides.
         notes: the tools in which a diagnosis is noted (`epochzero.run.notes`).
         watch: how its training is watched; None for not at all.
         simulate: the platform that it is to meet here; None for this machine.
@@ -65,6 +68,7 @@ class Job:
     cache: Cache | None = None
     options: Options = field(default_factory=Options)
     stall: float = 300.0
+    on_hang: OnHang = "report"
     notes: tuple[str, ...] = ()
     watch: WatchOptions | None = None
     simulate: Simulation | None = None
@@ -76,10 +80,12 @@ class Job:
         """Whether only a rank of the job runs here: the others would not meet one started again alone."""
         return self.started.rank is not None and (self.started.world_size or 1) > 1
 
-    @property
-    def only_advises(self) -> bool:
-        """Whether nothing is started again, whatever is decided."""
-        return self.advise or self.is_one_of_many
+    def starts_again(self, ended: Ended) -> bool:
+        """Whether a retry that is decided on after this end is made."""
+        # A scheduler that asks a job to exit has ended its allocation, or is about to.
+        if self.is_one_of_many or (self.started.scheduler and ended.why == "scheduler"):
+            return False
+        return not self.advise or (ended.why == HUNG and self.on_hang == "restart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +133,10 @@ class Listener(Protocol):
 
     def found(self, news: News) -> None:
         """Something is wrong with the training; called from a watcher's thread while the job runs."""
+        ...
+
+    def hung(self, event: Event) -> None:
+        """The job hangs, or works again; called from a watcher's thread while the job runs."""
         ...
 
     def watched(self, training: TrainingWatcher) -> None:

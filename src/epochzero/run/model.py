@@ -215,7 +215,9 @@ class Ended:
         exit_code: as a shell has it, 128 + n for signal n.
         signal: number of the signal that ended it; None when none did.
         why: who ended it, where that was not the job itself: user, scheduler, stall, another_rank (its
-            launcher, since that one had failed), ...
+            launcher, since that one had failed), hang, ...
+        state: what the scheduler says of the allocation's end, such as TIMEOUT; SIGNALED if it sent a
+            warning; empty where it was not asked.
     """
 
     kind: ClassVar[str] = "ended"
@@ -224,6 +226,7 @@ class Ended:
     exit_code: int
     signal: int | None = None
     why: str = ""
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True)

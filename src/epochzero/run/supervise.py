@@ -30,6 +30,7 @@ from epochzero.run.guarding import Guarding
 from epochzero.run.journal import Journal
 from epochzero.run.model import Ended, Event, Record, Started
 from epochzero.run.output import Logs
+from epochzero.run.scheduler import allocation_of
 from epochzero.run.siblings import failed_sibling
 from epochzero.run.signals import Signals
 from epochzero.run.streams import Streams
@@ -50,6 +51,10 @@ _STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 _BY_USER = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _BY_SCHEDULER = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+_WARNING_S = 900.0
+"""Before their limit jobs are rarely warned earlier (sbatch --signal; its default is 60 s)."""
+_MOST_ASKING = 8
+"""Ranks that ask the scheduler: thousands at once would be a load to it."""
 _SILENT = (signal.SIGCONT, signal.SIGTSTP, signal.SIGWINCH)
 
 
@@ -204,11 +209,14 @@ class _Attempt:
             self.event("journal_lost", text)
         when, code, number = self.exited or (self.clock.now(), 128 + signal.SIGKILL, signal.SIGKILL)
         why = self._why(when[1])
+        state = ""
+        if code and self.started.scheduler:
+            why, state = self._asked_scheduler(why)
         if self.wish is not None and why in ("", self.wish.why):
             why = self.wish.why
             if self.wish.exit_code is not None:
                 code, number = self.wish.exit_code, None
-        ended = Ended(*when, code, number, why)
+        ended = Ended(*when, code, number, why, state)
         self.keep(ended)
         return ended
 
@@ -242,6 +250,29 @@ class _Attempt:
                 self.event("ended_for_rank", text)
                 return "another_rank"
         return self.asked[1]
+
+    def _asked_scheduler(self, why: str) -> tuple[str, str]:
+        """Who ended the job as its scheduler knows, and its state there.
+
+        A signal does not tell whether a person, a time limit or a preemption sent it.
+        """
+        if why not in ("", "scheduler") or (self.started.rank or 0) > _MOST_ASKING:
+            return why, ""
+        allocation = allocation_of(self.started.scheduler)
+        if allocation is None:
+            return why, ""
+        if not allocation.runs:
+            text = f"the scheduler says {allocation.state}: the allocation is over"
+            self.event("scheduler", text, state=allocation.state)
+            return "user" if allocation.cancelled else "scheduler", allocation.state
+        if why != "scheduler":
+            return why, ""
+        left = allocation.seconds_left
+        if left is not None and left > _WARNING_S:
+            text = f"a person sent the signal: the allocation has {left / 60:.0f} min left"
+            self.event("scheduler", text, state=allocation.state)
+            return "user", ""
+        return why, "SIGNALED"
 
     def _end_for(self, wish: EndJob) -> None:
         """A watcher wants the job to end; called from its thread, also when the job has ended."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from epochzero.run.tree import below, started_at
 
-__all__ = ["Process", "Tree", "environment_of", "is_python", "read_process"]
+__all__ = ["Process", "Tree", "environment_of", "is_python", "read_process", "switches_of"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -31,6 +31,7 @@ class Process:
         cpu_seconds: of all its threads, and of its children that have ended.
         memory_bytes: resident.
         read_bytes, written_bytes: from and to storage; also of its children that have ended.
+        transferred_bytes: that passed through read and write calls, of files, pipes and terminals.
     """
 
     pid: int
@@ -42,6 +43,7 @@ class Process:
     memory_bytes: int
     read_bytes: int
     written_bytes: int
+    transferred_bytes: int = 0
 
 
 class Tree:
@@ -84,6 +86,15 @@ def environment_of(pid: int) -> Mapping[str, str]:
     return {}
 
 
+def switches_of(pid: int) -> int:
+    """How often a process's main thread has given up the processor by itself, as to sleep."""
+    with suppress(OSError, ValueError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("voluntary_ctxt_switches:"):
+                return int(line.split()[1])
+    return 0
+
+
 def is_python(pid: int) -> bool:
     """Whether a process is a Python."""
     with suppress(OSError):
@@ -104,7 +115,7 @@ def _stat(pid: int) -> list[bytes]:
 
 
 def _process(pid: int, stat: Sequence[bytes]) -> Process:
-    read, written = _storage(pid)
+    read, written, transferred = _storage(pid)
     return Process(
         pid=pid,
         parent=int(stat[1]),
@@ -115,12 +126,13 @@ def _process(pid: int, stat: Sequence[bytes]) -> Process:
         memory_bytes=int(stat[21]) * _PAGE,
         read_bytes=read,
         written_bytes=written,
+        transferred_bytes=transferred,
     )
 
 
-def _storage(pid: int) -> tuple[int, int]:
-    """Bytes read and written; nothing where the process is another user's."""
+def _storage(pid: int) -> tuple[int, int, int]:
+    """Bytes read, written and transferred; nothing where the process is another user's."""
     with suppress(OSError), open(f"/proc/{pid}/io", "rb", 0) as file:
         numbers = [int(word) for word in file.read().split()[1::2]]
-        return numbers[4], numbers[5]
-    return 0, 0
+        return numbers[4], numbers[5], numbers[0] + numbers[1]
+    return 0, 0, 0

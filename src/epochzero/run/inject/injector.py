@@ -13,12 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from epochzero.injected.companions import Companion
-from epochzero.run.hang import rank_of
 from epochzero.run.inject.grammar import Fault
 from epochzero.run.inject.outcome import Came, Outcome, judged
 from epochzero.run.inject.plan import COMPANIONS, Began, Plan
 from epochzero.run.model import Decision, Ended, Event, Progress, Record
 from epochzero.run.progress import ProgressWatcher
+from epochzero.run.ranks import rank_of
 from epochzero.run.reported import Reported
 from epochzero.run.tree import name_of, send
 from epochzero.run.usage import Tree

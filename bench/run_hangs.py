@@ -1,0 +1,135 @@
+"""Trainings of two ranks that hang, and some that are only silent, each under `epochzero run`.
+
+A hang counts as found if the report names the rank and the line that `lab/hangs` marks, and as found in time
+within a minute of the job's last output. A silent job counts as a false hang if any is reported.
+
+    python bench/run_hangs.py [--half open|held_out] [--stall 15]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from common import LAB, save
+
+from epochzero.run.journal import NAME, read_journal
+from epochzero.run.model import Event, Record, Sample
+
+__all__ = ["Played", "play"]
+
+STALL_S = 15.0
+IN_TIME_S = 60.0
+PATIENCE_S = 240.0
+SILENT = "silent_"
+MARK = "# <- waits"
+TORCHRUN = Path(sys.executable).with_name("torchrun")
+
+Played = dict[str, object]
+
+
+def play(script: Path, stall: float) -> Played:
+    """Runs one job until it exits or a hang is reported."""
+    with tempfile.TemporaryDirectory() as home:
+        command = [
+            *(
+                sys.executable,
+                "-m",
+                "epochzero",
+                "run",
+                "--stall",
+                str(stall),
+                "--grace",
+                "2",
+                "--",
+            ),
+            *(str(TORCHRUN), "--standalone", "--nproc-per-node", "2", str(script)),
+        ]
+        environment = {**os.environ, "EPOCHZERO_HOME": home, "OMP_NUM_THREADS": "1"}
+        end = time.monotonic() + PATIENCE_S
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            while process.poll() is None and not _hang(_records(home)):
+                if time.monotonic() > end:
+                    break
+                time.sleep(1.0)
+            code = process.poll()
+            if code is None:
+                process.send_signal(signal.SIGTERM)
+        return _judged(script, _records(home), code)
+
+
+def _judged(script: Path, records: Sequence[Record], code: int | None) -> Played:
+    hang = _hang(records)
+    text = hang.text if hang is not None else ""
+    played: Played = {
+        "job": script.stem,
+        "half": script.parent.name,
+        "text": text,
+        "exit_code": code,
+    }
+    if script.stem.startswith(SILENT):
+        return {**played, "hangs": False, "false_hang": hang is not None, "ended_well": code == 0}
+    lines = script.read_text("utf-8").splitlines()
+    place = f"{script.name}:{1 + next(n for n, line in enumerate(lines) if MARK in line)}"
+    named = hang is not None and "rank" in text and place in text
+    seconds = float(text.split("no progress for ")[1].split(" s")[0]) if hang is not None else None
+    in_time = seconds is not None and seconds <= IN_TIME_S
+    return {**played, "hangs": True, "found": named and in_time, "place": place, "seconds": seconds}
+
+
+def _records(home: str) -> list[Record]:
+    return [
+        record
+        for journal in Path(home).glob(f"runs/*/*/{NAME}")
+        for _, record in read_journal(journal)
+        if not isinstance(record, Sample)
+    ]
+
+
+def _hang(records: Sequence[Record]) -> Event | None:
+    stalls = (record for record in records if isinstance(record, Event) and record.what == "stall")
+    return next(stalls, None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--half", choices=("open", "held_out"))
+    parser.add_argument("--stall", type=float, default=STALL_S, help="seconds")
+    parser.add_argument("--job", help="only this one; nothing is saved")
+    options = parser.parse_args()
+    halves = (options.half,) if options.half else ("open", "held_out")
+    scripts = [script for half in halves for script in sorted((LAB / "hangs" / half).glob("*.py"))]
+    played = []
+    for script in scripts:
+        if options.job in (None, script.stem):
+            played.append(play(script, options.stall))
+            print(played[-1], flush=True)
+    numbers: dict[str, object] = {"stall_seconds": options.stall, "jobs": played}
+    for half in halves:
+        of_half = [job for job in played if job["half"] == half]
+        hung, silent = (
+            [job for job in of_half if job["hangs"] is hangs] for hangs in (True, False)
+        )
+        numbers[half] = {
+            "hung": len(hung),
+            "named_with_rank_and_line_within_60_s": sum(bool(job["found"]) for job in hung),
+            "silent": len(silent),
+            "false_hangs": sum(bool(job["false_hang"]) for job in silent),
+            "silent_that_ended_well": sum(bool(job["ended_well"]) for job in silent),
+        }
+        print(half, numbers[half])
+    if options.half is None and options.job is None:
+        save("run_hangs", numbers)
+
+
+if __name__ == "__main__":
+    main()

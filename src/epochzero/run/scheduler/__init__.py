@@ -1,0 +1,54 @@
+"""Schedulers: what each knows of the allocation that a job runs in. One module each, one interface.
+
+A job that its scheduler has ended must not be started again in the same allocation, and only the scheduler
+knows whether a signal came from a person, a time limit or a preemption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol, cast
+
+__all__ = ["Allocation", "Scheduler", "allocation_of"]
+
+# A variable that only this scheduler sets -> the module that asks it.
+_SCHEDULERS = {"SLURM_JOB_ID": "epochzero.run.scheduler.slurm"}
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What a scheduler knows of an allocation now.
+
+    Attributes:
+        state: as the scheduler names it, such as RUNNING, CANCELLED, TIMEOUT or PREEMPTED.
+        runs: whether it is still the job's own, so that the job could be started again in it.
+        cancelled: whether a person or an administrator has cancelled it.
+        seconds_left: until its time limit; None where there is none.
+    """
+
+    state: str
+    runs: bool
+    cancelled: bool
+    seconds_left: float | None = None
+
+
+class Scheduler(Protocol):
+    """A module of this package."""
+
+    def allocation(self, variables: Mapping[str, str]) -> Allocation | None:
+        """The allocation that these variables of a job name; None if it cannot be asked."""
+        ...
+
+
+def allocation_of(variables: Mapping[str, str]) -> Allocation | None:
+    """The allocation that a job's variables name; None if its scheduler has no module or does not answer.
+
+    Args:
+        variables: of the job (`epochzero.run.model.Started.scheduler`).
+    """
+    for variable, module in _SCHEDULERS.items():
+        if variables.get(variable):
+            return cast(Scheduler, import_module(module)).allocation(variables)
+    return None

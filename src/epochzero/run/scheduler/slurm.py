@@ -1,0 +1,80 @@
+"""Slurm, asked by ``scontrol``, which needs no accounting database. Source: scontrol(1), squeue(1), JOB STATE CODES."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from datetime import datetime
+
+from epochzero.run.scheduler import Allocation
+
+__all__ = ["allocation", "parse_job", "show_job"]
+
+_SECONDS = 20.0
+"""A controller under load answers late; a job that is being killed has 30 s by default (KillWait)."""
+_FIELD = re.compile(r"(?:^|\s)([A-Z][\w:/]*)=(.*?)(?=\s[A-Z][\w:/]*=|\s*$)")
+_RUNS = frozenset(("RUNNING", "CONFIGURING", "RESIZING", "SUSPENDED", "STOPPED", "SIGNALING"))
+_QUEUED = frozenset(("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"))
+
+
+def allocation(variables: Mapping[str, str]) -> Allocation | None:
+    """See `epochzero.run.scheduler.Scheduler`."""
+    fields = show_job(variables.get("SLURM_JOB_ID", ""))
+    return parse_job(fields, datetime.now()) if fields else None
+
+
+def show_job(number: str) -> Mapping[str, str]:
+    """The fields of ``scontrol show job``; none if Slurm does not answer or does not know the job."""
+    try:
+        done = subprocess.run(
+            ["scontrol", "--oneliner", "show", "job", number],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            text=True,
+            errors="replace",
+        )
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    line = next(iter(done.stdout.splitlines()), "")
+    return {} if done.returncode else dict(_FIELD.findall(line))
+
+
+def parse_job(fields: Mapping[str, str], now: datetime) -> Allocation:
+    """The allocation that the fields of ``scontrol show job`` describe.
+
+    Args:
+        fields: name -> text.
+        now: in the zone of the controller's times.
+    """
+    state = _state(fields)
+    return Allocation(
+        state=state,
+        runs=state in _RUNS,
+        cancelled=state == "CANCELLED",
+        seconds_left=_seconds_left(fields, now),
+    )
+
+
+def _state(fields: Mapping[str, str]) -> str:
+    """The job's own state. While its processes are killed Slurm shows only COMPLETING."""
+    states = fields.get("JobState", "").split(",")
+    own = [state for state in states if state and state != "COMPLETING"]
+    preempted = fields.get("PreemptTime", "None") != "None"
+    if own and own[0] not in _QUEUED:
+        return own[0]
+    if preempted:
+        return "PREEMPTED"
+    if own:
+        return "REQUEUED"
+    if fields.get("Reason") == "TimeLimit":
+        return "TIMEOUT"
+    return "NODE_FAIL" if fields.get("Reason") == "NodeDown" else "CANCELLED"
+
+
+def _seconds_left(fields: Mapping[str, str], now: datetime) -> float | None:
+    try:
+        return (datetime.fromisoformat(fields.get("EndTime", "")) - now).total_seconds()
+    except ValueError:
+        return None
