@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.run.hang import RankWatcher, StallWatcher
+from epochzero.run.hang import HangWatcher as StallWatcher
+from epochzero.run.ranks import RankWatcher
 from epochzero.run.model import Event, Progress, Record, Sample, Snapshot
-from epochzero.run.stacks import stacks_of
+from epochzero.run.stacks import kernel_stack
 from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock, Watcher
 from tests.run.conftest import Kept
@@ -219,10 +220,10 @@ def test_a_job_that_was_stopped_does_not_stall(tmp_path: Path) -> None:
 
 def test_without_py_spy_the_kernel_tells_where_a_process_waits() -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
-        until(lambda: "sleeping" in stacks_of(child.pid, None))
-        assert "Name:\tsleep" in stacks_of(child.pid, None)
+        until(lambda: "sleeping" in kernel_stack(child.pid))
+        assert "Name:\tsleep" in kernel_stack(child.pid)
         child.kill()
-    assert stacks_of(child.pid, None) == ""
+    assert kernel_stack(child.pid) == ""
 
 
 def test_a_run_measures_and_ends_hung_ranks(run: Run, kept: Kept) -> None:

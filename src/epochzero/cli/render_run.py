@@ -93,7 +93,9 @@ def decided(decision: Decision, job: Job, ended: Ended) -> Iterator[str]:
     if decision.action != "stop" and job.is_one_of_many:
         only = " (advice: one rank alone is not started again; its launcher can start all)"
     elif decision.action != "stop" and job.started.scheduler and ended.why == "scheduler":
-        only = " in a new allocation (advice: this one is over, so the job must be queued again)"
+        what, only = "In a new allocation", " (advice: this one is over; submit the job again)"
+        if ended.state == "REQUEUED":
+            only = " (the scheduler has queued the job again)"
     elif decision.action != "stop" and not job.starts_again(ended):
         only = " (advice: --retries auto would do it)"
     avoid = f" Not on {', '.join(decision.avoid)}." if decision.avoid else ""

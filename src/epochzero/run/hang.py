@@ -45,6 +45,7 @@ _BUSY_GPU = 1.0
 """Percent; a GPU that waits for another one in a collective is busy, too."""
 _INTERRUPTED_S = 15.0
 """More than `--grace` gives a job by default: ranks that die of Ctrl-C move, too."""
+_SETTLE_S = 0.5
 _MOST_RANKS = 256
 _MOST_CHILDREN = 64
 _SHORT = 4000
@@ -74,7 +75,8 @@ class _Rank:
         pid: of its main process.
         stack: of its main thread.
         children: stacks of the Python processes that it started.
-        use: when the stack had been read.
+        use: until the stacks were read.
+        after: the same when they had been read: py-spy stops a process, which counts as switches.
     """
 
     number: int | None
@@ -82,6 +84,7 @@ class _Rank:
     stack: Stack
     children: Mapping[int, Stack]
     use: _Use
+    after: _Use
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -225,21 +228,29 @@ class HangWatcher:
         if not numbers:
             if any(name_of(process.pid) in _REMOTE for process in processes):
                 return ()
-            return tuple(
-                self._rank(self._number, pid, known.values()) for pid in _leader(processes)
-            )
+            owners = {pid: (self._number, list(known)) for pid in _leader(processes)}
+        else:
+            first = sorted(numbers.items(), key=lambda item: item[1])[:_MOST_RANKS]
+            owners = {pid: (number, [pid, *below(pid, parents)]) for pid, number in first}
+        uses = {main: _use([known[pid] for pid in own]) for main, (_, own) in owners.items()}
+        read = {
+            pid: self._stacks.read(pid)
+            for main, (_, own) in owners.items()
+            for pid in [main, *_children(main, own)]
+        }
+        # A stopped process counts its switch once it runs again.
+        time.sleep(_SETTLE_S)
         return tuple(
-            self._rank(number, pid, [known[pid], *(known[child] for child in below(pid, parents))])
-            for pid, number in sorted(numbers.items(), key=lambda item: item[1])[:_MOST_RANKS]
+            _Rank(
+                number,
+                main,
+                read[main],
+                {pid: read[pid] for pid in _children(main, own) if pid in read},
+                uses[main],
+                _use([known[pid] for pid in own]),
+            )
+            for main, (number, own) in owners.items()
         )
-
-    def _rank(self, number: int | None, pid: int, own: Iterable[Process]) -> _Rank:
-        own = list(own)
-        python = [process.pid for process in own if process.pid != pid and is_python(process.pid)]
-        children = {child: self._stacks.read(child) for child in python[:_MOST_CHILDREN]}
-        stack = self._stacks.read(pid)
-        # py-spy stops a process, which counts as a switch: the count is taken afterwards.
-        return _Rank(number, pid, stack, children, _use(own))
 
     def _moves(
         self, blocked: _Blocked, processes: Sequence[Process], ranks: Sequence[_Rank], now: float
@@ -334,17 +345,15 @@ class HangWatcher:
 
 def _state(before: _Rank, after: _Rank, seconds: float) -> Literal["moves", "computes", "blocked"]:
     """What a rank did between two samples."""
-    if (
-        before.signature != after.signature
-        or before.use.switches.keys() != after.use.switches.keys()
-    ):
+    old, new = before.after, after.use
+    if before.signature != after.signature or old.switches.keys() != new.switches.keys():
         return "moves"
-    if after.use.transferred_bytes - before.use.transferred_bytes >= _BUSY_BYTES:
+    if new.transferred_bytes - old.transferred_bytes >= _BUSY_BYTES:
         return "moves"
-    woken = [pid for pid, count in after.use.switches.items() if count > before.use.switches[pid]]
+    woken = [pid for pid, count in new.switches.items() if count > old.switches[pid]]
     if any(not after.waits_for_others(pid) for pid in woken):
         return "moves"
-    cores = (after.use.cpu_seconds - before.use.cpu_seconds) / seconds
+    cores = (new.cpu_seconds - old.cpu_seconds) / seconds
     return "computes" if cores >= _BUSY_CORES else "blocked"
 
 
@@ -354,6 +363,11 @@ def _use(own: Sequence[Process]) -> _Use:
         transferred_bytes=sum(process.transferred_bytes for process in own),
         switches={process.pid: switches_of(process.pid) for process in own},
     )
+
+
+def _children(main: int, own: Iterable[int]) -> Sequence[int]:
+    """The Python processes that a rank has started, as far as they are inspected."""
+    return [pid for pid in own if pid != main and is_python(pid)][:_MOST_CHILDREN]
 
 
 def _leader(processes: Sequence[Process]) -> Sequence[int]:

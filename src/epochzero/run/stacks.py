@@ -77,8 +77,8 @@ class Stack:
         below = self.frames[len(self.user_frames) :]
         if below and not below[0].function.startswith("_"):
             return f"{PurePath(below[0].file).stem}.{_name(below[0])}"
-        frame = self.user_frames[-1] if self.frames else None
-        return frame.code[:_LONGEST_CODE] if frame else ""
+        code = self.user_frames[-1].code if self.frames else ""
+        return code.partition("  #")[0][:_LONGEST_CODE]
 
     @property
     def collective(self) -> str:

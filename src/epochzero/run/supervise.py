@@ -123,6 +123,7 @@ class _Attempt:
         exited: when and how the job itself ended: exit code, signal.
         asked: when it was last asked to end, and by whom.
         terminated: whether SIGTERM came.
+        signaled: each signal that came and was passed on, with who sent it.
         wish: of the watcher that asked first.
     """
 
@@ -140,6 +141,7 @@ class _Attempt:
         self.exited: tuple[tuple[float, float], int, int | None] | None = None
         self.asked: tuple[float, str] | None = None
         self.terminated = False
+        self.signaled: dict[int, str] = {}
         self.wish: EndJob | None = None
         self.interrupts = 0
         self.told_to_stop = False
@@ -208,7 +210,8 @@ class _Attempt:
             text = f"{self.journal.lost} records could not be written"
             self.event("journal_lost", text)
         when, code, number = self.exited or (self.clock.now(), 128 + signal.SIGKILL, signal.SIGKILL)
-        why = self._why(when[1])
+        # A job that has no handler for a warning signal dies of it; a shell makes an exit code of that.
+        why = self._why(when[1]) or self.signaled.get(number or code - 128, "")
         state = ""
         if code and self.started.scheduler:
             why, state = self._asked_scheduler(why)
@@ -378,6 +381,7 @@ class _Attempt:
         scheduled = bool(self.started.scheduler) and number in _BY_SCHEDULER
         who = "scheduler" if scheduled else "user"
         self.event("signal", f"{name} came and was passed on to the job", signal=name, who=who)
+        self.signaled[number] = who
         if number in _ENDS or number in _BY_USER:
             self.asked = (self.clock.now()[1], who)
 

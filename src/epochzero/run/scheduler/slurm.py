@@ -21,7 +21,9 @@ _QUEUED = frozenset(("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPEC
 def allocation(variables: Mapping[str, str]) -> Allocation | None:
     """See `epochzero.run.scheduler.Scheduler`."""
     fields = show_job(variables.get("SLURM_JOB_ID", ""))
-    return parse_job(fields, datetime.now()) if fields else None
+    restarts = variables.get("SLURM_RESTART_COUNT", "")
+    known = int(restarts) if restarts.isdigit() else 0
+    return parse_job(fields, datetime.now(), restarts=known) if fields else None
 
 
 def show_job(number: str) -> Mapping[str, str]:
@@ -41,14 +43,15 @@ def show_job(number: str) -> Mapping[str, str]:
     return {} if done.returncode else dict(_FIELD.findall(line))
 
 
-def parse_job(fields: Mapping[str, str], now: datetime) -> Allocation:
+def parse_job(fields: Mapping[str, str], now: datetime, *, restarts: int = 0) -> Allocation:
     """The allocation that the fields of ``scontrol show job`` describe.
 
     Args:
         fields: name -> text.
         now: in the zone of the controller's times.
+        restarts: how often Slurm had requeued the job when it was started.
     """
-    state = _state(fields)
+    state = _state(fields, restarts)
     return Allocation(
         state=state,
         runs=state in _RUNS,
@@ -57,17 +60,16 @@ def parse_job(fields: Mapping[str, str], now: datetime) -> Allocation:
     )
 
 
-def _state(fields: Mapping[str, str]) -> str:
+def _state(fields: Mapping[str, str], restarts: int) -> str:
     """The job's own state. While its processes are killed Slurm shows only COMPLETING."""
     states = fields.get("JobState", "").split(",")
-    own = [state for state in states if state and state != "COMPLETING"]
-    preempted = fields.get("PreemptTime", "None") != "None"
-    if own and own[0] not in _QUEUED:
-        return own[0]
-    if preempted:
-        return "PREEMPTED"
-    if own:
+    own = next((state for state in states if state and state != "COMPLETING"), "")
+    requeued = fields.get("Restarts", "")
+    # By a preemption, a failed node, or `scontrol requeue`: which of these, only accounting knows.
+    if own in _QUEUED or (requeued.isdigit() and int(requeued) > restarts):
         return "REQUEUED"
+    if own:
+        return own
     if fields.get("Reason") == "TimeLimit":
         return "TIMEOUT"
     return "NODE_FAIL" if fields.get("Reason") == "NodeDown" else "CANCELLED"
