@@ -1,6 +1,7 @@
 # make demo   set up, check a job before it runs, diagnose real failing jobs
 # make test   set up, check style and types, run all tests
 # make quick  check style, run the tests that need no torch, database or browser
+# make test-slurm  run the tests that need a Slurm: as root, with Debian's slurm-wlm and munge
 # make bench  measure everything that the README claims
 # make docs   regenerate the pages of signatures, rules and figures
 
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 # A file's tests share fixtures and what a module prepares, so one process runs a file.
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test quick suite style types lint bench docs clean
+.PHONY: demo test test-slurm quick suite style types lint bench docs clean
 
 demo: $(VENV)/core
 	@$(BIN)/python docs/demo.py
@@ -21,6 +22,9 @@ test: $(VENV)/dev style
 
 quick: $(VENV)/dev style
 	$(PYTEST) --quick
+
+test-slurm: $(VENV)/dev
+	tests/slurm/run.sh $(BIN)/pytest
 
 lint: style types
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.run.hang import HangWatcher as StallWatcher
+from epochzero.run import hang, stacks
+from epochzero.run.hang import HANG_CODE, HANG_FILE, HUNG, HangWatcher
+from epochzero.run.model import Concluded, Event, Progress, Record, Sample, Snapshot
 from epochzero.run.ranks import RankWatcher
-from epochzero.run.model import Event, Progress, Record, Sample, Snapshot
 from epochzero.run.stacks import kernel_stack
 from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock, Watcher
@@ -170,52 +171,89 @@ def test_a_rank_that_waits_for_a_dead_one_in_torch(tmp_path: Path) -> None:
     assert events[0].rank == 1
 
 
-def test_a_rank_that_hangs_in_torch_is_a_stall_with_the_stacks_of_all(tmp_path: Path) -> None:
-    script, variables = gloo(tmp_path, "time.sleep(600)", "dist.barrier()")
+def test_a_hang_in_torch_names_each_rank_and_its_line(tmp_path: Path) -> None:
+    script, variables = gloo(tmp_path, "import queue; queue.Queue().get()", "dist.barrier()")
     with job(script, **variables) as child:
         until(lambda: (tmp_path / "ready0").exists() and (tmp_path / "ready1").exists(), 90)
-        watcher = StallWatcher(2.0, dict(os.environ))
+        watcher = HangWatcher(4.0, dict(os.environ))
         watcher.started(child.pid, tmp_path, Clock())
         events: list[Event] = []
 
-        def stalled() -> bool:
+        def hung() -> bool:
             nonlocal events
             events += watch(watcher, 1.0)
             return bool(events)
 
-        until(stalled, 60)
+        until(hung, 60)
     (stall, *_) = events
     assert stall.what == "stall"
-    assert len(stall.details) == 3
-    kept = [file.read_text() for file in (tmp_path / "stacks").iterdir()]
-    assert len(kept) >= 3
-    if shutil.which("py-spy", path=f"{os.environ['PATH']}:{Path(sys.executable).parent}"):
-        assert any("barrier" in text for text in kept)
+    assert stall.rank == 1
+    assert (
+        "rank 1 waits at <string>:8 (`queue.get`); rank 0 waits in barrier at <string>:9"
+        in stall.text
+    )
+    assert list(stall.details) == ["rank 1", "rank 0"]
+    assert "queue.py" in stall.details["rank 1"]
+    assert "JobHung: no progress for" in (tmp_path / HANG_FILE).read_text()
+    assert len(list((tmp_path / "stacks").iterdir())) == 2
 
 
-def test_a_stall_is_reported_again_later_and_when_it_is_over(tmp_path: Path) -> None:
-    with job(SLEEPER) as child:
-        watcher = StallWatcher(1.0, {})
+WAITS = "open({fifo!r}).close()"
+"""Blocks until the test opens the pipe, too."""
+
+
+def test_a_hang_is_reported_again_later_and_when_it_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hang, "_INTERRUPTED_S", 0.0)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with job(f"{WAITS.format(fifo=str(fifo))}\nwhile True: pass") as child:
+        watcher = HangWatcher(1.0, {})
         watcher.started(child.pid, tmp_path, Clock())
-        events = watch(watcher, 6)
-        assert 2 <= len(events) <= 3
+        events: list[Event] = []
+
+        def reported(count: int) -> bool:
+            nonlocal events
+            events += watch(watcher, 0.5)
+            return len(events) >= count
+
+        until(lambda: reported(2))
         assert {event.what for event in events} == {"stall"}
-        (over,) = watcher.output("stdout", b"step 8\n")
-        assert isinstance(over, Event)
-        assert over.what == "stall_over"
-        assert list(watcher.output("stdout", b"step 9\n")) == []
+        assert not events[1].details, "the same stacks are stored once"
+        # What a job prints while it is interrupted does not end a hang.
+        assert not list(watcher.output("stdout", b"KeyboardInterrupt\n"))
+        fifo.write_bytes(b"")
+        until(lambda: reported(3) and any(event.what == "stall_over" for event in events))
+        assert not (tmp_path / HANG_FILE).exists()
 
 
-def test_a_job_that_computes_does_not_stall(tmp_path: Path) -> None:
-    with job("while True: pass") as child:
-        assert events_of(StallWatcher(1.0, {}), child.pid, tmp_path, 3) == []
+@pytest.mark.parametrize(
+    "works",
+    ["while True: pass", "import time\nwhile True: time.sleep(0.1)"],
+    ids=["computes", "polls"],
+)
+def test_a_silent_job_that_works_does_not_hang(tmp_path: Path, works: str) -> None:
+    with job(works) as child:
+        assert events_of(HangWatcher(1.0, {}), child.pid, tmp_path, 4) == []
 
 
-def test_a_job_that_was_stopped_does_not_stall(tmp_path: Path) -> None:
+def test_a_job_that_was_stopped_does_not_hang(tmp_path: Path) -> None:
     with job(SLEEPER) as child:
         time.sleep(1)
         os.kill(child.pid, 19)
-        assert events_of(StallWatcher(1.0, {}), child.pid, tmp_path, 3) == []
+        assert events_of(HangWatcher(1.0, {}), child.pid, tmp_path, 3) == []
+
+
+def test_a_hang_without_py_spy_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacks, "find_py_spy", lambda _: None)
+    with job(launch(SLEEPER, SLEEPER)) as child:
+        (stall, *_) = events_of(HangWatcher(1.0, {}), child.pid, tmp_path, 5)
+    assert "ranks 0, 1 wait (Python stack not available)" in stall.text
+    assert stall.text.endswith("Py-spy is not installed: pip install 'epochzero[stacks]'")
+    assert "State:" in stall.details["ranks 0, 1"]
 
 
 def test_without_py_spy_the_kernel_tells_where_a_process_waits() -> None:
@@ -237,7 +275,40 @@ def test_a_run_measures_and_ends_hung_ranks(run: Run, kept: Kept) -> None:
     assert max(sample.processes for sample in samples) == 3
 
 
-def test_a_run_reports_a_stall(run: Run, kept: Kept) -> None:
-    run("--stall", "1", "--", sys.executable, "-c", "import time; time.sleep(4)")
-    assert kept.events["stall"].details
+HANGS = """
+import os, sys
+print("step 1", flush=True)
+os.mkfifo("pipe")
+open("pipe").read()  # line 5
+"""
+
+
+@pytest.mark.parametrize("on_hang", ["kill", "restart"])
+def test_a_run_ends_a_job_that_hangs(run: Run, kept: Kept, tmp_path: Path, on_hang: str) -> None:
+    (tmp_path / "hangs.py").write_text(HANGS.replace("mkfifo", "path.exists('pipe') or os.mkfifo"))
+    options = ("--stall", "2", "--grace", "1", "--on-hang", on_hang)
+    done = run(*options, "--", sys.executable, "hangs.py", cwd=tmp_path, timeout=60)
+    assert done.returncode == HANG_CODE
+    assert b'at hangs.py:5 (`open("pipe").read()`)' in done.stderr
+    assert b"The job made no progress" in done.stderr
+    assert kept.ended.why == HUNG
     assert list((kept.folder / "stacks").iterdir())
+    attempts = len(list(kept.home.glob("runs/*/*")))
+    assert attempts == {"kill": 1, "restart": 2}[on_hang]
+    concluded = next(record for record in kept.records if isinstance(record, Concluded))
+    assert concluded.diagnosis is not None
+    assert concluded.diagnosis["user_frame"]["line"] == 5
+
+
+def test_a_hang_that_its_user_interrupts_is_a_hang(
+    start: Callable[..., subprocess.Popen[bytes]], kept: Kept, tmp_path: Path
+) -> None:
+    (tmp_path / "hangs.py").write_text(HANGS)
+    process = start("--stall", "2", "--", sys.executable, "hangs.py", cwd=tmp_path)
+    assert process.stderr is not None
+    assert b"No progress" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    told = process.stderr.read()
+    assert b"The job made no progress" in told
+    assert b"progress again" not in told
+    assert kept.ended.why == "user"

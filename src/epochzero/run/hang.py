@@ -109,7 +109,7 @@ class _Rank:
         """Where it waits, in words without its number."""
         stack = self.stack
         if not stack.frames:
-            return "waits (its Python stack is not available)"
+            return "(Python stack not available)"
         if stack.collective:
             return f"in {stack.collective} at {stack.place}"
         pid, helper = self._helper
@@ -389,7 +389,7 @@ def _sentence(groups: Sequence[Sequence[_Rank]]) -> str:
     for group in groups:
         waits = "wait" if len(group) > 1 else "waits"
         what = group[0].what()
-        parts.append(f"{_who(group)} {what if what.startswith('waits') else f'{waits} {what}'}")
+        parts.append(f"{_who(group)} {waits} {what}")
     return "; ".join(parts)
 
 

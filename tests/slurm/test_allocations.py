@@ -1,0 +1,117 @@
+"""Jobs in a real Slurm: who ended them, and that nothing is started again in an allocation that is over.
+
+Started by `make test-slurm`, which needs root and Debian's packages slurm-wlm and munge.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from epochzero.run.journal import NAME, read_journal
+from epochzero.run.model import Ended
+
+if "EPOCHZERO_TEST_SLURM" not in os.environ:
+    pytest.skip("needs a Slurm: make test-slurm", allow_module_level=True)
+
+JOB = f"{sys.executable} -c \"import time; print('ready', flush=True); time.sleep(600)\""
+RUN = f"exec {sys.executable} -m epochzero run --retries auto -- {JOB}"
+
+
+class Submitted:
+    """A batch job."""
+
+    def __init__(self, folder: Path, script: str, *options: str) -> None:
+        self.folder = folder
+        self.out = folder / "out.txt"
+        batch = folder / "batch.sh"
+        batch.write_text(f"#!/bin/bash\n{script}\n")
+        words = ("sbatch", "--parsable", "--open-mode=append", f"--output={self.out}", *options)
+        environment = {**os.environ, "EPOCHZERO_HOME": str(folder / "home")}
+        done = subprocess.run(
+            [*words, str(batch)], env=environment, capture_output=True, text=True, check=True
+        )
+        self.number = done.stdout.strip()
+
+    @property
+    def printed(self) -> str:
+        return self.out.read_text() if self.out.exists() else ""
+
+    @property
+    def ends(self) -> list[Ended]:
+        journals = sorted((self.folder / "home").glob(f"runs/*/*/{NAME}"))
+        records = (record for journal in journals for _, record in read_journal(journal))
+        return [record for record in records if isinstance(record, Ended)]
+
+    def wait_for(self, text: str) -> None:
+        self.until(lambda: text in self.printed)
+
+    def until(self, what: Callable[[], bool], seconds: float = 150.0) -> None:
+        end = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < end, self.printed
+            time.sleep(0.5)
+
+    def gone(self) -> bool:
+        squeue = ["squeue", "--noheader", "--states=running,completing", f"--jobs={self.number}"]
+        return not subprocess.run(squeue, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def submit(tmp_path: Path) -> Callable[..., Submitted]:
+    return lambda script, *options: Submitted(tmp_path, script, *options)
+
+
+def started_once(job: Submitted) -> Ended:
+    """The only end of a job in an allocation that is over."""
+    job.until(lambda: bool(job.ends) and job.gone())
+    assert job.printed.count("ready") == 1, job.printed
+    (ended,) = job.ends
+    return ended
+
+
+@pytest.mark.parametrize("script", [RUN, RUN.removeprefix("exec ")], ids=["exec", "below a shell"])
+def test_scancel(submit: Callable[..., Submitted], script: str) -> None:
+    job = submit(script)
+    job.wait_for("ready")
+    subprocess.run(["scancel", job.number], check=True)
+    ended = started_once(job)
+    assert (ended.why, ended.state) == ("user", "CANCELLED")
+    assert "was cancelled (CANCELLED in the scheduler)" in job.printed
+
+
+def test_a_signal_of_a_person_early_in_the_allocation(submit: Callable[..., Submitted]) -> None:
+    job = submit(RUN, "--time=60")
+    job.wait_for("ready")
+    subprocess.run(["scancel", "--batch", "--signal=USR1", job.number], check=True)
+    assert started_once(job).why == "user"
+
+
+def test_a_warning_before_the_time_limit(submit: Callable[..., Submitted]) -> None:
+    job = submit(RUN, "--time=2", "--signal=B:USR1@110")
+    ended = started_once(job)
+    assert (ended.exit_code, ended.why, ended.state) == (138, "scheduler", "SIGNALED")
+    assert "Asked to exit by the scheduler" in job.printed
+
+
+def test_the_time_limit(submit: Callable[..., Submitted]) -> None:
+    ended = started_once(submit(RUN, "--time=1"))
+    assert (ended.why, ended.state) == ("scheduler", "TIMEOUT")
+
+
+def test_a_preemption_with_requeue(submit: Callable[..., Submitted], tmp_path: Path) -> None:
+    job = submit(RUN, "--nodelist=n1")
+    job.wait_for("ready")
+    other = tmp_path / "other"
+    other.mkdir()
+    Submitted(other, "sleep 3", "--partition=high", "--nodelist=n1")
+    ended = started_once(job)
+    assert (ended.why, ended.state) == ("scheduler", "REQUEUED")
+    assert "the scheduler has queued the job again" in job.printed
+    subprocess.run(["scancel", job.number], check=True)
