@@ -83,7 +83,7 @@ def test_scancel(submit: Callable[..., Submitted], script: str) -> None:
     subprocess.run(["scancel", job.number], check=True)
     ended = started_once(job)
     assert (ended.why, ended.state) == ("user", "CANCELLED")
-    assert "was cancelled (CANCELLED in the scheduler)" in job.printed
+    job.wait_for("was cancelled (CANCELLED in the scheduler)")
 
 
 def test_a_signal_of_a_person_early_in_the_allocation(submit: Callable[..., Submitted]) -> None:
@@ -97,7 +97,7 @@ def test_a_warning_before_the_time_limit(submit: Callable[..., Submitted]) -> No
     job = submit(RUN, "--time=2", "--signal=B:USR1@110")
     ended = started_once(job)
     assert (ended.exit_code, ended.why, ended.state) == (138, "scheduler", "SIGNALED")
-    assert "Asked to exit by the scheduler" in job.printed
+    job.wait_for("Asked to exit by the scheduler")
 
 
 def test_the_time_limit(submit: Callable[..., Submitted]) -> None:
@@ -113,5 +113,5 @@ def test_a_preemption_with_requeue(submit: Callable[..., Submitted], tmp_path: P
     Submitted(other, "sleep 3", "--partition=high", "--nodelist=n1")
     ended = started_once(job)
     assert (ended.why, ended.state) == ("scheduler", "REQUEUED")
-    assert "the scheduler has queued the job again" in job.printed
+    job.wait_for("the scheduler has queued the job again")
     subprocess.run(["scancel", job.number], check=True)
