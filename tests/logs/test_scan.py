@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import string
+import sys
 import tracemalloc
 from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from epochzero.logs import scan as scanning
 from epochzero.logs import source
+from epochzero.logs.events import events_of
 from epochzero.logs.scan import Region, Scan, Scanner
 from epochzero.logs.source import Block, Log, OnDamage, ignore_damage
 
@@ -273,3 +276,52 @@ def test_a_log_full_of_errors_is_split_into_regions_of_bounded_size() -> None:
     found = scan(text)
     assert max(len(region.text) for region in found.regions) <= scanning.REGION_BYTES + 20_000
     assert sum(len(region.hits) for region in found.regions) == 40_000
+
+
+REPEATED = "Traceback (most recent call last):\n  File \"train.py\", line 3, in f\nKeyError: 'lr'\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        REPEATED,
+        REPEATED + "step 3 loss 0.1\n",
+        "worker {n:x}: Error: request {n:x} failed\nstep {n} loss 0.1\n",
+    ],
+)
+def test_work_grows_as_the_log(line: str) -> None:
+    """Instructions are counted, as time depends on what else the machine does."""
+    short, long = (
+        _instructions("".join(line.format(n=n) for n in range(count))) for count in (150, 600)
+    )
+    assert long < 4.6 * short
+
+
+def _instructions(text: str) -> int:
+    log = Log("train.log", text=text.encode())
+    scan = SCANNER.scan(log)
+    count = 0
+
+    def trace(frame: FrameType, event: str, _arg: object) -> object:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        assert list(events_of(log, scan, SCANNER.anchors))
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_of_lines_that_all_differ_a_bounded_number_is_kept() -> None:
+    words = ("".join(random.Random(n).choices("abcdefgh", k=20)) for n in range(40_000))
+    text = "".join(f"{word}: Error: no answer\n" for word in words)
+    scan = SCANNER.scan(Log("train.log", text=text.encode() * 5))
+    assert (
+        sum(region.kinds for region in scan.regions) * scanning.KIND_COST < 3 * scanning.KEPT_BYTES
+    )
+    assert scan.skipped

@@ -21,7 +21,7 @@ from epochzero.logs.handling import (
     runs_in_helper_thread,
 )
 from epochzero.logs.prefix import Prefix, split, split_json, strip_ansi, uses_bare_ranks
-from epochzero.logs.progress import ProgressLine, progress_lines, signs, steps
+from epochzero.logs.progress import Progress, ProgressLine, progress_lines
 from epochzero.logs.scan import Region, Scan
 from epochzero.logs.source import HOLE, Log
 from epochzero.logs.traceback import Frame, Link, Traceback, is_header, parse
@@ -236,7 +236,10 @@ class _StreamReader:
         ]
         self.times = list(accumulate((line.prefix.time for line in lines), _latest))
         self.anchors = anchors
-        self.progress = progress
+        # Of one process all lines have one rank, or none.
+        ranks = (None, lines[0].prefix.rank)
+        self.progress = Progress([line for line in progress if line.rank in ranks])
+        self.last_record = max((n for n, begins in enumerate(self.breaks) if begins), default=-1)
         self.went_on = went_on
         self.completed = completed
         self.trace = trace
@@ -350,9 +353,7 @@ class _StreamReader:
         lead = self.lines[found.start - 1]
         if lead.text.startswith("Exception ignored in"):
             return True
-        later = self.lines[found.end :]
-        goes_on = any(line.prefix.level or line.prefix.time is not None for line in later)
-        return lead.prefix.level == "WARNING" and goes_on
+        return lead.prefix.level == "WARNING" and found.end <= self.last_record
 
     def _exception_set_aside(self, found: Traceback, *, uncaught: bool) -> bool:
         """Whether a traceback needs other evidence that its process died."""
@@ -367,9 +368,9 @@ class _StreamReader:
         if uncaught:
             return False
         # Without a blank line between, what is printed next looks like part of the message.
-        below = self.texts[found.raised[-1].at + 1 :]
-        following = next((text for text in below if text.strip()), "")
         last = found.raised[-1]
+        below = range(last.at + 1, len(self.texts))
+        following = next((self.texts[at] for at in below if self.texts[at].strip()), "")
         message = last.message.split("\n", 1)[0]
         failed = f"{message} {' '.join(f'{f.function} {f.code}' for f in last.frames[-2:])}"
         return is_set_aside(following, failed) or (lead is not None and is_set_aside(lead.text))
@@ -404,7 +405,8 @@ class _StreamReader:
         line = self.lines[at]
         prefix = line.prefix
         time = prefix.time if prefix.time is not None else self.log.time
-        before, after = self._progress_around(end)
+        # The last line that belongs to the event.
+        offset = self.lines[min(end, len(self.lines)) - 1].offset
         return Event(
             log=self.log.name,
             line=line.number,
@@ -415,19 +417,12 @@ class _StreamReader:
             time=self.times[at] if time is None else time,
             stamped=time is not None,
             level=prefix.level,
-            progress=signs(after),
-            steps=steps(before, after),
+            progress=self.progress.signs_after(offset),
+            steps=self.progress.steps_after(offset),
             went_on=self.went_on,
             ended_well=self.completed > line.offset + len(line.shown),
             **fields,  # type: ignore[arg-type]  # the two callers give the remaining fields
         )
-
-    def _progress_around(self, at: int) -> tuple[list[ProgressLine], list[ProgressLine]]:
-        """The lines of the same process that show progress, before line ``at`` and from there on."""
-        last = self.lines[min(at, len(self.lines)) - 1]
-        own = [p for p in self.progress if p.rank in (None, last.prefix.rank)]
-        before = [p for p in own if p.offset <= last.offset]
-        return before, own[len(before) :]
 
 
 def _latest(before: float | None, now: float | None) -> float | None:

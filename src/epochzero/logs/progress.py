@@ -8,6 +8,7 @@ with other numbers.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -16,10 +17,9 @@ from epochzero.logs.prefix import split, strip_ansi
 __all__ = [
     "LOOKED_AT",
     "LOSS_NAN",
+    "Progress",
     "ProgressLine",
     "progress_lines",
-    "signs",
-    "steps",
     "template",
 ]
 
@@ -90,24 +90,47 @@ def _measures(text: str) -> bool:
     return _METRIC.search(text) is not None and len(_DIGITS.findall(text)) >= 2
 
 
-def steps(before: Sequence[ProgressLine], after: Sequence[ProgressLine]) -> int:
-    """How many of the lines ``after`` an event advance a series.
+class Progress:
+    """The progress of one process, after any place in its log.
 
     Args:
-        before: lines of the same process before the event, which may have begun the series.
-        after: lines of the same process after it.
+        lines: that show progress of the process, in order.
     """
-    last = {(line.bar, line.form): line.numbers for line in before}
-    advanced = {False: 0, True: 0}
-    for line in after:
+
+    def __init__(self, lines: Sequence[ProgressLine]) -> None:
+        self._lines = _Counts(lines)
+        self._advances = _Counts(_advancing(lines))
+
+    def signs_after(self, offset: int) -> int:
+        """How many lines show progress, whether or not they advance a series."""
+        plain, bars = self._lines.after(offset)
+        return plain + (bars if bars >= BARS else 0)
+
+    def steps_after(self, offset: int) -> int:
+        """How many lines advance a series, which may have begun before ``offset``."""
+        plain, bars = self._advances.after(offset)
+        return plain + (bars if bars >= BARS - 1 else 0)
+
+
+class _Counts:
+    """How many lines, and how many progress bars, lie after an offset."""
+
+    def __init__(self, lines: Sequence[ProgressLine]) -> None:
+        self._plain = [line.offset for line in lines if not line.bar]
+        self._bars = [line.offset for line in lines if line.bar]
+
+    def after(self, offset: int) -> tuple[int, int]:
+        plain = len(self._plain) - bisect_right(self._plain, offset)
+        return plain, len(self._bars) - bisect_right(self._bars, offset)
+
+
+def _advancing(lines: Sequence[ProgressLine]) -> list[ProgressLine]:
+    """The lines with other numbers than the line of the same form before them."""
+    last: dict[tuple[bool, str], tuple[str, ...]] = {}
+    found = []
+    for line in lines:
         series = line.bar, line.form
-        advanced[line.bar] += last.get(series, line.numbers) != line.numbers
+        if last.get(series, line.numbers) != line.numbers:
+            found.append(line)
         last[series] = line.numbers
-    bars = advanced[True]
-    return advanced[False] + (bars if bars >= BARS - 1 else 0)
-
-
-def signs(after: Sequence[ProgressLine]) -> int:
-    """How many of the lines ``after`` an event show progress, whether or not they advance a series."""
-    bars = sum(1 for line in after if line.bar)
-    return len(after) - bars + (bars if bars >= BARS else 0)
+    return found

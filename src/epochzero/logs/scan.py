@@ -32,7 +32,10 @@ ALIKE = 24
 """Of regions that look alike, so many from the start and so many from the end are kept."""
 KEPT_BYTES = 24 << 20
 REGION_COST, HIT_COST = 1000, 300
-"""About what a region and each of its hits take beside the text, in bytes."""
+"""About what a region and each of its hits take in addition to the text, in bytes."""
+KIND_COST = 2000
+"""What each kind of line in a region counts in addition, as if it were bytes. Each is judged on its
+own, in about 0.1 ms: a log in which every line differs must not take minutes."""
 PROGRESS_LINES = 8
 """So many lines of progress after a region settle whether the job went on."""
 TAIL_BYTES = 16 << 20
@@ -67,6 +70,7 @@ class Region:
         progress: offset and bytes of lines that show progress: all of those in the region, and the
             first few after it, `PROGRESS_LINES` at most.
         progress_blocks: how many blocks had shown progress when the region ended.
+        kinds: how many of the hits differ in more than digits.
     """
 
     offset: int
@@ -75,6 +79,7 @@ class Region:
     hits: tuple[Hit, ...]
     progress: tuple[tuple[int, bytes], ...]
     progress_blocks: int
+    kinds: int = 0
 
     def between(self, start: int, end: int) -> bytes:
         """The bytes between two offsets of the log."""
@@ -137,10 +142,10 @@ class Scanner:
         )
         wanted = frozenset(anchors)
         self.anchors = {n: text for n, text in enumerate(literals) if text in wanted}
-        self._chatter = tuple(text.encode() for text in cues["chatter"])
         self._frames = frozenset(literals.index(text) for text in cues["frames"])
         self._first_completion = len(literals)
-        literals += tuple(cues["completion"])
+        self._first_chatter = len(literals) + len(cues["completion"])
+        literals += (*cues["completion"], *cues["chatter"])
         self._cues = PatternSet([literal(text) for text in literals])
         self._progress = PatternSet([pattern.encode() for pattern in cues["progress"]])
 
@@ -178,39 +183,37 @@ class Scanner:
     def hits(self, block: Block, result: Scan) -> list[Hit]:
         """The lines of ``block`` with cues; that the job ended well is noted in ``result``."""
         data, offset = block.data, block.offset
-        hits: list[Hit] = []
-        line_start = line_end = -1
+        hits: list[tuple[int, int, list[int]]] = []
+        next_line = -1
         cues: list[int] = []
+        first_completion, first_chatter = self._first_completion, self._first_chatter
         # Some cues end with the line, and so does the log, if without a line end.
         lines = data if data.endswith(b"\n") else data + b"\n"
         for end, cue in self._cues.ends(lines):
-            if cue >= self._first_completion:
+            if first_completion <= cue < first_chatter:
                 line = data[data.rfind(b"\n", 0, end) + 1 : data.find(b"\n", end)]
                 if b" failed" not in line:
                     result.completed = offset + end
                 continue
-            if end > line_end + 1 or line_end < 0:
-                if cues and not self._chats(data, line_start, line_end):
-                    hits.append(Hit(offset + line_start, offset + line_end, tuple(cues)))
-                line_start = data.rfind(b"\n", 0, end - 1) + 1
-                line_end = data.find(b"\n", end - 1)
-                if line_end < 0:
-                    line_end = len(data)
+            if end > next_line:
+                start = lines.rfind(b"\n", 0, end - 1) + 1
+                next_line = lines.find(b"\n", end - 1) + 1
                 cues = []
+                hits.append((start, next_line - 1, cues))
             cues.append(cue)
-        if cues and not self._chats(data, line_start, line_end):
-            hits.append(Hit(offset + line_start, offset + line_end, tuple(cues)))
-        return hits
-
-    def _chats(self, data: bytes, start: int, end: int) -> bool:
-        return any(data.find(text, start, end) >= 0 for text in self._chatter)
+        return [
+            Hit(offset + start, offset + end, tuple(cues))
+            for start, end, cues in hits
+            if max(cues) < first_chatter
+        ]
 
     def _keep(self, window: Window, run: list[Hit], result: Scan, kept: Kept) -> None:
-        key = self.key(window.text, run)
+        kinds = self._kinds(window.text, run)
+        key = hash(kinds)
         if kept.wants(key, run[-1].end):
-            kept.add(self._region(window, run, result), key)
+            kept.add(self._region(window, run, result, len(kinds)), key)
 
-    def _region(self, window: Window, run: list[Hit], result: Scan) -> Region:
+    def _region(self, window: Window, run: list[Hit], result: Scan, kinds: int) -> Region:
         start, end = window.bounds(run)
         return Region(
             offset=start,
@@ -221,6 +224,7 @@ class Scanner:
                 self._progress_lines(window.text(start, end + PROGRESS_BYTES), start, end)
             ),
             progress_blocks=result.progress_blocks,
+            kinds=kinds,
         )
 
     def key(self, text: Callable[[int, int], bytes], run: Sequence[Hit]) -> int:
@@ -231,12 +235,14 @@ class Scanner:
             text: the bytes between two offsets of the log.
             run: the hits of the region.
         """
-        lines = frozenset(
+        return hash(self._kinds(text, run))
+
+    def _kinds(self, text: Callable[[int, int], bytes], run: Sequence[Hit]) -> frozenset[bytes]:
+        return frozenset(
             text(hit.start, min(hit.end, hit.start + 240)).translate(None, b"0123456789")
             for hit in run
             if not self._frames.issuperset(hit.cues)
         )
-        return hash(lines)
 
     def _shows_progress(self, block: Block) -> bool:
         """Whether the first part of a block shows progress."""
@@ -441,8 +447,8 @@ class Kept:
 
 
 def cost(region: Region) -> int:
-    """About how much memory a region takes."""
-    return len(region.text) + REGION_COST + HIT_COST * len(region.hits)
+    """About how much memory a region takes, and time to judge it."""
+    return len(region.text) + REGION_COST + HIT_COST * len(region.hits) + KIND_COST * region.kinds
 
 
 def newlines(data: bytes, start: int, end: int) -> int:
