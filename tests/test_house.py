@@ -25,13 +25,13 @@ ROOMS = {
     "taxonomy": {"errors"},
     "logs": {"compiled", "file_access", "errors", "taxonomy"},
     "diagnose": {"compiled", "file_access", "redact", "errors", "taxonomy", "logs"},
-    "code": {"file_access", "errors", "taxonomy"},
+    "code": {"file_access", "errors", "late", "taxonomy"},
     "locate": {"errors", "taxonomy", "logs", "diagnose", "code"},
     "data": {"errors", "parquet"},
     "reports": {"errors", "markdown"},
     "models": {"errors", "late", "taxonomy", "data", "reports"},
     # What ends a dry run is diagnosed as what ends a job.
-    "check": {"file_access", "errors", "injected", "taxonomy", "logs", "diagnose", "data"},
+    "check": {"file_access", "errors", "injected", "late", "taxonomy", "logs", "diagnose", "data"},
     "run": {
         "redact",
         "errors",

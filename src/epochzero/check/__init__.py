@@ -1,7 +1,8 @@
 """Predicts failures of a job before it costs GPU time: statically, and in a dry run if requested.
 
 `check` takes the command line that a person would submit and a `Target`, and returns a `CheckResult`: what will
-go wrong, where and in which phase.
+go wrong, where and in which phase. Names are loaded on first use: who describes a machine
+(`epochzero.check.target`) needs none of the rules.
 """
 
 from __future__ import annotations
@@ -10,19 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from epochzero.check.data import DataSet
-from epochzero.check.dryrun.contain.model import Limits
-from epochzero.check.dryrun.memory.history import PastPeak
-from epochzero.check.dryrun.model import DryRun
-from epochzero.check.findings import Finding, Place, Severity, Unknown
-from epochzero.check.pipeline import run_check
-from epochzero.check.request import CheckRequest
-from epochzero.check.result import CheckResult
-from epochzero.check.rules import Case, Rule
-from epochzero.check.target.model import Target
+from epochzero.late import load_late
 
 if TYPE_CHECKING:
+    from epochzero.check.data import DataSet
+    from epochzero.check.dryrun.contain.model import Limits
+    from epochzero.check.dryrun.memory.history import PastPeak
+    from epochzero.check.dryrun.model import DryRun
     from epochzero.check.dryrun.records import Record
+    from epochzero.check.findings import Finding, Place, Severity, Unknown
+    from epochzero.check.pipeline import run_check
+    from epochzero.check.request import CheckRequest
+    from epochzero.check.result import CheckResult
+    from epochzero.check.rules import Case, Rule
+    from epochzero.check.target.model import Target
 
 __all__ = [
     "Case",
@@ -81,6 +83,9 @@ def check(
         InputError: the command runs no Python that can be read, or the folder, the settings, the
             target, a profile or a rule's name is wrong.
     """
+    from epochzero.check.pipeline import run_check
+    from epochzero.check.request import CheckRequest
+
     return run_check(
         CheckRequest(
             command=tuple(command),
@@ -97,3 +102,19 @@ def check(
             on_record=on_record,
         )
     )
+
+
+_ROOMS = {
+    "epochzero.check.data": ("DataSet",),
+    "epochzero.check.dryrun.contain.model": ("Limits",),
+    "epochzero.check.dryrun.memory.history": ("PastPeak",),
+    "epochzero.check.dryrun.model": ("DryRun",),
+    "epochzero.check.findings": ("Finding", "Place", "Severity", "Unknown"),
+    "epochzero.check.pipeline": ("run_check",),
+    "epochzero.check.request": ("CheckRequest",),
+    "epochzero.check.result": ("CheckResult",),
+    "epochzero.check.rules": ("Case", "Rule"),
+    "epochzero.check.target.model": ("Target",),
+}
+
+load_late(__name__, _ROOMS)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from epochzero.check import CheckResult
 from epochzero.cli import layout
-from epochzero.locate import Ranking
 from epochzero.run.hang import HUNG
 from epochzero.run.job import Failed, Job
 from epochzero.run.model import Decision, Ended, Event
-from epochzero.run.simulate.model import Aspect
 from epochzero.run.watch.live import WHY
+
+if TYPE_CHECKING:
+    from epochzero.check import CheckResult
+    from epochzero.locate import Ranking
+    from epochzero.run.simulate.model import Aspect
 
 __all__ = ["closing", "decided", "explained", "failed", "hung", "simulated"]
 

@@ -389,7 +389,7 @@ class _Screen:
         self._quiet = quiet
         self._recording: Recording | None = None
         self._sending: Sending | None = None
-        self._has_to_be_kept = store is not None
+        self._has_own_store = store is not None
         self._job_is_kept = False
         self._knows_more = False
         self._began = time.monotonic()
@@ -411,7 +411,6 @@ class _Screen:
 
     def failed(self, failed: Failed) -> None:
         """The screen about a failure, as soon as it is known."""
-        self._has_to_be_kept = True
         self._knows_more = failed.ended.why != "not_started"
         if not self._quiet:
             from epochzero.cli import render_run
@@ -502,8 +501,8 @@ class _Screen:
     def ends(self, journal: Journal | None) -> None:
         """All records of the attempt are written.
 
-        A short job that ended well is left for the next command that opens the store: taking it in
-        would take longer than the job.
+        A short job is left in its journal for the next command that opens the store, unless that is a
+        store of others: loading the database's library would take longer than the job.
         """
         if self._recording is None or journal is None:
             return
@@ -514,9 +513,8 @@ class _Screen:
             _tell([layout.field("Replay", f"epochzero replay {journal.path.parts[-3]}")])
         if self._sending is not None and not self._sending.finish():
             _say(f"not sent yet: {self._sending.trouble}; epochzero send tries again")
-        if not self._has_to_be_kept and time.monotonic() - self._began < _SHORT_S:
-            return
-        if not self._recording.finish():
+        waits = not self._has_own_store and time.monotonic() - self._began < _SHORT_S
+        if not waits and not self._recording.finish():
             _say(f"not in the store yet: {self._recording.trouble}")
         elif self._knows_more and not self._quiet:
             _tell([layout.field("More", f"epochzero show {journal.path.parts[-3]}")])

@@ -9,13 +9,18 @@ One file is taken apart by `epochzero.code.parse.parse`; `epochzero.code.words` 
 
 from __future__ import annotations
 
-from epochzero.code.cache import Cache, Key, parse_snapshot
-from epochzero.code.changes import Change, Changes
-from epochzero.code.history import MOST_CHANGES, History
-from epochzero.code.languages import is_test, language_of
-from epochzero.code.parsed import FIELDS, BagTable, Call, Import, Parsed, Unit
-from epochzero.code.snapshot import LARGEST_BYTES, Commit, File, Repository, Snapshot
-from epochzero.code.words import Bag
+from typing import TYPE_CHECKING
+
+from epochzero.late import load_late
+
+if TYPE_CHECKING:
+    from epochzero.code.cache import Cache, Key, parse_snapshot
+    from epochzero.code.changes import Change, Changes
+    from epochzero.code.history import MOST_CHANGES, History
+    from epochzero.code.languages import is_test, language_of
+    from epochzero.code.parsed import FIELDS, BagTable, Call, Import, Parsed, Unit
+    from epochzero.code.snapshot import LARGEST_BYTES, Commit, File, Repository, Snapshot
+    from epochzero.code.words import Bag
 
 __all__ = [
     "FIELDS",
@@ -40,3 +45,16 @@ __all__ = [
     "language_of",
     "parse_snapshot",
 ]
+
+# Reading a commit with git needs neither NumPy nor a parser.
+_ROOMS = {
+    "epochzero.code.cache": ("Cache", "Key", "parse_snapshot"),
+    "epochzero.code.changes": ("Change", "Changes"),
+    "epochzero.code.history": ("MOST_CHANGES", "History"),
+    "epochzero.code.languages": ("is_test", "language_of"),
+    "epochzero.code.parsed": ("FIELDS", "BagTable", "Call", "Import", "Parsed", "Unit"),
+    "epochzero.code.snapshot": ("LARGEST_BYTES", "Commit", "File", "Repository", "Snapshot"),
+    "epochzero.code.words": ("Bag",),
+}
+
+load_late(__name__, _ROOMS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import sys
 from pathlib import Path
 
@@ -171,13 +172,75 @@ def test_mounts() -> None:
     assert mounts_of(text) == (Mount("/"), Mount("/data sets", writable=False), Mount("/model"))
 
 
+def library(sections: dict[bytes, bytes]) -> bytes:
+    """A 64-bit ELF file with these sections."""
+    names = b"\0" + b"".join(name + b"\0" for name in (*sections, b".shstrtab"))
+    content = {**sections, b".shstrtab": names}
+    body, headers = b"", bytes(64)
+    for name, data in content.items():
+        at = 64 + len(body)
+        headers += struct.pack("<I20xQQ24x", names.index(b"\0" + name) + 1, at, len(data))
+        body += data
+    ident = b"\x7fELF\x02\x01\x01" + bytes(33)
+    shape = struct.pack("<Q10xHHH", 64 + len(body), 64, len(content) + 1, len(content))
+    return ident + shape + body + headers
+
+
+ARCHITECTURES = b"\0sm_80 sm_90 compute_90\0"
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (library({b".text": b"x" * 999, b".rodata": b"sm_1" + ARCHITECTURES}), True),
+        (library({b".rodata.str1.1": b"x", b".rodata.str1.8": ARCHITECTURES}), True),
+        # Across the border of two pieces.
+        (library({b".rodata": b"x" * ((1 << 20) - 9) + ARCHITECTURES}), True),
+        (library({b".nv_fatbin": ARCHITECTURES, b".rodata": b"x"}), False),
+        (library({b".rodata": ARCHITECTURES})[:-1], False),
+        (library({b".rodata": ARCHITECTURES})[:40], False),
+        (library({}), False),
+        (ARCHITECTURES, False),
+        (b"\x7fELF\x01" + library({b".rodata": ARCHITECTURES})[5:], False),
+        (b"", False),
+    ],
+)
+def test_architectures_are_a_constant_of_the_library(
+    tmp_path: Path, content: bytes, found: bool
+) -> None:
+    put(tmp_path, {"torch/version.py": "cuda = '12.4'\n"})
+    (tmp_path / "torch/lib").mkdir()
+    (tmp_path / "torch/lib/libtorch_cuda.so").write_bytes(content)
+    architectures = ("sm_80", "sm_90", "compute_90") if found else None
+    assert torch_build([str(tmp_path)]) == TorchBuild("12.4", architectures)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts what is read in /proc")
+def test_of_a_large_library_only_the_constants_are_read(tmp_path: Path) -> None:
+    put(tmp_path, {"torch/version.py": "cuda = '12.4'\n"})
+    (tmp_path / "torch/lib").mkdir()
+    kernels = 4 << 30
+    small = library({b".rodata": ARCHITECTURES})
+    headers = int.from_bytes(small[40:48], "little")
+    with (tmp_path / "torch/lib/libtorch_cuda.so").open("wb") as stream:
+        stream.write(small[:40] + (headers + kernels).to_bytes(8, "little") + small[48:headers])
+        stream.seek(kernels, os.SEEK_CUR)
+        stream.write(small[headers:])
+
+    def characters_read() -> int:
+        return int(Path("/proc/self/io").read_text().split()[1])
+
+    before = characters_read()
+    assert torch_build([str(tmp_path)]) == TorchBuild("12.4", ("sm_80", "sm_90", "compute_90"))
+    assert characters_read() - before < 1 << 20
+
+
 def test_the_build_of_torch_is_read(tmp_path: Path) -> None:
     put(tmp_path, {"torch/version.py": "cuda: str = '12.4'\nhip = None\n"})
     assert torch_build([str(tmp_path)]) == TorchBuild("12.4", None)
     (tmp_path / "torch/lib").mkdir()
-    (tmp_path / "torch/lib/libtorch_cuda.so").write_bytes(
-        b"\x7fELF\0sm_8\0\0sm_80 sm_90 compute_90\0x"
-    )
+    text = b"\0sm_8\0\0sm_80 sm_90 compute_90\0x"
+    (tmp_path / "torch/lib/libtorch_cuda.so").write_bytes(library({b".rodata": text}))
     assert torch_build([str(tmp_path)]) == TorchBuild("12.4", ("sm_80", "sm_90", "compute_90"))
     put(tmp_path, {"torch/version.py": "cuda = None\n"})
     assert torch_build([str(tmp_path)]) == TorchBuild("", ())

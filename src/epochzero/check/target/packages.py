@@ -18,6 +18,7 @@ from epochzero.errors import InputError
 from epochzero.file_access import open_file
 
 if TYPE_CHECKING:
+    from email.message import Message
     from importlib import metadata
 
 __all__ = ["installed", "likely_modules", "normalized", "read_packages", "well_known"]
@@ -71,7 +72,7 @@ def installed(path: Sequence[str]) -> Found:
     found: Found = {}
     for distribution in metadata.distributions(path=list(path)):
         try:
-            said = distribution.metadata  # Parsed whenever it is asked for.
+            said = _metadata(distribution)
             name = normalized(_field(said, "Name"))
         except (KeyError, TypeError, OSError, ValueError):
             continue  # Damaged.
@@ -80,13 +81,25 @@ def installed(path: Sequence[str]) -> Found:
     return found
 
 
-def _field(said: metadata.PackageMetadata, key: str) -> str:
+def _metadata(distribution: metadata.Distribution) -> Message:
+    """What a distribution says of itself, without its description: parsing that takes most of the time."""
+    from email.parser import HeaderParser
+
+    for name in (
+        "METADATA",
+        "PKG-INFO",
+        "",
+    ):  # As `importlib.metadata`: the last is an egg's own file.
+        if text := distribution.read_text(name):
+            return HeaderParser().parsestr(re.split(r"\n\r?\n", text, maxsplit=1)[0])
+    raise KeyError("it has no metadata")
+
+
+def _field(said: Message, key: str) -> str:
     return str(said[key] or "") if key in said else ""
 
 
-def _described(
-    name: str, distribution: metadata.Distribution, said: metadata.PackageMetadata
-) -> Distribution:
+def _described(name: str, distribution: metadata.Distribution, said: Message) -> Distribution:
     try:
         modules = _modules(distribution)
     except (OSError, ValueError, csv.Error):
@@ -95,9 +108,14 @@ def _described(
         name,
         _field(said, "Version"),
         modules,
-        tuple(said.get_all("Requires-Dist") or distribution.requires or ()),
+        tuple(map(str, said.get_all("Requires-Dist") or _required(distribution))),
         tuple(map(str, said.get_all("Provides-Extra") or ())),
     )
+
+
+def _required(distribution: metadata.Distribution) -> Iterable[str]:
+    """What an egg requires, which its metadata does not say."""
+    return distribution.requires or () if distribution.read_text("requires.txt") else ()
 
 
 def _modules(distribution: metadata.Distribution) -> tuple[str, ...] | None:
@@ -121,6 +139,8 @@ def _modules(distribution: metadata.Distribution) -> tuple[str, ...] | None:
 def _files(distribution: metadata.Distribution) -> Iterable[str]:
     """The paths of what was installed; ``Distribution.files`` makes an object of each of thousands."""
     if record := distribution.read_text("RECORD"):
+        if '"' not in record:  # Of most: a row is cut at its first comma five times as fast.
+            return [line.partition(",")[0] for line in record.splitlines() if line]
         return [row[0] for row in csv.reader(record.splitlines()) if row]
     return map(str, distribution.files or ())
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import ast
-import mmap
 import re
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 __all__ = ["TorchBuild", "torch_build"]
 
-LARGEST_LIBRARY_BYTES = 4 << 30
+LARGEST_SECTION_BYTES = 1 << 30
+_PIECE_BYTES = 1 << 20
+_LONGEST_TEXT = 400
+# The 64-bit header and section headers of the System V ABI, "Object Files".
+_HEADER = struct.Struct("<4sBB34xQ10xHHH")
+"""Magic, class, byte order; offset of the section headers, size of each, number, which has the names."""
+_SECTION = struct.Struct("<I20xQQ24x")
+"""Where the name begins in the names; offset and size of the section."""
 # torch keeps the architectures that it was built for as one text (torch.cuda.get_arch_list).
 _ARCHITECTURES = re.compile(rb"\0((?:(?:sm|compute)_\d{2,3}[af]? ?){2,20})\0")
 
@@ -60,17 +68,50 @@ def _constants(text: str) -> dict[str, str | None]:
 
 
 def _architectures(folder: Path) -> tuple[str, ...] | None:
-    library = folder / "libtorch_cuda.so"
-    if not library.is_file() or not 0 < library.stat().st_size <= LARGEST_LIBRARY_BYTES:
+    """The text with the architectures, from the constants of the library.
+
+    The library has gigabytes, nearly all of them kernels: only its constants are read, and piece by
+    piece, since what is mapped of a file counts as memory of the process where a scheduler looks.
+    """
+    try:
+        with (folder / "libtorch_cuda.so").open("rb", buffering=0) as library:
+            for offset, size in _sections(library, b".rodata"):
+                if found := _found(library, offset, min(size, LARGEST_SECTION_BYTES)):
+                    return found
+    except (OSError, struct.error):  # not there, or cut off
         return None
-    with (
-        library.open("rb") as stream,
-        mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
-        # The text starts with an architecture; looking for plain bytes costs little even in 2 GB.
+    return None
+
+
+def _sections(library: BinaryIO, name: bytes) -> Iterator[tuple[int, int]]:
+    """Offset and size of the sections of an ELF file whose name begins so."""
+    *kind, at, entry_size, count, names = _HEADER.unpack(library.read(_HEADER.size))
+    if kind != [b"\x7fELF", 2, 1] or entry_size != _SECTION.size:  # 64 bits, little-endian
+        return
+    library.seek(at)
+    sections = list(_SECTION.iter_unpack(library.read(entry_size * count)))
+    if names >= len(sections):
+        return
+    _, offset, size = sections[names]
+    library.seek(offset)
+    texts = library.read(min(size, _PIECE_BYTES))
+    for start, offset, size in sections:
+        if texts.startswith(name, start):
+            yield offset, size
+
+
+def _found(library: BinaryIO, offset: int, size: int) -> tuple[str, ...] | None:
+    """The architectures that a part of the library names."""
+    library.seek(offset)
+    before = b""
+    while size > 0 and (piece := library.read(min(size, _PIECE_BYTES))):
+        size -= len(piece)
+        data = before + piece
+        # The text starts with an architecture; looking for plain bytes costs little.
         at = data.find(b"\0sm_")
         while at >= 0:
-            if found := _ARCHITECTURES.match(data, at, at + 400):
+            if found := _ARCHITECTURES.match(data, at, at + _LONGEST_TEXT):
                 return tuple(found[1].decode().split())
             at = data.find(b"\0sm_", at + 1)
+        before = data[-_LONGEST_TEXT:]
     return None
