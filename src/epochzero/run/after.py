@@ -155,11 +155,17 @@ class After:
         return _diagnoser().diagnose(logs, facts)
 
     def _located(self, diagnosis: Diagnosis, cache: Cache | None) -> Ranking | None:
-        from epochzero.locate import locate
+        from epochzero.code import Repository
 
         if diagnosis.outcome != "failed" or diagnosis.dimension == "infrastructure":
             return None
-        return locate(diagnosis, self.started.folder, cache=cache, top=_MOST_PLACES)
+        if not (diagnosis.root or diagnosis.exception or diagnosis.stack):
+            return None  # Nothing to search by.
+        repository = Repository(self.started.folder)
+        # Loading it takes longer than finding out that the job ran in no repository.
+        from epochzero.locate import locate
+
+        return locate(diagnosis, repository, cache=cache, top=_MOST_PLACES)
 
     def _checked(self, target: Target | str | Path | None) -> CheckResult:
         from epochzero.check import check

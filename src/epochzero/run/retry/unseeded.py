@@ -56,13 +56,13 @@ def unseeded(diagnosis: Diagnosis, started: Started) -> str:
     Raises:
         InputError: the command runs no Python that can be read.
     """
+    frame = diagnosis.user_frame
+    if diagnosis.category not in _catalogue().categories or frame is None or not frame.line:
+        return ""
     from epochzero.check.job import read_job
     from epochzero.check.program import read_program
     from epochzero.check.target.model import Target
 
-    frame = diagnosis.user_frame
-    if diagnosis.category not in _catalogue().categories or frame is None or not frame.line:
-        return ""
     folder = Path(started.folder)
     for job in read_job(started.command, folder).jobs:
         if not job.is_program:
