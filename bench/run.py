@@ -45,6 +45,7 @@ BENCHMARKS = {
     "serve_kill": (),
     "survive": (),
     "replay": (),
+    "start": (),
     "run_overhead": (),
     "run_after": (),
     "run_kill": (),

@@ -111,30 +111,46 @@ _PREFIXES = (
 )
 
 
-def _by_first(patterns: tuple[str, ...]) -> dict[str, tuple[re.Pattern[str], ...]]:
-    """The patterns that can match a line, by its first character: most lines need two or three."""
-    digits, capitals = string.digits, string.ascii_uppercase
-    openings = (
-        (r"\[?", "[" + digits),
-        (r"\[", "["),
-        (r"\(", "("),
-        (r"\{", "{"),
-        (r"[\[(]", "[("),
-        (r"(?P<time>", digits),
-        (r"(?P<glog>", "IWEFC"),
-        (r"(?P<level>", capitals),
-        (r"(?:[A-Z]", capitals),
-    )
-    table: dict[str, list[re.Pattern[str]]] = {}
-    for pattern in patterns:
-        every = "[(_." + digits + string.ascii_letters
-        first = next((chars for start, chars in openings if pattern.startswith(start)), every)
-        for char in first:
-            table.setdefault(char, []).append(re.compile(pattern))
-    return {char: tuple(found) for char, found in table.items()}
+_DIGITS, _CAPITALS = string.digits, string.ascii_uppercase
+_ANY = "[(_." + _DIGITS + string.ascii_letters
+_OPENINGS = (
+    (r"\[?", "[" + _DIGITS),
+    (r"\[", "["),
+    (r"\(", "("),
+    (r"\{", "{"),
+    (r"[\[(]", "[("),
+    (r"(?P<time>", _DIGITS),
+    (r"(?P<glog>", "IWEFC"),
+    (r"(?P<level>", _CAPITALS),
+    (r"(?:[A-Z]", _CAPITALS),
+)
+"""How a pattern begins, with the characters that a line may begin with for it to match."""
 
 
-_CANDIDATES = _by_first(_PREFIXES)
+_FIRST = frozenset(_ANY + "{")
+"""All characters with which a prefix may begin."""
+
+
+class _ByFirst(dict[str, tuple[re.Pattern[str], ...]]):
+    """The patterns that can match a line, by its first character: most lines need two or three.
+
+    They are compiled when a line begins so: a short log needs few of them.
+    """
+
+    def __missing__(self, first: str) -> tuple[re.Pattern[str], ...]:
+        if first not in _FIRST:
+            return ()  # Not stored: there are a million other characters.
+        self[first] = tuple(
+            re.compile(pattern) for pattern in _PREFIXES if first in _firsts(pattern)
+        )
+        return self[first]
+
+
+def _firsts(pattern: str) -> str:
+    return next((chars for start, chars in _OPENINGS if pattern.startswith(start)), _ANY)
+
+
+_CANDIDATES = _ByFirst()
 # Only behind a time: what the logger's name and level look like there.
 _RECORD = re.compile(
     rf"(?:\[[\w.]+\](?=\[)|[\w./:-]+[ \t]+)?[-|]?[ \t]*\[?(?P<level>{_LEVEL})\b\]?[ \t]*[|:-]?[ \t]+"
@@ -185,7 +201,7 @@ def split(line: str, *, bare_ranks: bool = False) -> tuple[Prefix, str]:
     for _ in range(_MOST_PREFIXES):
         if not _MAYBE_PREFIXED.match(rest):
             break
-        for pattern in _CANDIDATES.get(rest[:1], ()):
+        for pattern in _CANDIDATES[rest[:1]]:
             if match := pattern.match(rest):
                 found |= {k: v for k, v in match.groupdict().items() if v is not None}
                 rest = rest[match.end() :]
