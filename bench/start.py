@@ -54,9 +54,7 @@ ROWS = {
     "diagnose": Row(("diagnose", "tiny.log")),
     "diagnose_first_start": Row(("diagnose", "tiny.log"), first=True),
     "run_success": Row(("run", "--", sys.executable, "-c", "pass")),
-    "run_one_second": Row(
-        ("run", "--", sys.executable, "-c", "import time; time.sleep(1)")
-    ),
+    "run_one_second": Row(("run", "--", sys.executable, "-c", "import time; time.sleep(1)")),
     "run_exit_code_1": Row(("run", "--", sys.executable, "-c", "raise SystemExit(1)")),
     "run_exception": Row(("run", "--", sys.executable, "two.py")),
     "check": Row(("check", "--", sys.executable, "two.py")),

@@ -24,7 +24,7 @@ ROOMS = {
     "injected": set(),
     "taxonomy": {"errors"},
     "logs": {"compiled", "file_access", "errors", "taxonomy"},
-    "diagnose": {"compiled", "file_access", "redact", "errors", "taxonomy", "logs"},
+    "diagnose": {"compiled", "late", "file_access", "redact", "errors", "taxonomy", "logs"},
     "code": {"file_access", "errors", "late", "taxonomy"},
     "locate": {"errors", "taxonomy", "logs", "diagnose", "code"},
     "data": {"errors", "parquet"},

@@ -57,5 +57,5 @@ def run(
     if "EPOCHZERO_HOME" not in os.environ:
         monkeypatch.setenv("EPOCHZERO_HOME", str(tmp_path / "home of epochzero"))
     # By import: as an attribute of the package, the room's name means its function.
-    monkeypatch.setattr(import_module("epochzero.diagnose"), "Scanner", SCANNERS)
+    monkeypatch.setattr(import_module("epochzero.diagnose.diagnoser"), "Scanner", SCANNERS)
     return Command(monkeypatch, capsys)

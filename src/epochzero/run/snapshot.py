@@ -91,7 +91,6 @@ def take(
         program: its Python; None for none.
     """
     # A job that ends at once does without, and these take half a second to load.
-    load("epochzero.check", "epochzero.code", "epochzero.diagnose")
     from epochzero.check.target import read_interpreter
     from epochzero.check.target.system import gpus
     from epochzero.redact import redact
