@@ -4,9 +4,12 @@ looks for counter-examples.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,8 +95,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not is_slow(item.path))
 
 
-# A shell starts what runs in the background with Ctrl-C ignored, and all that it starts in turn.
+# A shell starts what runs in the background with Ctrl-C ignored, nohup ignores hangups, and both are
+# inherited by every job that a test starts. A handler is not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
+
+# Neither the jobs nor the settings of whoever runs the tests; a cache that one run fills is left to
+# the next.
+for name in [name for name in os.environ if name.startswith("EPOCHZERO_")]:
+    del os.environ[name]
+os.environ["XDG_CACHE_HOME"] = str(TESTS.parent / ".pytest_cache" / "home")
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="epochzero-tests-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

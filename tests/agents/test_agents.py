@@ -8,7 +8,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +27,7 @@ from epochzero.agents.server import TOOLS, build  # noqa: E402
 from epochzero.agents.tools import Tools  # noqa: E402
 from epochzero.errors import InputError  # noqa: E402
 from epochzero.store.database import open_database  # noqa: E402
+from tests.waiting import PATIENCE_S, wait_until  # noqa: E402
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"
 LOG = f"""\
@@ -209,6 +209,11 @@ def test_over_a_pipe(project: Path) -> None:
     assert answer["category"] == "library_not_found"
 
 
+def _listens(port: int) -> bool:
+    with socket.socket() as trial:
+        return trial.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.fixture
 def served(project: Path) -> Iterator[str]:
     with socket.socket() as free:
@@ -231,27 +236,28 @@ def served(project: Path) -> Iterator[str]:
     )
     address = f"http://127.0.0.1:{port}/mcp"
     try:
-        for _ in range(200):
-            with socket.socket() as trial:
-                if trial.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
+        wait_until(lambda: _listens(port))
         yield address
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE_S)
         assert process.stderr is not None
         process.stderr.close()
 
 
 def test_over_http_with_a_token(served: str) -> None:
-    assert httpx2.post(served, json={}).status_code == 401
-    assert httpx2.post(served, json={}, headers={"Authorization": "Bearer no"}).status_code == 401
+    assert httpx2.post(served, json={}, timeout=PATIENCE_S).status_code == 401
+    assert (
+        httpx2.post(
+            served, json={}, headers={"Authorization": "Bearer no"}, timeout=PATIENCE_S
+        ).status_code
+        == 401
+    )
     headers = {"Authorization": "Bearer a secret"}
 
     async def call() -> Any:
         async with (
-            httpx2.AsyncClient(headers=headers) as session,
+            httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as session,
             Client(streamable_http_client(served, http_client=session)) as client,
         ):
             return await client.call_tool("explain", {"word": "timeout"})

@@ -5,19 +5,19 @@ from __future__ import annotations
 import gc
 import importlib
 import socket
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from epochzero.check import check
+from epochzero.check import Checked, check
 from epochzero.check.findings import Finding
 from epochzero.check.program.model import Program
 from epochzero.check.program.modules import LARGEST_BYTES
 from epochzero.check.rules import find
 from epochzero.check.target.model import Target
+from tests.waiting import count_calls
 
 
 def test_what_two_jobs_of_a_script_share_is_told_once_and_as_the_worse(tmp_path: Path) -> None:
@@ -78,10 +78,10 @@ def test_the_collector_is_off_while_rules_are_asked_and_what_was_frozen_stays_so
         gc.unfreeze()
 
 
-def test_a_module_of_many_classes_and_calls_takes_time_by_its_size(tmp_path: Path) -> None:
-    """Eight times the code may take about eight times the time, not 64 times."""
+def test_a_module_of_many_classes_and_calls_takes_work_by_its_size(tmp_path: Path) -> None:
+    """Eight times the code may take about eight times the calls, not 64 times."""
 
-    def seconds(count: int) -> float:
+    def work(count: int) -> int:
         folder = tmp_path / str(count)
         folder.mkdir()
         part = (
@@ -91,27 +91,31 @@ def test_a_module_of_many_classes_and_calls_takes_time_by_its_size(tmp_path: Pat
         )
         text = "def helper(x):\n    return x\n\n" + "".join(map(part.format, range(count)))
         (folder / "train.py").write_text(text)
-        start = time.process_time()
-        check(["python", "train.py"], Target("a platform"), folder=folder)
-        return time.process_time() - start
+        return count_calls(
+            lambda: check(["python", "train.py"], Target("a platform"), folder=folder)
+        )
 
-    seconds(10)
-    assert seconds(1200) < 24 * seconds(150)
+    work(10)
+    assert work(400) < 12 * work(50)
 
 
-def test_many_errors_of_a_module_take_time_by_their_number(tmp_path: Path) -> None:
-    def seconds(count: int) -> float:
+def test_many_errors_of_a_module_take_work_by_their_number(tmp_path: Path) -> None:
+    def work(count: int) -> int:
         text = "".join(f"print(missing{number})\n" for number in range(count))
         (tmp_path / "train.py").write_text(text)
-        start = time.process_time()
-        found = check(
-            ["python", "train.py"], Target("a platform"), folder=tmp_path, select=["undefined-name"]
+        found: list[Checked] = []
+        calls = count_calls(
+            lambda: found.append(
+                check(
+                    ["python", "train.py"], Target("p"), folder=tmp_path, select=["undefined-name"]
+                )
+            )
         )
-        assert len(found.findings) == count
-        return time.process_time() - start
+        assert len(found[0].findings) == count
+        return calls
 
-    seconds(10)
-    assert seconds(4000) < 24 * seconds(500)
+    work(10)
+    assert work(1600) < 12 * work(200)
 
 
 def test_arguments_that_are_missing_together_are_told_once(tmp_path: Path) -> None:

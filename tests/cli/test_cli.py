@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ import pytest
 
 from epochzero import taxonomy
 from epochzero.diagnose import builtin
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -47,24 +47,13 @@ def failed(tmp_path: Path) -> Path:
 def test_help_loads_nothing_heavy() -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "epochzero", "--help"],
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=True,
     )  # fmt: skip
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
     assert "epochzero.cli" in loaded
     heavy = ("hyperscan", "numpy", "zstandard", "tomllib", "epochzero.diagnose", "epochzero.logs",
              "epochzero.code", "epochzero.locate")  # fmt: skip
     assert not [name for name in loaded if name.startswith(heavy)]
-
-
-def test_help_is_fast() -> None:
-    def once() -> float:
-        start = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "epochzero", "--help"], capture_output=True, check=True
-        )
-        return time.perf_counter() - start
-
-    assert any(once() < 0.15 for _ in range(20))
 
 
 @pytest.mark.parametrize("command", [[], ["diagnose"], ["locate"], ["explain"], ["signatures"],
@@ -223,7 +212,7 @@ def test_a_terminal_that_cannot_show_every_character(tmp_path: Path, encoding: s
     (tmp_path / "train.log").write_text("ValueError: größer als 3 — 误\n", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "epochzero", "diagnose", str(tmp_path / "train.log")],
-        capture_output=True, timeout=60, check=False,
+        capture_output=True, timeout=PATIENCE_S, check=False,
         env={**os.environ, "PYTHONIOENCODING": encoding},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
@@ -373,7 +362,7 @@ def test_a_reader_that_goes_away(failed: Path, arguments: list[str]) -> None:
     writer.stdout.close()
     assert writer.stderr.read() == b""
     writer.stderr.close()
-    assert writer.wait(timeout=60) in {0, 1, 141}
+    assert writer.wait(timeout=PATIENCE_S) in {0, 1, 141}
 
 
 def test_facts_by_options_and_by_file(run: Command, tmp_path: Path) -> None:

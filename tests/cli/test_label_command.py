@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 if TYPE_CHECKING:
     from conftest import Command
 
@@ -39,7 +41,7 @@ class Terminal:
         self.seen = ""
         self.code: int | None = None
 
-    def until(self, text: str, seconds: float = 60) -> str:
+    def until(self, text: str, seconds: float = PATIENCE_S) -> str:
         """The last screen, once it has the text."""
         end = time.monotonic() + seconds
         while text not in self.screen:

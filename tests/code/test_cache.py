@@ -19,6 +19,7 @@ from epochzero.code.parse import parse
 from epochzero.code.parsed import Parsed
 from epochzero.code.snapshot import LARGEST_BYTES, File, Repository, Snapshot
 from epochzero.errors import InputError
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -274,7 +275,7 @@ def _settle(threads: int) -> None:
     """Waits until the threads that drove workers have ended them."""
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and thread.daemon:
-            thread.join(10)
+            thread.join(PATIENCE_S)
     assert threading.active_count() <= threads
 
 

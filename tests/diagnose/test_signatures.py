@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from epochzero.diagnose import Catalog, Signature, load_folder
 from epochzero.diagnose.catalog import BUILTIN
 from epochzero.diagnose.check import check_signature
 from tests.catalogs import every
+from tests.waiting import bounded_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,10 +65,9 @@ def test_its_pattern_takes_linear_time(signature: Signature) -> None:
     for text in HOSTILE:
         for pattern in filter(None, (signature.pattern, signature.within)):
             compiled = re.compile(pattern, re.MULTILINE)
-            start = time.process_time()
-            compiled.search(text)
-            taken = time.process_time() - start
-            assert taken < 0.5, f"{taken:.2f} s for {text[:12]!r}...: repeat at most n times"
+            # A repetition without a bound ("repeat at most n times") makes this take hours.
+            with bounded_work():
+                compiled.search(text)
 
 
 @by_name(CAUSES)

@@ -22,6 +22,7 @@ from epochzero.run.model import Concluded, Event, Progress
 from epochzero.run.reported import PROGRESS_FILE, PROGRESS_VARIABLE, Reported
 from epochzero.run.watcher import Clock
 from tests.run.conftest import Kept
+from tests.waiting import PATIENCE_S, count_calls
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -76,7 +77,7 @@ def _read(folder: Path) -> list[Progress | Event]:
 
 
 def test_a_loop_says_where_it_is(run: Run, kept: Kept) -> None:
-    assert run(sys.executable, "-c", LOOP, timeout=120).returncode == 0
+    assert run(sys.executable, "-c", LOOP, timeout=PATIENCE_S).returncode == 0
     last = _last(kept)
     assert (last.step, last.steps, last.epoch, last.epochs) == (300, 300, 3.0, 3)
     assert (last.loss, last.checkpoint) == (1 / 300, "model.pt")
@@ -93,7 +94,7 @@ def test_without_a_supervisor_nothing_happens(tmp_path: Path) -> None:
 
 def test_the_error_that_ends_the_job_is_recorded_with_its_time(run: Run, kept: Kept) -> None:
     began = int(time.time())
-    done = run(sys.executable, "-c", FAILING, timeout=120)
+    done = run(sys.executable, "-c", FAILING, timeout=PATIENCE_S)
     assert done.returncode == 1
     assert b"ValueError: shapes" in done.stderr
     assert _last(kept).step == 7
@@ -106,7 +107,7 @@ def test_the_error_that_ends_the_job_is_recorded_with_its_time(run: Run, kept: K
 
 def test_the_own_record_of_torchelastic_writes_without_torchrun(run: Run, kept: Kept) -> None:
     pytest.importorskip("torch", reason="torchelastic is a part of torch")
-    assert run(sys.executable, "-c", RECORDED, timeout=60).returncode == 1
+    assert run(sys.executable, "-c", RECORDED, timeout=PATIENCE_S).returncode == 1
     diagnosis = diagnose(str(kept.folder / "elastic"))
     assert diagnosis.category == "gpu_out_of_memory"
 
@@ -119,7 +120,7 @@ def test_the_rank_that_failed_is_known_under_torchrun(
     script = tmp_path / "train.py"
     script.write_text(WORKER.replace("@record\n", recording))
     words = ("-m", "torch.distributed.run", "--nproc_per_node", "2", str(script))
-    assert run(sys.executable, *words, timeout=120).returncode == 1
+    assert run(sys.executable, *words, timeout=PATIENCE_S).returncode == 1
     (concluded,) = (record for record in kept.records if isinstance(record, Concluded))
     assert concluded.diagnosis is not None
     root = concluded.diagnosis["root"]
@@ -161,12 +162,14 @@ def test_the_end_by_a_person_is_no_error(told: Path, monkeypatch: pytest.MonkeyP
     assert not (told.parent / "error.json").exists()
 
 
-def test_steps_of_a_second_share_a_line_and_cost_less_than_10_microseconds(told: Path) -> None:
+def test_steps_of_a_second_share_a_line_and_cost_a_few_calls(told: Path) -> None:
     reporter = Reporter()
-    began = time.process_time()
-    for step in range(20_000):
-        reporter.tell(step=step, epoch=step / 100, loss=0.5)
-    assert (time.process_time() - began) / 20_000 < 10e-6
+
+    def train() -> None:
+        for step in range(20_000):
+            reporter.tell(step=step, epoch=step / 100, loss=0.5)
+
+    assert count_calls(train) < 20_000 * 12
     reporter.write()
     assert len(told.read_text().splitlines()) < 10
     assert [record.step for record in _read(told.parent) if isinstance(record, Progress)] == [

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.logs.stacks import parse
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +38,7 @@ def run(folder: Path, source: str, *arguments: str) -> list[str]:
     (folder / "job.py").write_text(textwrap.dedent(source), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, *arguments, "job.py"], cwd=folder, capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     return (done.stdout + done.stderr).splitlines()
 

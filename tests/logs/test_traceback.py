@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.logs.traceback import Raised, Traceback, is_header, parse
+from tests.waiting import PATIENCE_S
 
 HEADER = "Traceback (most recent call last):"
 
@@ -25,7 +26,11 @@ def printed(source: str) -> tuple[str, ...]:
     with TemporaryDirectory() as folder:
         Path(folder, "job.py").write_text(textwrap.dedent(source), encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, "job.py"], cwd=folder, capture_output=True, text=True, timeout=60
+            [sys.executable, "job.py"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
         )
     return tuple(done.stderr.splitlines())
 

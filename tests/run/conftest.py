@@ -21,9 +21,9 @@ import pytest
 
 from epochzero.run.journal import NAME, read_journal
 from epochzero.run.model import Ended, Event, Output, Record
+from tests.waiting import PATIENCE_S
 
 RUN = (sys.executable, "-m", "epochzero", "run")
-PATIENCE_S = 15.0
 
 
 class Kept:

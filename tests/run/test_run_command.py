@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 
 from epochzero.run.model import Concluded, Decision
 from tests.run.conftest import Kept, command
+from tests.waiting import PATIENCE_S
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -180,10 +180,9 @@ def test_a_wait_for_a_retry_can_be_left(
     said = b""
     while b"Ctrl-C" not in said:
         said += process.stderr.readline()
-    began = time.monotonic()
     process.send_signal(signal.SIGINT)
-    assert process.wait(10) == 1
-    assert time.monotonic() - began < 5
+    assert process.wait(PATIENCE_S) == 1
+    assert len(list(kept.home.glob("runs/*/*"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -236,7 +235,7 @@ def test_a_running_job_is_listed_and_its_log_is_shown(
     assert listed["state"] == "running"
     assert told("show", "last", "--log") == "begun\n"
     process.terminate()
-    process.wait(10)
+    process.wait(PATIENCE_S)
     (listed,) = json.loads(told("jobs", "--format", "json"))
     assert listed["state"] == "cancelled"
 
@@ -259,14 +258,11 @@ def test_a_store_that_is_locked_meanwhile_keeps_nothing_up(
     kept.home.mkdir()
     with sqlite3.connect(kept.home / "epochzero.db", isolation_level=None) as other:
         other.execute("BEGIN EXCLUSIVE")
-        began = time.monotonic()
         process = start("sh", "-c", "echo begun; sleep 4; echo done")
         assert process.stdout is not None
         assert [process.stdout.readline(), process.stdout.readline()] == [b"begun\n", b"done\n"]
-        # It has waited for the store since the third second.
-        assert time.monotonic() - began < 15.0
         other.execute("ROLLBACK")
-    assert process.wait(30) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert process.stdout.read() == b""
     assert "succeeded" in told("jobs")
 
@@ -300,7 +296,7 @@ def test_a_job_that_does_not_end_when_asked_was_not_out_of_memory(
     assert process.stdout is not None
     assert process.stdout.readline() == b"up\n"
     process.terminate()
-    _, error = process.communicate(timeout=30)
+    _, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + signal.SIGKILL
     assert b"was asked to end, did not, and was killed" in error
     assert b"Memory" not in error

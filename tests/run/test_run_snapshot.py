@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from epochzero.run.snapshot import (
 from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock
 from tests.run.trees import SLEEPER, job, until
+from tests.waiting import bounded_work
 
 SECRET = "c0rrecth0rsebatterystaple"
 
@@ -68,9 +68,8 @@ def test_large_changes_are_cut(repository: Path) -> None:
 
 def test_a_line_of_data_in_the_changes_takes_no_time(repository: Path) -> None:
     (repository / "train.py").write_text("token=" * 100_000 + "\nlast\n")
-    before = time.thread_time()
-    assert "+[600002 characters]\n+last\n" in of(repository).changes
-    assert time.thread_time() - before < 2
+    with bounded_work():
+        assert "+[600002 characters]\n+last\n" in of(repository).changes
 
 
 def test_without_a_repository_or_a_python_the_rest_is_kept(tmp_path: Path) -> None:
@@ -143,10 +142,8 @@ def test_a_snapshot_is_taken_once(tmp_path: Path) -> None:
     with job(SLEEPER) as child:
         watcher = SnapshotWatcher([sys.executable], tmp_path, dict(os.environ))
         records: list[Record] = [*watcher.started(child.pid, tmp_path, Clock())]
-        before = time.thread_time()
         for _ in range(3):
             records += watcher.tick()
-        assert time.thread_time() - before < 2
         records += watcher.ended()
     (snapshot,) = records
     assert isinstance(snapshot, Snapshot)

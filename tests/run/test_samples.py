@@ -35,7 +35,7 @@ def test_a_sample_counts_the_whole_tree(tmp_path: Path) -> None:
         until(lambda: sampled(watcher).processes == 4)
         time.sleep(1)
         sample = sampled(watcher)
-    assert 5 < sample.cpu_percent < 130
+    assert 0 < sample.cpu_percent < 130
     assert 64 << 20 < sample.memory_bytes < 1 << 30
     assert sample.memory_available_bytes > 0
     assert sample.disk_free_bytes > 0

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from epochzero.run.retry import load_policy
 from epochzero.run.retry.advice import EXIT_CODES
 from epochzero.run.retry.policy import Policy, Rule, When
 from epochzero.store.schema import Base
+from tests.waiting import PATIENCE_S, wait_until
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -96,18 +96,15 @@ def _said(batch: Path) -> list[str]:
     ],
 )
 def test_the_batch_script_does_as_it_is_advised(batch: Path, code: int, said: list[str]) -> None:
-    assert _start(batch, str(code)).wait(30) == code
+    assert _start(batch, str(code)).wait(PATIENCE_S) == code
     assert _said(batch) == said
 
 
 def test_the_batch_script_passes_a_signal_on_and_waits(batch: Path) -> None:
     process = _start(batch, "wait")
-    end = time.monotonic() + 15
-    while not (batch / "ready").exists():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until((batch / "ready").exists)
     process.send_signal(signal.SIGUSR1)
-    assert process.wait(30) == 76
+    assert process.wait(PATIENCE_S) == 76
     assert _said(batch) == ["sbatch 42 --exclude=node07,node09 job.sh"]
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from epochzero.run.model import Output, Started
 from tests.run.conftest import Kept, command, gone
+from tests.waiting import PATIENCE_S
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -159,7 +160,7 @@ def test_a_reader_that_goes_away_ends_the_job_as_without_us(start: Start) -> Non
     assert process.stdout is not None
     process.stdout.read(10)
     process.stdout.close()
-    assert process.wait(10) == 128 + signal.SIGPIPE
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGPIPE
 
 
 def test_a_slow_reader_gets_all_of_it(start: Start) -> None:
@@ -168,7 +169,7 @@ def test_a_slow_reader_gets_all_of_it(start: Start) -> None:
     assert process.stdout is not None
     assert process.poll() is None
     assert len(process.stdout.read()) == 3_000_000
-    assert process.wait(10) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 def test_a_full_disk_outside_does_not_end_the_job(run: Run, kept: Kept) -> None:
@@ -212,7 +213,7 @@ def test_signals_are_passed_on_once(start: Start, kept: Kept, number: signal.Sig
     process = start(PYTHON, "-c", program)
     _number(process)
     os.killpg(process.pid, number)
-    assert process.communicate(timeout=10)[0] == b"1\n"
+    assert process.communicate(timeout=PATIENCE_S)[0] == b"1\n"
     assert process.returncode == 7
     assert kept.events["signal"].details == {"signal": number.name, "who": "user"}
 
@@ -224,7 +225,7 @@ def test_sigterm_of_a_scheduler_is_told_apart(
     process = start("sh", "-c", "echo $$; exec sleep 60")
     _number(process)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 128 + signal.SIGTERM
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert kept.ended.why == "scheduler"
 
 
@@ -232,7 +233,7 @@ def test_what_is_ignored_outside_is_ignored_by_the_job(start: Start, kept: Kept)
     process = start("sh", "-c", "echo $$; sleep 0.5; echo lived", preexec_fn=_ignore_hangup)
     _number(process)
     process.send_signal(signal.SIGHUP)
-    assert process.communicate(timeout=10)[0] == b"lived\n"
+    assert process.communicate(timeout=PATIENCE_S)[0] == b"lived\n"
 
 
 def _ignore_hangup() -> None:
@@ -246,18 +247,18 @@ def test_a_job_that_ignores_sigterm_is_killed_after_the_grace(start: Start, kept
     process = start("--grace", "0.5", "--", "sh", "-c", DEAF)
     job = _number(process)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 128 + signal.SIGKILL
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGKILL
     assert gone(job)
     assert kept.ended.why == "user"
 
 
 def test_a_second_interrupt_ends_at_once(start: Start) -> None:
-    process = start("--grace", "60", "--", "sh", "-c", DEAF)
+    process = start("--grace", "1000", "--", "sh", "-c", DEAF)
     _number(process)
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(0.2)
-    assert process.wait(15) == 128 + signal.SIGKILL
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGKILL
 
 
 # Forks twice, changes its session, closes everything, and ignores requests to end.
@@ -302,7 +303,7 @@ def test_a_tree_that_forks_while_it_is_killed_ends(start: Start) -> None:
     process = start("--grace", "0.3", "--", PYTHON, "-c", program)
     _number(process)
     process.send_signal(signal.SIGTERM)
-    process.wait(10)
+    process.wait(PATIENCE_S)
     assert not _running(program)
 
 
@@ -332,7 +333,7 @@ def test_the_job_of_a_killed_supervisor_has_its_grace(start: Start, tmp_path: Pa
     saved = tmp_path / "saved"
     # Nobody reads any more what it writes to its streams.
     script = f"exec 2> /dev/null; trap 'sleep 1.6; echo > {saved}; exit' TERM; echo $$; while :; do sleep 0.1; done"
-    process = start("--grace", "12", "--", "sh", "-c", script)
+    process = start("--grace", "60", "--", "sh", "-c", script)
     job = _number(process)
     process.kill()
     assert gone(job)
@@ -344,7 +345,7 @@ def test_the_job_ends_with_a_killed_guard(start: Start, kept: Kept) -> None:
     daemon = _number(process)
     guard = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(guard[0]), signal.SIGKILL)
-    assert process.wait(10) == 128 + signal.SIGKILL
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGKILL
     assert gone(daemon)
     assert "guard_lost" in kept.events
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.run.conftest import RUN, Kept, Screen, command
+from tests.waiting import PATIENCE_S
 
 Open = Callable[..., Screen]
 PYTHON = sys.executable
@@ -137,4 +138,4 @@ def test_a_terminal_that_is_closed_hangs_the_job_up(screen: Open, kept: Kept) ->
     opened.wait_for(b"\r\n")
     os.close(opened.master)
     opened.master = os.open(os.devnull, os.O_RDWR)
-    assert opened.process.wait(10) == 129
+    assert opened.process.wait(PATIENCE_S) == 129

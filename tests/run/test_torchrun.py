@@ -14,6 +14,7 @@ from epochzero.store.database import open_database
 from epochzero.store.queries import EVERY_JOB, find_job, find_jobs, job_details
 from epochzero.store.recorder import sweep
 from tests.run.conftest import Kept, command
+from tests.waiting import PATIENCE_S
 
 pytest.importorskip("torch", reason="torchrun comes with torch")
 
@@ -27,7 +28,6 @@ if dist.get_rank() == 1:
     config["lr"]
 dist.barrier()
 """
-PATIENCE_S = 120.0
 
 
 @pytest.fixture

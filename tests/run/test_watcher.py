@@ -79,10 +79,8 @@ def test_a_failing_or_slow_watcher_never_touches_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervise, "_WATCHERS_S", 0.3)
-    began = time.monotonic()
     ended, records = _run(tmp_path, "echo one; sleep 1.3; exit 4", Failing(), Slow())
     assert ended.exit_code == 4
-    assert time.monotonic() - began < 30
     events = {record.what: record.text for record in records if isinstance(record, Event)}
     assert events["watcher_failed"] == "Failing failed: ValueError: bad output"
     assert "Slow" in events["watcher_slow"]

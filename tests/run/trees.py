@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from epochzero.run.tree import adopt_orphans, descendants, send, started_at
+from tests.waiting import PATIENCE_S
 
 SLEEPER = "import time; time.sleep(60)"
 
@@ -32,7 +33,7 @@ def job(script: str, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
         child.wait()
 
 
-def until(what: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(what: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     """Waits until something is true."""
     end = time.monotonic() + seconds
     while not what():

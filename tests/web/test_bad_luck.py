@@ -25,6 +25,7 @@ from epochzero.web.running import server
 from epochzero.web.settings import Settings
 from epochzero.web.state import Service
 from tests.store.jobs import Runs, started
+from tests.waiting import PATIENCE_S
 from tests.web.conftest import LIMITS
 from tests.web.test_sending import ATTEMPT, LOG
 
@@ -48,7 +49,7 @@ class Listening:
         token = add_token(self.service.database, "red", "ann", "admin")
         self.to = Destination(f"http://127.0.0.1:{self.port}", token)
         self.client = httpx.Client(
-            base_url=self.to.url, headers={"Authorization": f"Bearer {token}"}, timeout=30
+            base_url=self.to.url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_S
         )
 
     def close(self) -> None:
@@ -87,8 +88,8 @@ def drip(connection: socket.socket, data: bytes, every: float = 0.1) -> bytes:
 
 
 def until(what: Callable[[], bool]) -> bool:
-    """Whether it is so within some seconds."""
-    end = time.monotonic() + 20
+    """Whether it becomes so."""
+    end = time.monotonic() + PATIENCE_S
     while not (found := what()) and time.monotonic() < end:
         time.sleep(0.02)
     return found
@@ -163,10 +164,8 @@ def test_too_many_connections_cost_the_silent_ones(listening: Listening) -> None
     with ExitStack() as held:
         for _ in range(80):
             held.enter_context(listening.connection())
-        began = time.monotonic()
         assert listening.client.get("/healthz").status_code == 200
         assert listening.client.get("/api/v1/jobs").status_code == 200
-        assert time.monotonic() - began < 5
         there = listening._server.server_state.connections
         assert until(lambda: len(there) <= PATIENT.connections)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from epochzero.store.queries import find_jobs
 from epochzero.store.recorder import THIS_MACHINE, Ending, Origin
 from epochzero.web.keeping import Keeping
 from tests.store.jobs import whole
+from tests.waiting import PATIENCE_S, wait_until
 
 
 @pytest.fixture
@@ -33,9 +33,7 @@ def _ending(job: str, origin: Origin = THIS_MACHINE) -> Ending:
 
 
 def _until(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
-    while not is_so() and time.monotonic() < until:
-        time.sleep(0.005)
+    wait_until(is_so)
 
 
 @contextmanager
@@ -45,12 +43,12 @@ def _writing(keeping: Keeping, count: int) -> Iterator[ThreadPoolExecutor]:
 
     def hold(data: bytes) -> bytes:
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(PATIENCE_S)
         return data
 
     with ThreadPoolExecutor(count + 1) as pool:
         first = pool.submit(keeping.keep, [_ending("first", Origin(text=hold))])
-        assert begun.wait(20)
+        assert begun.wait(PATIENCE_S)
         yield pool
         _until(lambda: len(keeping._waiting) == count)
         go_on.set()

@@ -22,6 +22,7 @@ from epochzero.store.database import open_database
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.client import Client
 from tests.store.jobs import Runs, whole
+from tests.waiting import PATIENCE_S
 from tests.web.test_sending import LOG
 
 
@@ -49,7 +50,7 @@ class Serving:
             env={**os.environ, "EPOCHZERO_HOME": str(self.folder / "home")},
             stderr=subprocess.DEVNULL,
         )
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             try:
                 urllib.request.urlopen(f"{self.to.url}/readyz", timeout=5).close()
@@ -66,7 +67,7 @@ class Serving:
 
     def jobs(self, count: int) -> list[dict[str, Any]]:
         """The jobs, once there are so many that are over."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE_S
         while True:
             found = self.to.ask("GET", "/jobs?limit=1000&state=failed")["jobs"]
             if len(found) >= count or time.monotonic() > until:

@@ -23,6 +23,7 @@ from epochzero.web.app import create_app
 from epochzero.web.client import Client
 from epochzero.web.settings import Settings
 from tests.store.conftest import address, postgresql
+from tests.waiting import PATIENCE_S, wait_until
 from tests.web.conftest import LIMITS, Served
 from tests.web.test_sending import LOG
 
@@ -57,7 +58,7 @@ class _Handler(BaseHTTPRequestHandler):
         answers = self.server.answers
         code = answers.pop(0) if len(answers) > 1 else answers[0]
         if not code:
-            self.server.leave.wait(20)
+            self.server.leave.wait(PATIENCE_S)
             return
         self.send_response(code)
         if code == 302:
@@ -102,7 +103,7 @@ def hook(served: Served, url: str, team: str = "red", **rule: Any) -> dict[str, 
 
 def outcomes(served: Served, who: dict[str, str], count: int) -> list[tuple[str, str]]:
     """What the team reads of its webhooks, the oldest first, once it is so much."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_S
     while True:
         acts = served.client.get("/api/v1/audit", headers=who).json()
         found = [
@@ -276,9 +277,7 @@ def test_a_kill_of_the_service_loses_nothing_that_is_to_be_told(
         client.diagnose_and_store(LOG, exit_code=1)
     service.kill()
     service.start()
-    end = time.monotonic() + 40
-    while not receiver.told and time.monotonic() < end:
-        time.sleep(0.05)
+    wait_until(lambda: receiver.told)
     service.kill()
     database.close()
     assert len(set(receiver.identities)) == 1

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -20,11 +19,12 @@ import epochzero
 from epochzero.check.dryrun.contain import Ended, Limits, Means, best_containment, containment_by
 from epochzero.check.dryrun.contain.environment import contained_environment
 from epochzero.check.dryrun.process import run_contained
+from tests.waiting import wait_until
 
 SOURCE = str(Path(epochzero.__file__).parent.parent)
 MEBIBYTE = 1 << 20
 LIMITS = Limits(
-    seconds=10,
+    seconds=60,
     memory_bytes=512 * MEBIBYTE,
     processes=24,
     file_bytes=8 * MEBIBYTE,
@@ -408,20 +408,6 @@ def test_nothing_outlives_whoever_started_it(tmp_path: Path) -> None:
     wait_until(lambda: not processes_with(str(tmp_path)))
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-@namespaces
-def test_it_starts_at_once(run: Callable[..., Ended]) -> None:
-    run("")
-    # 60 ms on an idle machine, the job's own Python included.
-    assert min(run("").seconds for _ in range(5)) < 0.5
-
-
 @namespaces
 def test_a_program_that_is_not_there_is_told(folder: Path) -> None:
     ended = run_contained(
@@ -442,13 +428,6 @@ def test_secrets_stay_here_and_services_are_off() -> None:
     assert environment["WANDB_MODE"] == "disabled"
 
 
-def test_the_containment_is_found_quickly() -> None:
-    best_containment.cache_clear()
-    start = time.monotonic()
-    best_containment()
-    assert time.monotonic() - start < 2
-
-
 INTERRUPTED = """
 import signal, sys, threading, time
 from pathlib import Path
@@ -457,8 +436,8 @@ from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.together import together
 
 def run(number):
-    command = [sys.executable, "-c", "import time; time.sleep(50)"]
-    limits = Limits(seconds=50)
+    command = [sys.executable, "-c", "import time; time.sleep(1000)"]
+    limits = Limits(seconds=1000)
     return process.run_contained(command, folder=Path("."), environment={}, limits=limits, spec=b"")
 
 def interrupt():
@@ -468,16 +447,14 @@ def interrupt():
     signal.raise_signal(signal.SIGINT)
 
 threading.Thread(target=interrupt, daemon=True).start()
-began = time.monotonic()
 try:
     print("not interrupted:", [one.why for one in together(run, [1, 2], workers=2)])
 except KeyboardInterrupt:
-    print(time.monotonic() - began)
+    print("interrupted")
 """
 
 
 def test_an_interruption_ends_all_runs(tmp_path: Path) -> None:
     command = [sys.executable, "-c", INTERRUPTED]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "not interrupted" not in done.stdout
-    assert float(done.stdout) < 30
+    assert done.stdout == "interrupted\n"

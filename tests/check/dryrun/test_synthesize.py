@@ -121,7 +121,7 @@ def test_that_made_data_are_absent_is_unknown_and_no_error(tmp_path: Path) -> No
         environment=dict(os.environ),
         select=["path-not-found", "folder-missing"],
         data=DATA,
-        dry=Limits(seconds=30),
+        dry=Limits(seconds=60),
         synthesize=True,
     )
     assert [one.place.line for one in found.findings] == [2]
@@ -138,7 +138,7 @@ def test_a_value_that_fits_is_looked_for_over_regular_data_only(tmp_path: Path) 
 
     def run(made: Sequence[Made], is_regular: bool) -> DryRun:
         regular.append(is_regular)
-        return dry_run(job, HERE, Limits(seconds=30), environment=dict(os.environ), made=made)
+        return dry_run(job, HERE, Limits(seconds=60), environment=dict(os.environ), made=made)
 
     over_made_data(run, DATA[1:], tmp_path, 60.0)
     assert regular.count(True) == 1

@@ -20,6 +20,7 @@ from epochzero.locate.corpus import Corpus
 from epochzero.locate.query import query_of
 from epochzero.locate.report import Report
 from epochzero.locate.techniques.bjxnet import CARD, FileGraph, numbered, report_words, shipped
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from conftest import Made
@@ -171,7 +172,7 @@ assert "torch" not in sys.modules
 
 def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 
 
 def test_without_pytorch_the_error_says_what_to_install(project: Made) -> None:

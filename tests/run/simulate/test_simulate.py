@@ -21,6 +21,7 @@ from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
 from epochzero.run.simulate.model import Options, Plan
 from epochzero.run.simulate.places import job_python
 from epochzero.run.simulate.plan import options_of, plan
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="simulated on Linux only")
 
@@ -227,7 +228,10 @@ def test_a_package_that_is_only_here_is_not_found(run: Run, kept: Any, place: Pl
     assert b"ModuleNotFoundError: No module named 'hypothesis'" in done.stderr
     assert category_of(kept) == "library_not_found"
     listed = subprocess.run(
-        [sys.executable, "-m", "epochzero", "jobs"], capture_output=True, timeout=60, check=True
+        [sys.executable, "-m", "epochzero", "jobs"],
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
     assert b"look.py (simulated)" in listed.stdout
 
@@ -357,7 +361,11 @@ def test_processes_beyond_the_limit_are_refused(place: Place) -> None:
     made = planned(top, "processes = 4\n", sys.executable, "look.py", namespaces=False)
     environment = with_companions(made.environment, SIMULATE_COMPANIONS, top)
     done = subprocess.run(
-        made.command, env=environment, capture_output=True, timeout=60, start_new_session=True
+        made.command,
+        env=environment,
+        capture_output=True,
+        timeout=PATIENCE_S,
+        start_new_session=True,
     )
     assert done.stdout.strip() == b"11", done.stderr.decode()
 

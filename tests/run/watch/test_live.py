@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -19,10 +18,10 @@ from epochzero.run.watch.following import MOST_BYTES, Followed, Following
 from epochzero.run.watch.live import EVENT, EXIT_CODE, FOUND_EVENT, News
 from epochzero.run.watch.model import Finding, of_dict, to_dict
 from tests.run.conftest import Kept
+from tests.waiting import PATIENCE_S
 
 torch = pytest.importorskip("torch")
 
-PATIENCE_S = 120.0
 TRAINING = """
 import os, sys, time
 import torch
@@ -146,9 +145,7 @@ def test_quiet_says_nothing_and_keeps_all(train: Run, kept: Kept) -> None:
 
 
 def test_fail_on_ends_the_job(train: Run, kept: Kept) -> None:
-    began = time.monotonic()
     done = train("--fail-on", "zero_grad_missing", steps=10_000, sleep=0.1)
-    assert time.monotonic() - began < 100
     assert done.returncode == EXIT_CODE
     assert b"trained" not in done.stdout
     assert (kept.ended.exit_code, kept.ended.why) == (EXIT_CODE, "watch")

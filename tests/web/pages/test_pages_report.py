@@ -16,18 +16,17 @@ from fastapi.testclient import TestClient
 from epochzero.errors import InputError
 from epochzero.web import reporting
 from epochzero.web.reporting import Made, Reporting, Wanted
+from tests.waiting import PATIENCE_S
 from tests.web.pages.conftest import opened
 from tests.web.pages.made import HOSTILE
 from tests.web.pages.test_pages_all import does_nothing, is_allowed, is_read_without_eyes
-
-MOST_S = 60
 
 
 def answered(
     client: TestClient, path: str = "/report", headers: dict[str, str] | None = None
 ) -> httpx.Response:
     """The page when its report is there."""
-    end = time.monotonic() + MOST_S
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         answer = client.get(path, headers=headers)
         if answer.status_code == 200 and "http-equiv" not in answer.text[:1000]:
@@ -108,9 +107,7 @@ def test_a_team_has_one_in_the_making(tmp_path: Path) -> None:
     assert made.report(one) is None
     assert made.report(other) is None
     assert list(made._futures) == [one]
-    began = time.monotonic()
     made.stop()
-    assert time.monotonic() - began < 5
     assert made.report(other) is None
     assert list(made._futures) == [one]
 
@@ -118,7 +115,7 @@ def test_a_team_has_one_in_the_making(tmp_path: Path) -> None:
 def test_one_that_takes_too_long_is_ended_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reporting, "_MOST_S", 0.05)
+    monkeypatch.setattr(reporting, "_PATIENCE_S", 0.05)
     made = Reporting()
     wanted = Wanted(str(tmp_path / "store.db"), "", "jobs", 0.0, 1.0)
     assert made.report(wanted) is None
@@ -152,7 +149,7 @@ def test_what_is_old_is_made_again_and_of_too_many_the_first_goes(
 
 def until(made: Reporting, wanted: Wanted) -> Made:
     """The report when it is there."""
-    end = time.monotonic() + MOST_S
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         if (found := made.report(wanted)) is not None:
             return found
