@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check import Checked, check
+from epochzero.check import check
 from epochzero.check.findings import Finding
 from epochzero.check.program.model import Program
 from epochzero.check.program.modules import LARGEST_BYTES
@@ -103,15 +103,17 @@ def test_many_errors_of_a_module_take_work_by_their_number(tmp_path: Path) -> No
     def work(count: int) -> int:
         text = "".join(f"print(missing{number})\n" for number in range(count))
         (tmp_path / "train.py").write_text(text)
-        found: list[Checked] = []
-        calls = count_calls(
-            lambda: found.append(
-                check(
-                    ["python", "train.py"], Target("p"), folder=tmp_path, select=["undefined-name"]
-                )
+        findings = 0
+
+        def run() -> None:
+            nonlocal findings
+            found = check(
+                ["python", "train.py"], Target("p"), folder=tmp_path, select=["undefined-name"]
             )
-        )
-        assert len(found[0].findings) == count
+            findings = len(found.findings)
+
+        calls = count_calls(run)
+        assert findings == count
         return calls
 
     work(10)
