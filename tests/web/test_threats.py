@@ -63,6 +63,113 @@ def test_who_guesses_tokens_is_slowed_down(served: Served) -> None:
     assert right.status_code == 200  # Others at the same address do not wait.
 
 
+def test_one_who_guesses_does_not_keep_others_behind_the_proxy_from_signing_in(
+    served: Served,
+) -> None:
+    token = served.token()["Authorization"].split()[1]
+    codes = {
+        served.client.post("/login", data={"token": "ez_wrong"}).status_code for _ in range(60)
+    }
+    assert codes == {401, 429}
+    right = served.client.post("/login", data={"token": token}, follow_redirects=False)
+    assert right.status_code == 303
+
+
+def _refusals(client: TestClient, who: dict[str, str]) -> list[str]:
+    acts = client.get("/api/v1/audit", headers=who).json()
+    return [one["address"] for one in acts if one["action"] == "sign in refused"]
+
+
+def test_refused_sign_ins_are_shown_to_admins_and_do_not_flood_the_log(served: Served) -> None:
+    for _ in range(30):
+        served.client.post("/login", data={"token": "ez_wrong"})
+        served.client.get("/api/v1/jobs", headers={"Authorization": "Bearer ez_wrong"})
+    for team in ("red", "blue"):
+        found = _refusals(served.client, served.token(team))
+        assert 1 <= len(found) <= 3
+        assert set(found) == {"testclient"}
+
+
+@pytest.mark.parametrize(
+    ("client", "forwarded", "address"),
+    [
+        ("10.1.2.3", "203.0.113.7", "203.0.113.7"),
+        ("10.1.2.3", "198.51.100.1, 203.0.113.7", "203.0.113.7"),  # The first is the client's word.
+        ("10.1.2.3", "203.0.113.7, 10.9.9.9", "203.0.113.7"),  # Two proxies.
+        ("192.0.2.1", "203.0.113.7", "192.0.2.1"),
+        ("127.0.0.1", "203.0.113.7", "127.0.0.1"),
+    ],
+)
+def test_only_a_trusted_proxy_says_whose_address_it_is(
+    tmp_path: Path, client: str, forwarded: str, address: str
+) -> None:
+    settings = Settings(
+        f"sqlite:///{tmp_path}/store.db", tmp_path / "spool", trusted_proxies=("10.0.0.0/8",)
+    )
+    app = create_app(settings)
+    with TestClient(app, client=(client, 1)) as asking:
+        served = Served(asking, app.state.service)
+        header = {"X-Forwarded-For": forwarded}
+        asking.post("/login", data={"token": "ez_wrong"}, headers=header)
+        assert _refusals(asking, served.token()) == [address]
+
+
+def test_addresses_of_one_ipv6_network_count_as_one(tmp_path: Path) -> None:
+    limits = Limits(tries_per_minute=2)
+    settings = Settings(
+        f"sqlite:///{tmp_path}/store.db",
+        tmp_path / "spool",
+        limits=limits,
+        trusted_proxies=("10.0.0.1",),
+    )
+    with TestClient(create_app(settings), client=("10.0.0.1", 1)) as asking:
+
+        def code(address: str) -> int:
+            headers = {"X-Forwarded-For": address}
+            return asking.post("/login", data={"token": "x"}, headers=headers).status_code
+
+        codes = [code(f"2001:db8::{n}") for n in range(1, 8)]
+        assert codes[-1] == 429
+        assert code("2001:db8:0:1::1") == 401
+
+
+def test_the_audit_log_has_who_signed_in_and_who_changed_what_is_known(served: Served) -> None:
+    who = served.token()
+    token = who["Authorization"].split()[1]
+    prints = []
+    for error in ("KeyError: 'lr'", "ValueError: bad"):
+        log = LOG.replace(b"KeyError: 'lr'", error.encode())
+        path = "/api/v1/diagnose-and-store?exit_code=1"
+        prints.append(served.client.post(path, content=log, headers=who).json()["fingerprint"])
+    first, second = prints
+    one = f"/api/v1/fingerprints/{first}"
+    served.client.post(f"{one}/notes", json={"text": "see the wiki"}, headers=who)
+    for change in (
+        {"resolution": "fixed"},
+        {"resolution": ""},
+        {"merged_into": second},
+        {"merged_into": ""},
+    ):
+        assert served.client.patch(one, json=change, headers=who).status_code == 200
+    served.client.post("/login", data={"token": token})
+    page = served.client.get(f"/failures/{first}").text
+    csrf = re.search(r'name="csrf" value="([^"]+)"', page)[1]  # type: ignore[index]
+    form = {"csrf": csrf, "text": "by the page"}
+    assert served.client.post(f"/failures/{first}/note", data=form).status_code == 200
+    served.client.post("/logout", data={"csrf": csrf})
+    acts = served.client.get("/api/v1/audit", headers=who).json()
+    assert [(act["who"], act["action"], act["object"]) for act in reversed(acts)] == [
+        ("admin of red", "note added", first),
+        ("admin of red", "resolved", first),
+        ("admin of red", "reopened", first),
+        ("admin of red", "merged", f"{first} into {second}"),
+        ("admin of red", "split", first),
+        ("admin of red", "signed in", ""),
+        ("admin of red", "note added", first),
+        ("admin of red", "signed out", ""),
+    ]
+
+
 def test_what_is_another_teams_is_not_there(served: Served, tmp_path: Path) -> None:
     red, blue = served.token("red"), served.token("blue")
     send(served, red, Runs(tmp_path / "runs").write(whole(), log=LOG))

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from importlib.util import find_spec
+from ipaddress import ip_network
 from pathlib import Path
 
 import click
@@ -52,6 +53,13 @@ _file = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--private-webhooks", is_flag=True, help="Allow webhooks to private network addresses."
 )
+@click.option(
+    "--trusted-proxy",
+    "trusted_proxies",
+    metavar="ADDRESS",
+    multiple=True,
+    help="Take client addresses from X-Forwarded-For of this proxy or network. Repeatable.",
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -65,6 +73,7 @@ def command(
     key: Path | None,
     behind_https: bool,
     private_webhooks: bool,
+    trusted_proxies: tuple[str, ...],
 ) -> None:
     """Run a team server that collects failures and serves a web UI.
 
@@ -97,6 +106,7 @@ def command(
         authentication=authentication or host not in LOOPBACK or bool(known),
         secure=behind_https or certificate is not None,
         private_webhooks=private_webhooks,
+        trusted_proxies=tuple(map(_network, trusted_proxies)),
         watched=watched,
     )
     if settings.authentication and not known:
@@ -193,6 +203,16 @@ def restore(address: str, file: Path) -> None:
 
     rows = fill(open_database(address), file)
     click.echo(f"{counted(rows, 'row')} restored", err=True)
+
+
+def _network(text: str) -> str:
+    """An address or network as written, if it is one."""
+    try:
+        return str(ip_network(text))
+    except ValueError as error:
+        raise InputError(
+            f"--trusted-proxy {text}: not an IP address or network such as 10.0.0.0/8 ({error})"
+        ) from error
 
 
 def _home() -> Path:

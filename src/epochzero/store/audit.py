@@ -6,13 +6,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import and_, or_, select
 from sqlalchemy.orm import Session
 
 from epochzero.store.database import Database
 from epochzero.store.schema import AuditEntry
 
-__all__ = ["Act", "acts", "note", "note_in"]
+__all__ = ["REFUSED", "Act", "acts", "note", "note_in"]
+
+REFUSED = "sign in refused"
+"""An unknown token shows no team, so the admins of all teams see that somebody tries."""
 
 _LONGEST = 500
 
@@ -65,10 +68,14 @@ def note_in(
 
 
 def acts(database: Database, team: str | None = None, *, limit: int = 100) -> Sequence[Act]:
-    """What was done in a team, or in all, the newest first."""
+    """What was done in a team, or in all, the newest first.
+
+    Sign-ins that were refused belong to no team and are shown to each.
+    """
     query = select(AuditEntry).order_by(AuditEntry.time.desc(), AuditEntry.id.desc()).limit(limit)
     if team is not None:
-        query = query.where(AuditEntry.team == team)
+        refused = and_(AuditEntry.team == "", AuditEntry.action == REFUSED)
+        query = query.where(or_(AuditEntry.team == team, refused))
     with database.read() as session:
         return [
             Act(one.time, one.team, one.who, one.action, one.object, one.address)

@@ -10,6 +10,7 @@ Each question to the store names the viewer's team: what is another team's is no
 from __future__ import annotations
 
 import hmac
+import ipaddress
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
+from epochzero.store.audit import REFUSED, note
 from epochzero.store.teams import ROLES, Role, Viewer, signed_in, viewer_of
 from epochzero.web.limits import too_many
 from epochzero.web.state import Service, ServiceState
@@ -29,12 +31,15 @@ __all__ = [
     "Viewer",
     "Writes",
     "address_of",
+    "audit",
     "checked_form",
+    "refused",
     "viewer",
 ]
 
 COOKIE = "epochzero"
 _LONGEST_SECRET = 200
+_LONGEST_ADDRESS = 64
 
 
 async def viewer(request: Request, service: ServiceState) -> Viewer:
@@ -78,15 +83,57 @@ def _shown(request: Request, service: Service) -> Viewer | None:
         found = signed_in(service.database, cookie)
     else:
         found = None
-    # Only who is wrong waits: others may have the same address, as behind a proxy.
-    if found is None and (wait := service.tries.take(address_of(request))):
-        raise too_many(wait)
+    if found is None:
+        refused(request, service, record=bool(token))
     return found
 
 
+def refused(request: Request, service: Service, *, record: bool = True) -> None:
+    """Counts that a token or session is not valid.
+
+    Only who is wrong waits: others may have the same address, as behind a proxy.
+
+    Args:
+        request: that bears it.
+        service: which is asked.
+        record: in the audit log too; not that a session has expired.
+
+    Raises:
+        HTTPException: 429 after too many from this network.
+    """
+    address = address_of(request)
+    network = _network(address)
+    if wait := service.tries.take(network):
+        raise too_many(wait)
+    # A node with an old token asks without end: one entry a minute tells as much.
+    if record and not service.refusals.take(network):
+        note(service.database, "", "", REFUSED, address=address)
+
+
 def address_of(request: Request) -> str:
-    """The network address of who asks."""
-    return request.client.host if request.client else ""
+    """The network address of who asks; what a trusted proxy reports, where the request comes from one."""
+    return request.client.host[:_LONGEST_ADDRESS] if request.client else ""
+
+
+def _network(address: str) -> str:
+    """Whose address it is, as far as one can tell: a host of IPv6 has all addresses of a /64 network."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return str(found)
+
+
+def audit(service: Service, viewer: Viewer, request: Request, action: str, what: str = "") -> None:
+    """Records what a viewer did, in the audit log of the team.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    address = address_of(request)
+    note(service.database, viewer.team, viewer.name, action, what, address=address)
 
 
 def _at_least(role: Role) -> Callable[[Viewer], Awaitable[Viewer]]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, HTTPException, Query
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi import Path as InPath
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
@@ -39,8 +39,8 @@ from epochzero.store.queries import (
     read_log,
 )
 from epochzero.store.teams import is_own, job_key
-from epochzero.web.access import Reads, Viewer, Writes
-from epochzero.web.state import Store
+from epochzero.web.access import Reads, Viewer, Writes, audit
+from epochzero.web.state import ServiceState, Store
 
 __all__ = ["OwnJob", "cells", "own_job", "router"]
 
@@ -178,22 +178,43 @@ class Verdict(BaseModel):
 
 
 @router.post("/fingerprints/{fingerprint}/notes", responses=_MISSING)
-def add_remark(viewer: Writes, store: Store, fingerprint: Fingerprint, note: NoteText) -> Known:
+def add_remark(
+    viewer: Writes,
+    service: ServiceState,
+    request: Request,
+    fingerprint: Fingerprint,
+    note: NoteText,
+) -> Known:
     """Adds a note."""
+    store = service.database
     with _or_404():
         add_note(store, viewer.team, fingerprint, viewer.name, redact(note.text))
+    audit(service, viewer, request, "note added", fingerprint)
     return known(store, viewer.team, fingerprint)
 
 
 @router.patch("/fingerprints/{fingerprint}", responses=_MISSING)
-def change(viewer: Writes, store: Store, fingerprint: Fingerprint, verdict: Verdict) -> Known:
+def change(
+    viewer: Writes,
+    service: ServiceState,
+    request: Request,
+    fingerprint: Fingerprint,
+    verdict: Verdict,
+) -> Known:
     """Says how it is resolved, or merges it into another."""
+    store = service.database
     with _or_404():
         if verdict.resolution is not None:
             text = redact(verdict.resolution)
             resolve(store, viewer.team, fingerprint, viewer.name, text)
+            audit(service, viewer, request, "resolved" if text else "reopened", fingerprint)
         if verdict.merged_into is not None:
             merge(store, viewer.team, fingerprint, verdict.merged_into)
+            what = (
+                f"{fingerprint} into {verdict.merged_into}" if verdict.merged_into else fingerprint
+            )
+            action = "merged" if verdict.merged_into else "split"
+            audit(service, viewer, request, action, what)
     return known(store, viewer.team, fingerprint)
 
 

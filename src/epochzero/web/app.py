@@ -13,6 +13,7 @@ from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException as AnyHTTPException
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from epochzero import __version__
 from epochzero.errors import InputError
@@ -49,6 +50,9 @@ def create_app(settings: Settings) -> FastAPI:
     )
     prepare(app, settings, metrics)
     app.add_middleware(Guard, settings=settings, metrics=metrics)
+    if settings.trusted_proxies:
+        proxies = list(settings.trusted_proxies)
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=proxies)
     for router in (
         health.router,
         signin.router,

@@ -9,15 +9,15 @@ from pydantic import BaseModel, Field
 
 from epochzero.errors import InputError
 from epochzero.run.notify import Webhook
-from epochzero.store.audit import Act, acts, note
+from epochzero.store.audit import Act, acts
 from epochzero.store.database import StoreError
 from epochzero.store.retention import RunningError, delete_job
 from epochzero.store.teams import Role, TokenDetails, add_token, revoke_token, tokens
 from epochzero.store.webhooks import Rule, add_rule, remove_rule, rules
-from epochzero.web.access import Administers, Viewer, address_of
+from epochzero.web.access import Administers, audit
 from epochzero.web.api import OwnJob
 from epochzero.web.received import origin_of
-from epochzero.web.state import Service, ServiceState, Store
+from epochzero.web.state import ServiceState, Store
 
 __all__ = ["router"]
 
@@ -64,7 +64,7 @@ def make_token(
 ) -> MadeToken:
     """Makes a token."""
     made = add_token(service.database, viewer.team, new.name, new.role, days=new.days)
-    _audit(service, viewer, request, "token made", f"{new.name} ({new.role})")
+    audit(service, viewer, request, "token made", f"{new.name} ({new.role})")
     return MadeToken(token=made)
 
 
@@ -79,7 +79,7 @@ def end_token(
         raise
     except InputError as error:
         raise HTTPException(404, str(error)) from error
-    _audit(service, viewer, request, "token revoked", str(identity))
+    audit(service, viewer, request, "token revoked", str(identity))
 
 
 @router.get("/webhooks")
@@ -93,7 +93,7 @@ def make_rule(viewer: Administers, service: ServiceState, request: Request, new:
     """Makes a webhook; its form follows its host: Slack, Mattermost, Discord, Teams, or plain JSON."""
     Webhook(new.url, private=service.settings.private_webhooks).check_address()
     made = add_rule(service.database, viewer.team, new.url, new.what, new.hours)
-    _audit(service, viewer, request, "webhook made", f"{made.host} ({made.what})")
+    audit(service, viewer, request, "webhook made", f"{made.host} ({made.what})")
     return made
 
 
@@ -108,7 +108,7 @@ def end_rule(
         raise
     except InputError as error:
         raise HTTPException(404, str(error)) from error
-    _audit(service, viewer, request, "webhook removed", str(identity))
+    audit(service, viewer, request, "webhook removed", str(identity))
 
 
 @router.delete(
@@ -122,17 +122,12 @@ def end_job(viewer: Administers, service: ServiceState, request: Request, key: O
         delete_job(service.database, key, origin_of(viewer.team))
     except RunningError as error:
         raise HTTPException(409, str(error)) from error
-    _audit(service, viewer, request, "job deleted", key)
+    audit(service, viewer, request, "job deleted", key)
 
 
 @router.get("/audit")
 def list_acts(
     viewer: Administers, store: Store, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> list[Act]:
-    """Who did what, the newest first."""
+    """Who did what in the team, the newest first; sign-ins that were refused are of no team and shown to all."""
     return list(acts(store, viewer.team, limit=limit))
-
-
-def _audit(service: Service, viewer: Viewer, request: Request, action: str, what: str) -> None:
-    address = address_of(request)
-    note(service.database, viewer.team, viewer.name, action, what, address=address)

@@ -122,6 +122,7 @@ def server(
         timeout_keep_alive=int(limits.head_s) + 1,  # Ours comes first.
         timeout_graceful_shutdown=10,
         server_header=False,
+        proxy_headers=False,  # The application trusts those that its settings name.
         access_log=False,
         log_config=None,
     )

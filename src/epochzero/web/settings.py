@@ -68,6 +68,8 @@ class Settings:
             here (DNS rebinding) is refused.
         private_webhooks: whether webhooks may lead into private networks.
         webhook_pauses: seconds before each further try to tell a webhook that did not take it.
+        trusted_proxies: addresses and networks of reverse proxies; the client's address is taken from the
+            X-Forwarded-For header of these only.
         watched: a folder whose logs are taken in.
     """
 
@@ -79,4 +81,5 @@ class Settings:
     hosts: tuple[str, ...] = LOOPBACK
     private_webhooks: bool = False
     webhook_pauses: tuple[float, ...] = (10.0, 60.0, 300.0)
+    trusted_proxies: tuple[str, ...] = ()
     watched: Path | None = None

@@ -8,10 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Form, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from epochzero.store.audit import note
-from epochzero.store.teams import SESSION_S, sign_in, sign_out
-from epochzero.web.access import COOKIE, CheckedForm, Reads, address_of
-from epochzero.web.limits import too_many
+from epochzero.store.teams import SESSION_S, sign_in, sign_out, viewer_of
+from epochzero.web.access import COOKIE, CheckedForm, Reads, audit, refused
 from epochzero.web.state import ServiceState
 
 __all__ = ["router"]
@@ -50,14 +48,12 @@ def begin(
     next: Annotated[str, Form()] = "/",
 ) -> Response:
     """Begins a session; the form again where the token is not valid."""
-    address = address_of(request)
-    if wait := service.tries.wait(address):
-        raise too_many(wait)
-    cookie = sign_in(service.database, token.strip())
-    if cookie is None:
-        service.tries.take(address)
-        note(service.database, "", "", "sign in refused", address=address)
+    found = viewer_of(service.database, token.strip())
+    cookie = sign_in(service.database, token.strip()) if found else None
+    if found is None or cookie is None:
+        refused(request, service)
         return _page(next, "This token is not valid: it is wrong, has expired or was revoked.")
+    audit(service, found, request, "signed in")
     answer = RedirectResponse(_own(next), 303)
     answer.set_cookie(
         COOKIE,
@@ -79,6 +75,7 @@ def end(
     if cookie is None:
         raise HTTPException(400, "there is no session to end")
     sign_out(service.database, cookie)
+    audit(service, viewer, request, "signed out")
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(COOKIE)
     return answer

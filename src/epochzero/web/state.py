@@ -24,11 +24,16 @@ from epochzero.web.watched import Watched
 __all__ = ["Service", "ServiceState", "Store", "prepare", "service", "store", "watched_folder"]
 
 
+_REFUSALS_PER_MINUTE = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """What a running service has.
 
     Attributes:
+        tries: wrong tokens of a network.
+        refusals: entries of the audit log about these.
         logs, pieces: of which each team has room for so many requests at once.
         work: memory for what is diagnosed.
         csrf: what forms bear where nobody signs in.
@@ -45,6 +50,7 @@ class Service:
     requests: Buckets
     megabytes: Buckets
     tries: Buckets
+    refusals: Buckets
     logs: Room
     pieces: Room
     work: Room
@@ -77,6 +83,7 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
         Buckets(limits.requests_per_minute),
         Buckets(limits.megabytes_per_minute),
         Buckets(limits.tries_per_minute),
+        Buckets(_REFUSALS_PER_MINUTE),
         Room(limits.logs),
         Room(limits.pieces),
         Room(limits.work_bytes),

@@ -16,9 +16,9 @@ from epochzero.store import known
 from epochzero.store.database import Database, StoreError
 from epochzero.store.failures import FailureDetails, failure_details
 from epochzero.store.queries import JobFilter, find_jobs
-from epochzero.web.access import CheckedForm, Reads, Writes
+from epochzero.web.access import CheckedForm, Reads, Writes, audit
 from epochzero.web.pages.shown import Step, failure_address, page, pages_router
-from epochzero.web.state import Store
+from epochzero.web.state import ServiceState, Store
 
 __all__ = ["router"]
 
@@ -26,6 +26,13 @@ router = pages_router()
 
 _MOST_JOBS = 20
 _LONGEST = 4000
+_ACTIONS = {
+    "note": "note added",
+    "resolve": "resolved",
+    "reopen": "reopened",
+    "merge": "merged",
+    "split": "split",
+}
 """Characters of a note or a resolution."""
 
 
@@ -57,8 +64,16 @@ def failure(
 
 
 @router.post("/failures/{fingerprint}/{act}", response_model=None)
-def change(viewer: Writes, store: Store, form: CheckedForm, fingerprint: str, act: str) -> Response:
+def change(
+    request: Request,
+    viewer: Writes,
+    service: ServiceState,
+    form: CheckedForm,
+    fingerprint: str,
+    act: str,
+) -> Response:
     """A note, a resolution, a merge or a split; then the page of the failure again."""
+    store = service.database
     # A form ends its lines as the Internet does.
     text = redact(str(form.get("text", "")).replace("\r\n", "\n").strip())
     if act in ("note", "resolve", "merge") and not 0 < len(text) <= _LONGEST:
@@ -75,6 +90,8 @@ def change(viewer: Writes, store: Store, form: CheckedForm, fingerprint: str, ac
         known.merge(store, viewer.team, fingerprint, "")
     else:
         raise HTTPException(404, f"There is nothing called {act}.")
+    what = f"{fingerprint} into {text}" if act == "merge" else fingerprint
+    audit(service, viewer, request, _ACTIONS[act], what)
     return RedirectResponse(failure_address(fingerprint), 303)
 
 
