@@ -1,7 +1,9 @@
 """How fast logs are diagnosed on one core, and with how much memory.
 
 Large logs: a synthetic one of 64 ranks, and real ones of MLPerf Training joined into one (when no
-clone is given, a second synthetic one with varied text). Compared with the bare multi-pattern
+clone is given, a second synthetic one with varied text). Three logs that are hard to read: a
+repeated traceback, lines that all differ and name an error, and lines of real failures in random
+order. Compared with the bare multi-pattern
 engine on the same literal texts in the same blocks, with ``cat``, ripgrep, Drain3 and NVRx. Then
 many small logs, and how long a command takes to start. Everything is pinned to one core; repeats
 are interleaved and the medians are kept, of elapsed and of processor time (on a busy machine the
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import resource
 import shutil
 import statistics
@@ -29,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import hyperscan
-from common import SEED, lab_jobs, literals, percentile, rate, save, scratch, verdict_of
+from common import SEED, data_file, lab_jobs, literals, percentile, rate, save, scratch, verdict_of
 from mlperf import MlperfLogs
 from rivals import drain
 from rivals.nvrx import Nvrx
@@ -43,6 +46,9 @@ SMALL_LOGS = 5000
 SMALL_BYTES = 20_000
 SLICE_MEGABYTES = 20
 STARTS = 15
+HARD_LINES = "failures/unlabelled.jsonl.gz"
+HARD_BYTES = {"repeated_traceback": 2_250_000, "all_differ": 100_000_000, "shuffled": 100_000_000}
+_HARD_CUE = re.compile(r"Error|NCCL|failed|warning")
 Run = Callable[[], object]
 
 
@@ -58,6 +64,11 @@ def main() -> None:
     """Measures, prints, and keeps the result."""
     options = _options()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if options.hard:
+        hard = _hard(options.repeats)
+        print(hard)
+        save("diagnosis_speed_hard", hard, data=[data_file(HARD_LINES).described()])
+        return
     megabytes = 50 if options.quick else 500
     memory = _memory((20, 50) if options.quick else (50, 500, 2000))
     catalog = builtin()
@@ -87,6 +98,11 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="of each measurement (default: 5)")
+    parser.add_argument(
+        "--hard",
+        action="store_true",
+        help="only the logs that are hard to read, saved on their own",
+    )
     parser.add_argument("--quick", action="store_true", help="50 MB logs, nothing is kept")
     parser.add_argument(
         "--mlperf", type=Path, metavar="DIR", help="clone of mlcommons/training_results_v2.1"
@@ -224,6 +240,64 @@ def _print_large(name: str, numbers: Mapping[str, Any]) -> None:
     for tool, speed in numbers["speeds"].items():
         print(f"    {tool:12}{speed['mb_s']:>9.1f} MB/s {speed['mb_s_processor']:>9.1f} processor")
     print(f"    share of the engine's speed {numbers['share_of_engine']}")
+
+
+# Logs that are hard to read
+
+
+def _hard(repeats: int) -> Mapping[str, object]:
+    """Speed and peak memory with each; all its time is that of lines that hold a cue."""
+    diagnoser = Diagnoser().prepare()
+    numbers: dict[str, object] = {}
+    for name, path in _hard_logs().items():
+        log = Log(path.name, path=path)
+        taken = [_taken(lambda log=log: diagnoser.diagnose([log])) for _ in range(repeats)]
+        size = path.stat().st_size
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            peak = pool.submit(_peak_of, path).result()
+        numbers[name] = {
+            "bytes": size,
+            "seconds_processor": round(statistics.median(each.processor for each in taken), 2),
+            **_speed(size, taken),
+            "peak_memory": peak,
+        }
+    return numbers
+
+
+def _hard_logs() -> Mapping[str, Path]:
+    """A repeated traceback, lines that all differ, and real lines of which a fifth holds a cue."""
+    draw = random.Random(SEED)
+    repeated = (
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 3, in <module>\n'
+        "KeyError: 'lr'\n"
+    )
+    lines = sorted(
+        {line for record in data_file(HARD_LINES).records for line in record["log"].split("\n")}
+    )
+    cues = [line for line in lines if _HARD_CUE.search(line)]
+    others = [line for line in lines if line.strip() and not _HARD_CUE.search(line)]
+    texts: dict[str, Callable[[], str]] = {
+        "repeated_traceback": lambda: repeated * 1000,
+        "all_differ": lambda: "".join(
+            f"worker {draw.getrandbits(32):x} step {draw.getrandbits(20)}: Error: request "
+            f"{''.join(draw.choices('abcdefghij', k=12))} gave no answer\n"
+            for _ in range(5000)
+        ),
+        "shuffled": lambda: "".join(
+            f"{line}\n"
+            for line in draw.sample(
+                draw.choices(others, k=8000) + draw.choices(cues, k=2000), 10_000
+            )
+        ),
+    }
+    found = {}
+    for name, text in texts.items():
+        found[name] = path = scratch() / f"hard-{name}.log"
+        with path.open("wb") as stream:
+            while stream.tell() < HARD_BYTES[name]:
+                stream.write(text().encode("utf-8", "replace"))
+    return found
 
 
 # A slice, for tools that would need hours for the whole
