@@ -234,3 +234,28 @@ def test_every_module_and_public_function_says_what_it_is_for(module: str) -> No
             assert ast.get_docstring(node), f"{node.name} has no docstring"
         if isinstance(node, ast.FunctionDef):
             assert node.returns is not None, f"{node.name} does not say what it returns"
+
+
+_JOB_READERS = ("check/job/", "check/paths/", "check/program/", "check/rules/", "logs/")
+_NO_FILES = {"self", "packing", "tarfile", "files"}
+"""What has an ``open`` that opens no path: a parser's own, a stream's, package data."""
+
+
+def test_what_a_question_leads_to_is_opened_by_the_file_access() -> None:
+    wrong = [
+        f"{module}:{node.lineno}"
+        for module in MODULES
+        if module.startswith(_JOB_READERS)
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.Call) and _opens_a_path(node)
+    ]
+    assert wrong == []
+
+
+def _opens_a_path(node: ast.Call) -> bool:
+    called = node.func
+    if isinstance(called, ast.Name) and called.id == "open":
+        return not isinstance(node.args[0], ast.Constant)  # a descriptor of a child
+    if not isinstance(called, ast.Attribute) or called.attr != "open":
+        return False
+    return ast.unparse(called.value).partition("(")[0].partition(".")[0] not in _NO_FILES

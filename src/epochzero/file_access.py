@@ -221,8 +221,12 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open" and _only_writes(arguments[2]):
         return
     path = os.fsdecode(arguments[0] if arguments[0] is not None else ".")
-    if path != os.devnull and not access.allows(path) and not _is_library(os.path.realpath(path)):
+    if path == os.devnull:
+        return
+    if not access.allows(path) and not _is_library(os.path.realpath(path)):
         raise access.refusal(path)
+    if event == "open" and _may_never_end(path):
+        raise OSError(errno.EINVAL, "not a regular file", path)
 
 
 def _only_writes(flags: int) -> bool:
@@ -232,6 +236,14 @@ def _only_writes(flags: int) -> bool:
     is_temporary = temporary and flags & temporary == temporary
     written = flags & os.O_ACCMODE == os.O_WRONLY
     return bool(new or is_temporary or written or flags & os.O_TRUNC)
+
+
+def _may_never_end(path: str) -> bool:
+    try:
+        kind = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
 
 
 def _is_library(real: str) -> bool:

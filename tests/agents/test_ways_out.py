@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -325,6 +326,23 @@ def test_pipes_and_devices_are_not_read(tools: Tools, root: Path) -> None:
             or "not within" in said
         )
         assert "file" in (said := _whole(tools, tools.log_lines, path=path)) or "not within" in said
+
+
+@pytest.mark.parametrize("name", ["pyvenv.cfg", "include/{}/patchlevel.h", "lib/{}/site-packages/a.pth", "lib/{}/site-packages/a-1.0.dist-info/RECORD"])  # fmt: skip
+def test_an_environment_with_pipes_holds_nobody_up(tools: Tools, root: Path, name: str) -> None:
+    environment = root / "venv"
+    (environment / "bin").mkdir(parents=True)
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    os.symlink(os.path.realpath(sys.executable), environment / "bin" / version)
+    site = environment / "lib" / version / "site-packages"
+    (site / "a-1.0.dist-info").mkdir(parents=True)
+    (site / "a-1.0.dist-info" / "METADATA").write_text("Name: a\nVersion: 1.0\n")
+    if name != "pyvenv.cfg":
+        (environment / "pyvenv.cfg").write_text(f"home = {environment}/bin\n")
+    pipe = environment / name.format(version)
+    pipe.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(pipe)
+    assert "schema" in _whole(tools, tools.check, command=f"venv/bin/{version} train.py")
 
 
 def test_logs_that_are_links_to_outside_are_not_read(

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from epochzero.errors import InputError
-from epochzero.file_access import unconfined
+from epochzero.file_access import open_file, unconfined
 
 __all__ = ["Interpreter", "read_interpreter", "running"]
 
+LARGEST_SETTINGS_BYTES = 1 << 20
 _SETTING = re.compile(r"^\s*([\w-]+)\s*=\s*(.*?)\s*$", re.MULTILINE)
 _NUMBERS = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _MINOR = re.compile(r"(?:python|pypy)(3\.\d+)t?")
@@ -76,7 +77,9 @@ def read_interpreter(program: Path, *, home: str = "") -> Interpreter:
 def _settings(file: Path) -> dict[str, str]:
     """The settings of an environment (PEP 405); empty when it is none."""
     try:
-        return dict(_SETTING.findall(file.read_text("utf-8", "replace")))
+        with open_file(file) as stream:
+            text = stream.read(LARGEST_SETTINGS_BYTES).decode("utf-8", "replace")
+        return dict(_SETTING.findall(text))
     except OSError:
         return {}
 
@@ -110,7 +113,9 @@ def _added(folder: Path) -> Iterator[Path]:
     """The folders that ``.pth`` files add; lines that are code are not run."""
     for file in sorted(folder.glob("*.pth")):
         try:
-            lines = file.read_text("utf-8", "replace").splitlines()
+            with open_file(file) as stream:
+                text = stream.read(LARGEST_SETTINGS_BYTES).decode("utf-8", "replace")
+            lines = text.splitlines()
         except OSError:
             continue
         for line in lines:
@@ -138,7 +143,7 @@ def _searched(file: Path, pattern: re.Pattern[bytes]) -> int | None:
     """The number that a file has for a pattern."""
     try:
         with (
-            file.open("rb") as stream,
+            open_file(file) as stream,
             mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
         ):
             found = pattern.search(data)
