@@ -24,7 +24,7 @@ quick: $(VENV)/dev style
 	$(PYTEST) --quick
 
 test-slurm: $(VENV)/dev
-	tests/slurm/run.sh $(BIN)/pytest
+	tests/slurm/run.sh $(BIN)/python
 
 lint: style types
 

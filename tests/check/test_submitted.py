@@ -23,11 +23,16 @@ def folder(tmp_path: Path) -> Path:
     command.parent.mkdir()
     command.write_text("#!/bin/sh\n")
     command.chmod(0o755)
+    # The machine that runs the tests may have Slurm.
+    system = tmp_path / "system"
+    system.mkdir()
+    for name in ("bash", "env", "python3", "sh"):
+        (system / name).symlink_to(f"/usr/bin/{name}")
     return tmp_path
 
 
 def checked(folder: Path, *words: str, **environment: str) -> CheckResult:
-    known: Mapping[str, str] = {"PATH": "/usr/bin:/bin", **environment}
+    known: Mapping[str, str] = {"PATH": str(folder / "system"), **environment}
     return check(words or ["sbatch", "job.sh"], folder=folder, environment=known)
 
 
@@ -38,7 +43,7 @@ def rules(found: CheckResult) -> set[str]:
 def test_nodes_share_the_environment_of_the_machine_that_submits_and_not_its_gpus(
     folder: Path,
 ) -> None:
-    found = checked(folder, PATH=f"{folder / 'bin'}:/usr/bin:/bin")
+    found = checked(folder, PATH=f"{folder / 'bin'}:{folder / 'system'}")
     assert "module-missing" in rules(found)
     assert "program-missing" not in rules(found)
     assert any("sbatch runs the job on other machines" in one.reason for one in found.unknowns)
@@ -52,7 +57,7 @@ def test_a_machine_that_cannot_submit_tells_nothing_of_the_packages(folder: Path
 
 def test_the_python_of_the_system_is_each_machines_own(folder: Path) -> None:
     (folder / "job.sh").write_text(BATCH.format("/usr/bin/python3"))
-    found = checked(folder, PATH=f"{folder / 'bin'}:/usr/bin:/bin")
+    found = checked(folder, PATH=f"{folder / 'bin'}:{folder / 'system'}")
     assert not found.findings
 
 

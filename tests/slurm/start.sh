@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# start.sh DIRECTORY: starts a Slurm of two nodes on this machine, as root, from Debian's slurm-wlm and munge.
+# start.sh DIRECTORY PYTHON: starts a Slurm of two nodes on this machine, as root, from Debian's slurm-wlm and munge.
+# Its epilog records each job with that Python's EpochZero in DIRECTORY/home.
 # Prints the file to set SLURM_CONF to. A second partition preempts the first one. stop.sh ends it.
 set -euo pipefail
 top=$(realpath "$1"); host=$(hostname -s)
@@ -44,7 +45,8 @@ PartitionName=high Nodes=n1,n2 MaxTime=60 PriorityTier=10 PreemptMode=OFF State=
 CONF
 cat > "$top/epilog.sh" <<EPILOG
 #!/bin/bash
-env | grep ^SLURM_ > "$top/epilog-\$SLURM_JOB_ID.env"
+export PATH=/usr/bin:/bin SLURM_CONF=$top/slurm.conf EPOCHZERO_HOME=$top/home
+timeout 60 "$2" -m epochzero record >> "$top/epilog.log" 2>&1 || true
 EPILOG
 chmod 755 "$top/epilog.sh"
 export SLURM_CONF="$top/slurm.conf"

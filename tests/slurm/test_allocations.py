@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Ended
+from epochzero.run.model import Ended, Event, Started
 
 if "EPOCHZERO_TEST_SLURM" not in os.environ:
     pytest.skip("needs a Slurm: make test-slurm", allow_module_level=True)
@@ -74,6 +74,52 @@ def started_once(job: Submitted) -> Ended:
     assert job.printed.count("ready") == 1, job.printed
     (ended,) = job.ends
     return ended
+
+
+def recorded(job: Submitted) -> list[tuple[int, str, int]]:
+    """What the epilog has recorded of a job: attempt, state and exit code of each."""
+    home = Path(os.environ["SLURM_CONF"]).parent / "home"
+    found = []
+    for journal in sorted(home.glob(f"runs/*/*/{NAME}")):
+        records = [record for _, record in read_journal(journal)]
+        started = next(record for record in records if isinstance(record, Started))
+        if started.scheduler.get("SLURM_JOB_ID") == job.number:
+            ended = next(record for record in records if isinstance(record, Ended))
+            (said,) = [r.text for r in records if isinstance(r, Event) and r.what == "slurm"]
+            found.append((started.attempt, said.rpartition(" ")[2], ended.exit_code))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("script", "state", "code"),
+    [("sleep 1", "COMPLETED", 0), ("exit 3", "FAILED", 3), ("kill -SEGV $$", "FAILED", 139)],
+)
+def test_the_epilog_records_how_a_job_ended(
+    submit: Callable[..., Submitted], script: str, state: str, code: int
+) -> None:
+    job = submit(script)
+    job.until(lambda: bool(recorded(job)))
+    assert recorded(job) == [(1, state, code)]
+
+
+def test_the_epilog_records_a_job_that_was_cancelled(submit: Callable[..., Submitted]) -> None:
+    job = submit("echo ready; sleep 600")
+    job.wait_for("ready")
+    subprocess.run(["scancel", job.number], check=True)
+    job.until(lambda: bool(recorded(job)))
+    ((attempt, state, code),) = recorded(job)
+    assert (attempt, state) == (1, "CANCELLED")
+    assert code
+
+
+def test_the_epilog_records_a_requeued_job_and_its_end(submit: Callable[..., Submitted]) -> None:
+    job = submit("echo ready; [ $SLURM_RESTART_COUNT ] || sleep 600")
+    job.wait_for("ready")
+    subprocess.run(["scontrol", "requeue", job.number], check=True)
+    job.until(lambda: len(recorded(job)) == 2, 240)
+    (first, state, _), last = recorded(job)
+    assert (first, state) == (1, "REQUEUED")
+    assert last == (2, "COMPLETED", 0)
 
 
 @pytest.mark.parametrize("script", [RUN, RUN.removeprefix("exec ")], ids=["exec", "below a shell"])

@@ -30,6 +30,7 @@ from epochzero.run.identity import attempt_folder, derived_job
 from epochzero.run.journal import NAME, Journal, read_journal
 from epochzero.run.model import Concluded, Ended, Event, Started
 from epochzero.run.output import Logs
+from epochzero.run.scheduler.slurm import end_of_job
 from epochzero.run.watcher import Clock
 
 __all__ = ["SlurmJob", "record_job", "slurm_jobs"]
@@ -47,12 +48,10 @@ _EXPANDED = "StdOut"
 _EPILOG = {
     "JobIDRaw": "SLURM_JOB_ID", "Cluster": "SLURM_CLUSTER_NAME", "User": "SLURM_JOB_USER",
     "ExitCode": "SLURM_JOB_EXIT_CODE2", "Start": "SLURM_JOB_START_TIME", "End": "SLURM_JOB_END_TIME",
-    "NodeList": "SLURM_JOB_NODELIST", "Restarts": "SLURM_RESTART_COUNT", "JobName": "SLURM_JOB_NAME",
+    "NodeList": "SLURM_JOB_NODELIST", "Restarts": "SLURM_JOB_RESTART_COUNT", "JobName": "SLURM_JOB_NAME",
     "WorkDir": "SLURM_JOB_WORK_DIR", "StdOut": "SLURM_JOB_STDOUT", "StdErr": "SLURM_JOB_STDERR",
 }  # fmt: skip
-_NOT_ENDED = frozenset(
-    ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED", "RESIZING", "CONFIGURING")
-)
+_NOT_ENDED = frozenset(("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "RESIZING", "CONFIGURING"))
 
 Row = Mapping[str, str]
 
@@ -188,14 +187,16 @@ def _epilog_row(environment: Mapping[str, str]) -> Row:
     for field in ("Start", "End"):
         if row[field].isdigit():
             row[field] = datetime.fromtimestamp(int(row[field]), UTC).isoformat()
-    return row | {"State": "COMPLETED" if row["ExitCode"] == "0:0" else "FAILED"}
+    row["State"] = "COMPLETED" if row["ExitCode"] == "0:0" else "FAILED"
+    # The variable tells the exit code of a job that is cancelled, or queued again, too early.
+    return {**row, **end_of_job(row["JobIDRaw"], environment)}
 
 
 def _job(rows: Sequence[Row], of_epilog: Row) -> SlurmJob:
     """Puts together sacct's rows and an epilog's variables."""
     first = dict(rows[0])
     if _state(first) in _NOT_ENDED and of_epilog:
-        first |= {field: of_epilog[field] for field in ("State", "ExitCode", "End")}
+        first |= {field: of_epilog[field] for field in ("State", "ExitCode", "End", "Restarts")}
     row = {**of_epilog, **{field: text for field, text in first.items() if text}}
     number = row["JobIDRaw"]
     if _state(row) in _NOT_ENDED:
@@ -331,7 +332,7 @@ def _ended(facts: Facts, end: float, elapsed: float) -> Ended:
     """Slurm ends some jobs whose exit code is 0 all the same, as at their time limit."""
     code = facts.exit_status or (0 if facts.ended_well else 1)
     by_user = facts.state == "CANCELLED"
-    by_slurm = facts.state in ("TIMEOUT", "PREEMPTED", "DEADLINE", "NODE_FAIL")
+    by_slurm = facts.state in ("TIMEOUT", "PREEMPTED", "REQUEUED", "DEADLINE", "NODE_FAIL")
     why = "user" if by_user else "scheduler" if by_slurm else ""
     return Ended(end, elapsed, code, facts.signal, why)
 

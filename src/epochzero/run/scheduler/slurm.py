@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import subprocess
+import time
 from collections.abc import Mapping
 from datetime import datetime
 
 from epochzero.run.scheduler import Allocation
 
-__all__ = ["allocation", "parse_job", "show_job"]
+__all__ = ["allocation", "end_of_job", "parse_job", "show_job"]
 
 _SECONDS = 20.0
 """A controller under load answers late; a job that is being killed has 30 s by default (KillWait)."""
+_STEPS_S = 40.0
+"""More than the 30 s after which Slurm kills what SIGTERM has not ended (KillWait)."""
 _FIELD = re.compile(r"(?:^|\s)([A-Z][\w:/]*)=(.*?)(?=\s[A-Z][\w:/]*=|\s*$)")
 _RUNS = frozenset(("RUNNING", "CONFIGURING", "RESIZING", "SUSPENDED", "STOPPED", "SIGNALING"))
 _QUEUED = frozenset(("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"))
@@ -26,11 +29,47 @@ def allocation(variables: Mapping[str, str]) -> Allocation | None:
     return parse_job(fields, datetime.now(), restarts=known) if fields else None
 
 
-def show_job(number: str) -> Mapping[str, str]:
+def end_of_job(number: str, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """State, exit code and restarts of a job whose epilog runs; none if Slurm does not answer.
+
+    Until the epilog has run Slurm shows the job as COMPLETING, and the exit code is known only when its last
+    step has exited.
+
+    Args:
+        number: of the job.
+        environment: with the search path.
+    """
+    end = time.monotonic() + _STEPS_S
+    while _scontrol("step", number, environment) and time.monotonic() < end:
+        time.sleep(1.0)
+    fields = show_job(number, environment)
+    if not fields:
+        return {}
+    code, restarts = fields.get("ExitCode", ""), fields.get("Restarts", "0")
+    found = {"State": _state(fields, int(restarts)), "ExitCode": code, "Restarts": restarts}
+    left = _seconds_left(fields, datetime.now())
+    if left is not None and left > 0:
+        # Slurm has counted the restart, and shows the times of the next start.
+        return {**found, "State": "REQUEUED", "Restarts": str(int(restarts) - 1)}
+    if found["State"] == "CANCELLED" and "COMPLETING" in fields.get("JobState", ""):
+        reasons = {"NonZeroExitCode": "FAILED", "OutOfMemory": "OUT_OF_MEMORY"}
+        known = reasons.get(fields.get("Reason", ""), "CANCELLED")
+        found["State"] = "COMPLETED" if code == "0:0" else known
+    return found
+
+
+def show_job(number: str, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """The fields of ``scontrol show job``; none if Slurm does not answer or does not know the job."""
+    line = next(iter(_scontrol("job", number, environment).splitlines()), "")
+    return dict(_FIELD.findall(line))
+
+
+def _scontrol(what: str, number: str, environment: Mapping[str, str] | None) -> str:
+    """What ``scontrol show`` prints; nothing if it fails."""
     try:
         done = subprocess.run(
-            ["scontrol", "--oneliner", "show", "job", number],
+            ["scontrol", "--oneliner", "show", what, number],
+            env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,
@@ -38,9 +77,8 @@ def show_job(number: str) -> Mapping[str, str]:
             errors="replace",
         )
     except (OSError, subprocess.SubprocessError):
-        return {}
-    line = next(iter(done.stdout.splitlines()), "")
-    return {} if done.returncode else dict(_FIELD.findall(line))
+        return ""
+    return "" if done.returncode else done.stdout
 
 
 def parse_job(fields: Mapping[str, str], now: datetime, *, restarts: int = 0) -> Allocation:
