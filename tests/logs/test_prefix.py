@@ -205,6 +205,7 @@ def test_a_system_log_tells_host_and_clock() -> None:
         (f" 3: {CODE}", 3, CODE),
         ("127:", 127, ""),
         ("no rank", None, "no rank"),
+        ("0: slurmstepd: error: x", None, "slurmstepd: error: x"),
     ],
 )
 def test_srun_labels_count_only_where_the_log_has_them(

@@ -196,8 +196,10 @@ def split(line: str, *, bare_ranks: bool = False) -> tuple[Prefix, str]:
     found: dict[str, str] = {}
     rest = line
     if bare_ranks and (bare := _BARE_RANK.match(rest)):
-        found["rank"] = bare[1]
         rest = rest[bare.end() :]
+        # The daemon of a node writes through the first of its tasks.
+        if not rest.startswith("slurmstepd"):
+            found["rank"] = bare[1]
     for _ in range(_MOST_PREFIXES):
         if not _MAYBE_PREFIXED.match(rest):
             break

@@ -52,9 +52,9 @@ def end_of_job(number: str, environment: Mapping[str, str]) -> Mapping[str, str]
         # Slurm has counted the restart, and shows the times of the next start.
         return {**found, "State": "REQUEUED", "Restarts": str(int(restarts) - 1)}
     if found["State"] == "CANCELLED" and "COMPLETING" in fields.get("JobState", ""):
-        reasons = {"NonZeroExitCode": "FAILED", "OutOfMemory": "OUT_OF_MEMORY"}
-        known = reasons.get(fields.get("Reason", ""), "CANCELLED")
-        found["State"] = "COMPLETED" if code == "0:0" else known
+        # Nothing else tells a cancelled job from one that died of another signal.
+        known = {"0:0": "COMPLETED", "0:9": "CANCELLED", "0:15": "CANCELLED"}.get(code, "FAILED")
+        found["State"] = "OUT_OF_MEMORY" if fields.get("Reason") == "OutOfMemory" else known
     return found
 
 
