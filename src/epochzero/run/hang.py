@@ -25,7 +25,7 @@ from epochzero.run.reported import PROGRESS_FILE
 from epochzero.run.stacks import Stack, StackReader
 from epochzero.run.tree import below, name_of
 from epochzero.run.usage import Process, Tree, is_python, switches_of
-from epochzero.run.watcher import Clock, EndJob
+from epochzero.run.watcher import Clock, EndJob, load
 
 __all__ = ["HANG_CODE", "HANG_FILE", "HUNG", "HangWatcher", "OnHang"]
 
@@ -222,6 +222,7 @@ class HangWatcher:
 
     def _sample(self, processes: Sequence[Process]) -> Sequence[_Rank]:
         """The ranks, or the job as a whole where it has none; none where its work is elsewhere."""
+        load("epochzero.diagnose")
         parents = [(process.pid, process.parent) for process in processes]
         known = {process.pid: process for process in processes}
         numbers = {p.pid: found.number for p in processes if (found := rank_of(p))}

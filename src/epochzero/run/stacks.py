@@ -7,7 +7,6 @@ Otherwise what the kernel knows: where the process waits, and its state. Sources
 from __future__ import annotations
 
 import json
-import linecache
 import os
 import re
 import shutil
@@ -17,11 +16,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from epochzero.diagnose.fingerprint import is_user_frame
-from epochzero.logs.traceback import Frame
 from epochzero.run.usage import is_python
+
+if TYPE_CHECKING:
+    from epochzero.logs.traceback import Frame
 
 __all__ = ["Stack", "StackReader", "find_py_spy", "kernel_stack"]
 
@@ -60,6 +60,9 @@ class Stack:
     @property
     def user_frames(self) -> tuple[Frame, ...]:
         """The frames down to the innermost one of the user's own code."""
+        # A job that does not hang needs nothing of diagnose, which takes long to load.
+        from epochzero.diagnose.fingerprint import is_user_frame
+
         own = [number for number, frame in enumerate(self.frames) if is_user_frame(frame)]
         return self.frames[: own[-1] + 1] if own else self.frames[:1]
 
@@ -184,6 +187,10 @@ def _main(threads: Sequence[Mapping[str, Any]], pid: int) -> Mapping[str, Any]:
 
 
 def _frames(thread: Mapping[str, Any]) -> tuple[Frame, ...]:
+    import linecache
+
+    from epochzero.logs.traceback import Frame
+
     return tuple(
         Frame(
             str(frame["filename"]),
