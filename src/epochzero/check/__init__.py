@@ -1,8 +1,8 @@
 """Predicts failures of a job before it costs GPU time: statically, and in a dry run if requested.
 
 `check` takes the command line that a person would submit and a `Target`, and returns a `CheckResult`: what will
-go wrong, where and in which phase. Names are loaded on first use: who describes a machine
-(`epochzero.check.target`) needs none of the rules.
+go wrong, where and in which phase. Names are loaded on first use, because
+`epochzero.check.target` is also used where no rule is needed.
 """
 
 from __future__ import annotations

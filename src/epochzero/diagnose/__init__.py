@@ -1,8 +1,8 @@
 """Events -> Diagnosis: from the logs of a failed job to its first cause.
 
 `Diagnoser` holds what is expensive to build (the catalogue and the scanner) and diagnoses any
-number of jobs; `diagnose` is the one-off form. Both are loaded on first use: who reads a stored
-`Diagnosis` needs neither.
+number of jobs; `diagnose` is the one-off form. Both are loaded on first use, because reading a
+stored `Diagnosis` needs neither.
 """
 
 from __future__ import annotations

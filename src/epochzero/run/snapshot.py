@@ -90,7 +90,7 @@ def take(
         environment: of the job.
         program: its Python; None for none.
     """
-    # A job that ends at once does without, and these take half a second to load.
+    # Loaded here because a job that ends at once needs no snapshot.
     from epochzero.check.target import read_interpreter
     from epochzero.check.target.system import gpus
     from epochzero.redact import redact
