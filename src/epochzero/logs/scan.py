@@ -186,6 +186,7 @@ class Scanner:
         hits: list[tuple[int, int, list[int]]] = []
         next_line = -1
         cues: list[int] = []
+        chatters = False
         first_completion, first_chatter = self._first_completion, self._first_chatter
         # Some cues end with the line, and so does the log, if without a line end.
         lines = data if data.endswith(b"\n") else data + b"\n"
@@ -201,10 +202,11 @@ class Scanner:
                 cues = []
                 hits.append((start, next_line - 1, cues))
             cues.append(cue)
+            chatters = chatters or cue >= first_chatter
         return [
             Hit(offset + start, offset + end, tuple(cues))
             for start, end, cues in hits
-            if max(cues) < first_chatter
+            if not chatters or max(cues) < first_chatter
         ]
 
     def _keep(self, window: Window, run: list[Hit], result: Scan, kept: Kept) -> None:
@@ -374,6 +376,8 @@ class Window:
     def _apart(self, end: int, start: int) -> bool:
         if start - end > GAP_BYTES:
             return True
+        if start - end <= BEFORE_LINES + AFTER_LINES:
+            return False  # Too few bytes for so many lines; in dense logs most hits are this near.
         lines = self._buffer.count(b"\n", end - self._offset, start - self._offset)
         return lines > BEFORE_LINES + AFTER_LINES
 
