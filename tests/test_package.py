@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+import epochzero.cli
+
 BEFORE = [
     "",
     "from epochzero.locate import Locator; from epochzero.diagnose import Diagnosis",
@@ -38,6 +40,13 @@ def test_the_documented_calls_work_whatever_was_imported(before: str) -> None:
         [sys.executable, "-c", f"{before}\n{CALLS}"], capture_output=True, text=True, check=False
     )
     assert (ran.stdout.split(), ran.stderr) == (["called", "called"], "")
+
+
+@pytest.mark.parametrize("name", sorted(epochzero.cli._COMMANDS))
+def test_each_command_starts_on_its_own(name: str) -> None:
+    command = [sys.executable, "-m", "epochzero", name, "--help"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_starting_loads_no_room() -> None:

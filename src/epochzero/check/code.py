@@ -7,9 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from epochzero.check.program.model import Module, Program
+if TYPE_CHECKING:
+    # The package of programs reads syntax with this module when it is imported.
+    from epochzero.check.program.model import Module, Program
 
 __all__ = [
     "Code",
