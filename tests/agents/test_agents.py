@@ -275,3 +275,14 @@ def test_an_address_that_is_wrong_or_open_is_refused(address: str) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert re.search("--token-file|HOST:PORT", done.stderr)
+
+
+@pytest.mark.parametrize("name", ["module-missing", "gpu_out_of_memory"])
+def test_a_new_server_explains_a_word_first(name: str, tmp_path: Path) -> None:
+    """No earlier question has imported anything."""
+    code = (
+        "from epochzero.agents.tools import Tools\n"
+        f"print(Tools([{str(tmp_path)!r}], None).explain({name!r})['title'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

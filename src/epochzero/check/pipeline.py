@@ -17,7 +17,7 @@ from epochzero.check.findings import Finding, Place, Unknown
 from epochzero.check.job import Submission, read_job
 from epochzero.check.job.model import Job
 from epochzero.check.platforms import machines_of, unknown_packages, unknown_systems
-from epochzero.check.program import read_program
+from epochzero.check.program.interpreter import read_program
 from epochzero.check.program.model import Program
 from epochzero.check.request import CheckRequest
 from epochzero.check.result import CheckResult

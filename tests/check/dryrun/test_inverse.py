@@ -12,7 +12,7 @@ from epochzero.check import Limits, Target, check
 from epochzero.check.dryrun.inverse import Option, option_of
 from epochzero.check.findings import Unknown
 from epochzero.check.job import read_job
-from epochzero.check.program import read_program
+from epochzero.check.program.interpreter import read_program
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import GPU
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from epochzero.check.findings import Place
 from epochzero.check.job import read_job
-from epochzero.check.program import read_program
+from epochzero.check.program.interpreter import read_program
 from epochzero.check.program.values import Anything, Constant
 from epochzero.check.target.model import Target
 

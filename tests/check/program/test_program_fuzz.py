@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epochzero.check.job.model import Job
-from epochzero.check.program import read_program
+from epochzero.check.program.interpreter import read_program
 from epochzero.check.target.model import Target
 
 STATEMENTS = [

@@ -1,5 +1,5 @@
-"""The program of a job, read as a whole without running it."""
+"""The program of a job, read as a whole without running it.
 
-from epochzero.check.program.interpreter import read_program
-
-__all__ = ["read_program"]
+`interpreter` has `read_program`. It is not imported here: `epochzero.check.code` needs `model` alone, and the interpreter
+needs `code`.
+"""

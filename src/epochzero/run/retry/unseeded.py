@@ -60,7 +60,7 @@ def unseeded(diagnosis: Diagnosis, started: Started) -> str:
     if diagnosis.category not in _catalogue().categories or frame is None or not frame.line:
         return ""
     from epochzero.check.job import read_job
-    from epochzero.check.program import read_program
+    from epochzero.check.program.interpreter import read_program
     from epochzero.check.target.model import Target
 
     folder = Path(started.folder)
