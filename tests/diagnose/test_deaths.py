@@ -283,3 +283,29 @@ def test_what_a_line_says(diagnose: Diagnose, line: str, category: str, retry: s
 def test_the_title_of_xid_154_is_its_own(diagnose: Diagnose) -> None:
     found = diagnose("NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed\n")
     assert "154" in found.title
+
+
+@pytest.mark.parametrize(
+    ("log", "facts", "state", "evidence"),
+    [
+        (START + OUT_OF_MEMORY, Facts(), "died", "uncaught_exception"),
+        (f"{START}Segmentation fault (core dumped)\n", Facts(), "died", "crash_or_kill"),
+        (START, Facts(state="TIMEOUT"), "died", "scheduler_state"),
+        (f"{START}Killed: 9\n", Facts(), "died", "reported_death"),
+        (START, Facts(exit_code=3), "died", "exit_status"),
+        (f"{START}Traceback (most recent call last):\n", Facts(), "died", "cut_off_traceback"),
+        (f"{START}{INNER}ValueError: bad shape\n", Facts(), "died", "no_later_steps"),
+        (START + OUT_OF_MEMORY + LATER, Facts(), "survived", "later_steps"),
+        (f"{START}{INNER}ValueError: x\nTraining complete\n", Facts(), "survived", "completion"),
+        (START + SURVIVED["dynamo"], Facts(), "survived", "set_aside"),
+        (START, Facts(), "survived", "no_error"),
+        (START, Facts(exit_code=0), "survived", "exit_status"),
+        ("", Facts(), "unknown", ""),
+    ],
+)
+def test_the_evidence_of_a_death_is_stated(
+    diagnose: Diagnose, log: str, facts: Facts, state: str, evidence: str
+) -> None:
+    end = diagnose(log, facts).to_dict()["end"]
+    assert (end["state"], end["evidence"]) == (state, evidence)
+    assert bool(end["reason"]) is (state != "unknown")

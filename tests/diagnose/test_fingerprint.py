@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.diagnose.fingerprint import fingerprint, is_user_frame, normalize
+from epochzero.diagnose import Facts
+from epochzero.diagnose.fingerprint import fingerprint, is_user_frame, is_weak, normalize
 from epochzero.logs.traceback import Frame
 
 if TYPE_CHECKING:
@@ -155,6 +156,49 @@ def test_frames_of_libraries(file: str) -> None:
     assert not is_user_frame(Frame(file, 1, "f"))
 
 
+PROGRESS = "step 10 | loss 2.9\nstep 20 | loss 2.8\n"
+OTHER_PROGRESS = "Epoch 1/9 train_acc=0.3\nEpoch 2/9 train_acc=0.4\n"
+KILLED = "failed (exitcode: -9) local_rank: 0 (pid: 4411) of binary: python\n"
+SILENT: dict[str, tuple[str, Facts]] = {
+    **{f"exit code {code}": (PROGRESS, Facts(exit_code=code)) for code in (1, 2, 8, 9, 65, 138)},
+    **{f"signal {number}": (PROGRESS, Facts(signal=number)) for number in (6, 7, 9, 11, 15)},
+    "a scheduler's state": (PROGRESS, Facts(state="TIMEOUT")),
+    "another program": (OTHER_PROGRESS, Facts(exit_code=1)),
+    "another phase": ("loading\n", Facts(exit_code=1)),
+    "a launcher": (PROGRESS + KILLED, Facts(exit_code=1)),
+    "a shell": (PROGRESS + "Killed\n", Facts(exit_code=1)),
+}
+
+
+def test_processes_that_ended_without_a_message_are_told_apart_and_marked(
+    diagnose: Callable[..., Diagnosis],
+) -> None:
+    found = {name: diagnose(log, facts) for name, (log, facts) in SILENT.items()}
+    assert len({one.fingerprint for one in found.values()}) == len(found)
+    assert all(one.fingerprint_weak and is_weak(one.fingerprint) for one in found.values())
+    longer = diagnose(PROGRESS + "step 30 | loss 2.7\n", Facts(exit_code=8))
+    assert longer.fingerprint == found["exit code 8"].fingerprint
+
+
+def test_a_failure_with_a_message_is_not_weak(diagnose: Callable[..., Diagnosis]) -> None:
+    found = diagnose(TRACE.format(**BASE))
+    assert not found.fingerprint_weak
+    assert not is_weak(found.fingerprint)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2 root error(s) found.\n  (0) Unknown: cuDNN", "2 root error(s) found.\n  (0) Unknown: full"),
+        ("Error(s) in loading state_dict for Net:\n\tMissing key(s)", "Error(s) in loading state_dict for Net:\n\tsize mismatch"),
+        ("Graph execution error:\n\nDetected a", "Graph execution error:\n\nDetected b"),
+    ],
+)  # fmt: skip
+def test_a_line_that_only_announces_does_not_identify(one: str, other: str) -> None:
+    assert fingerprint("E", one, ()) != fingerprint("E", other, ())
+    assert fingerprint("E", one, ()) == fingerprint("E", one.replace("2 root", "3 root"), ())
+
+
 FRAMES = st.builds(
     Frame,
     st.sampled_from(["a.py", "/x/b.py", ""]) | st.text(),
@@ -168,6 +212,6 @@ def test_a_fingerprint_is_short_versioned_and_blind_to_line_numbers(
     kind: str, message: str, frames: list[Frame], shift: int
 ) -> None:
     found = fingerprint(kind, message, frames)
-    assert re.fullmatch(r"1:[0-9a-f]{16}", found)
+    assert re.fullmatch(r"2:[0-9a-f]{16}", found)
     moved = [Frame(f.file, (f.line or 0) + shift, f.function) for f in frames]
     assert fingerprint(kind, message, moved) == found

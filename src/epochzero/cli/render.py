@@ -102,7 +102,8 @@ def lines(found: Diagnosis, top: int, *, advice: bool = True) -> Iterator[str]:
     for number, note in enumerate(found.notes):
         yield layout.wrapped("Note" if number == 0 else "", note)
     if found.fingerprint:
-        by = found.signature or found.basis
+        by = "weak: unrelated failures can share it" if found.fingerprint_weak else found.signature
+        by = by or found.basis
         yield layout.field("Identity", f"{found.fingerprint}  ({by})")
 
 
@@ -249,7 +250,9 @@ def _result(found: Diagnosis, index: int) -> dict[str, Any]:
         "ruleIndex": index,
         "level": "error",
         "message": {"text": sarif.message(layout.one_line(told) or _named(found))},
-        "partialFingerprints": {"epochzero/failure": found.fingerprint},
+        "partialFingerprints": {}
+        if found.fingerprint_weak
+        else {"epochzero/failure": found.fingerprint},
         "properties": {"phase": found.phase, "retry": found.retry, "confidence": found.confidence},
     }
     log = (

@@ -41,6 +41,7 @@ class LogRead:
         restarts: how often the launcher had started the job again before this log began.
         damage: sentences on what could not be read of it.
         notes: sentences on what was left out of it.
+        tail: its last bytes.
     """
 
     name: str
@@ -50,6 +51,7 @@ class LogRead:
     restarts: int
     damage: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    tail: bytes = b""
 
 
 class Diagnoser:
@@ -135,6 +137,7 @@ class Diagnoser:
             trained=scan.progress_blocks > 0,
             restarts=log.restarts,
             damage=tuple(f"{log.name}: {sentence}" for sentence in scan.damage),
+            tail=scan.tail,
             notes=(f"{log.name}: {scan.nuls:,} NUL bytes were skipped",) if scan.nuls else (),
         )
 
@@ -147,6 +150,7 @@ class Diagnoser:
             trained=any(read.trained for read in reads),
             empty=all(read.blank for read in reads),
             incomplete=any(read.damage for read in reads),
+            tails=tuple(read.tail for read in reads),
         )
         restarts = max((read.restarts for read in reads), default=0)
         timeline = order(events, self.catalog, failed=bool(facts.exit_status), restarts=restarts)

@@ -15,9 +15,11 @@ from functools import lru_cache
 
 from epochzero.logs.traceback import Frame
 
-__all__ = ["fingerprint", "is_user_frame", "normalize"]
+__all__ = ["fingerprint", "is_user_frame", "is_weak", "normalize", "weak_fingerprint"]
 
-VERSION = "1"
+VERSION = "2"
+WEAK = "w"
+"""Behind the version of a fingerprint that does not identify a failure."""
 
 _LIBRARY = re.compile(
     r"site-packages|dist-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]lib[/\\](?!.*[/\\]home[/\\])python|<frozen |<string>"
@@ -58,6 +60,41 @@ def _base(path: str) -> str:
     return re.split(r"[/\\]", path)[-1]
 
 
+_ANNOUNCES = re.compile(r"(?:^\W*\d+ root error\(s\) found\.?|:)\s*$")
+"""A first line that says nothing of the failure but that its description follows."""
+
+
+def _telling(message: str) -> str:
+    """The first line of a message; with the next one where the first only announces it."""
+    lines = [line.strip() for line in message.split("\n") if line.strip()]
+    announced = len(lines) > 1 and _ANNOUNCES.search(lines[0])
+    return " ".join(lines[: 2 if announced else 1])
+
+
+def is_weak(fingerprint: str) -> bool:
+    """Whether a fingerprint is of a process that ended without a message.
+
+    Failures that have nothing to do with each other can share it: do not group or count by it.
+    """
+    return fingerprint.partition(":")[0].endswith(WEAK)
+
+
+def weak_fingerprint(end: str, phase: str, launcher: str, progress: str) -> str:
+    """What is known of a process that ended without a message; it does not identify a failure.
+
+    Args:
+        end: the exit status, or the scheduler's state.
+        phase: of the taxonomy.
+        launcher: what reported the end.
+        progress: the form of the last line that showed progress, without numbers.
+    """
+    return f"{VERSION}{WEAK}:{_digest(('exit', end, phase, launcher, normalize(progress)))}"
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+
 def fingerprint(kind: str, message: str, frames: Iterable[Frame]) -> str:
     """Identity of a failure.
 
@@ -67,7 +104,5 @@ def fingerprint(kind: str, message: str, frames: Iterable[Frame]) -> str:
         frames: its stack; only frames of the user's own code count.
     """
     own = [f"{_base(frame.file)}:{frame.function}" for frame in frames if is_user_frame(frame)]
-    first_line = message.split("\n", 1)[0]
-    parts = [kind.rsplit(".", 1)[-1], normalize(first_line), *own[-8:]]
-    digest = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
-    return f"{VERSION}:{digest}"
+    parts = [kind.rsplit(".", 1)[-1], normalize(_telling(message)), *own[-8:]]
+    return f"{VERSION}:{_digest(parts)}"

@@ -12,6 +12,7 @@ __all__ = [
     "Consequence",
     "Cost",
     "Diagnosis",
+    "End",
     "ExceptionInfo",
     "Outcome",
     "Place",
@@ -22,6 +23,7 @@ SCHEMA = "epochzero.diagnosis/1"
 MOST_FRAMES = 50
 
 Basis = Literal["signature", "reading", "classifier", "exit", "nothing"]
+EndState = Literal["died", "survived", "unknown"]
 Outcome = Literal["failed", "no_failure", "evidence_missing", "unknown"]
 FAILURES = frozenset({"failed", "evidence_missing"})
 """The outcomes of a job that is known to have failed."""
@@ -97,6 +99,24 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """Whether the job is taken to have died, and why.
+
+    Attributes:
+        state: died, survived, or unknown where no evidence was weighed.
+        evidence: the kind of evidence that decided; ``docs/json.md`` lists them.
+        reason: the same in a sentence.
+    """
+
+    state: EndState
+    evidence: str
+    reason: str
+
+
+UNKNOWN_END = End("unknown", "", "")
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Why a job failed.
 
@@ -119,6 +139,9 @@ class Diagnosis:
         signature: name of the signature that matched; empty when none did.
         basis: what decided the category: signature, reading, classifier, exit or nothing.
         fingerprint: identity of the failure, versioned.
+        fingerprint_weak: the fingerprint is of a process that ended without a message, and does not
+            identify a failure.
+        end: whether the job is taken to have died, and why.
         cost: what the job used, when that is known.
         notes: sentences on the input: what was cut off, damaged, skipped or ignored.
     """
@@ -145,6 +168,8 @@ class Diagnosis:
     signature: str = ""
     basis: Basis = "nothing"
     fingerprint: str = ""
+    fingerprint_weak: bool = False
+    end: End = UNKNOWN_END
     cost: Cost | None = None
     notes: tuple[str, ...] = ()
 

@@ -12,8 +12,14 @@ from typing import Any
 
 from epochzero import taxonomy
 from epochzero.diagnose.classifier import classify
+from epochzero.diagnose.ending import death, survival
 from epochzero.diagnose.facts import Facts, signal_name
-from epochzero.diagnose.fingerprint import fingerprint, is_user_frame
+from epochzero.diagnose.fingerprint import (
+    fingerprint,
+    is_user_frame,
+    is_weak,
+    weak_fingerprint,
+)
 from epochzero.diagnose.model import (
     MOST_FRAMES,
     Basis,
@@ -27,6 +33,7 @@ from epochzero.diagnose.model import (
 from epochzero.diagnose.phase import phase_of
 from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, Judged, Timeline
 from epochzero.logs.events import Event
+from epochzero.logs.progress import last_form
 from epochzero.logs.traceback import Frame
 
 __all__ = ["verdict"]
@@ -70,6 +77,7 @@ class Job:
         trained: the logs show steps or epochs.
         empty: nothing is readable in the logs.
         incomplete: a part of the logs could not be read.
+        tails: the last bytes of each log.
     """
 
     source: tuple[str, ...]
@@ -77,6 +85,7 @@ class Job:
     trained: bool
     empty: bool
     incomplete: bool = False
+    tails: tuple[bytes, ...] = ()
 
 
 def verdict(timeline: Timeline, job: Job) -> Diagnosis:
@@ -88,7 +97,7 @@ def verdict(timeline: Timeline, job: Job) -> Diagnosis:
     """
     root = timeline.root
     if job.facts.ended_well and not _tells_of_deaths(timeline):
-        return _no_failure(job, "The job ended with exit code 0.")
+        return _no_failure(timeline, job, "The job ended with exit code 0.")
     told = root is not None and root.role in ("wrapper", "cascade") and root.match
     reports_death = told and told.status
     says_why = root is not None and (root.role == "cause" or root.category)
@@ -99,7 +108,7 @@ def verdict(timeline: Timeline, job: Job) -> Diagnosis:
         return _missing(root, timeline, job, status)
     if job.empty or job.incomplete:
         return _unknown(job)
-    return _no_failure(job, "Nothing in the log says that the job failed.")
+    return _no_failure(timeline, job, "Nothing in the log says that the job failed.")
 
 
 def _tells_of_deaths(timeline: Timeline) -> bool:
@@ -108,7 +117,7 @@ def _tells_of_deaths(timeline: Timeline) -> bool:
     return died and any(j.claim >= EXCEPTION for j in timeline.candidates)
 
 
-def _no_failure(job: Job, meaning: str) -> Diagnosis:
+def _no_failure(timeline: Timeline, job: Job, meaning: str) -> Diagnosis:
     return Diagnosis(
         source=job.source,
         outcome="no_failure",
@@ -117,6 +126,7 @@ def _no_failure(job: Job, meaning: str) -> Diagnosis:
         confidence=0.95 if job.facts.exit_status == 0 else 0.8,
         title="No failure",
         meaning=meaning,
+        end=survival(timeline, job.facts),
         cost=_cost(job.facts),
     )
 
@@ -144,13 +154,15 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
     unsaid = _Exit(_CUT_OFF, settle=_BELOW) if cut else _Exit(_NOTHING_SAID)
     end = stated or _exits().get(str(status)) or unsaid
     category = end.category or "internal_error"
+    phase = "training" if job.trained else "unknown"
+    identity = _weak_identity(root, job, status, phase)
     return Diagnosis(
         source=job.source,
         outcome="failed" if stated else "evidence_missing",
         category=category,
         dimension=_dimension(category),
         root_cause=_defaults()[category].root_cause if stated else "unknown",
-        phase="training" if job.trained else "unknown",
+        phase=phase,
         retry=end.retry,
         retry_reason=_RETRY_REASONS[end.retry],
         confidence=0.7 if stated else 0.5 if end.category else 0.2,
@@ -165,9 +177,20 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
         cascade=_consequences(root, timeline),
         fixes=_where_to_look(end, _defaults()[category], known=stated is not None),
         basis="exit" if status or stated else "nothing",
-        fingerprint=fingerprint("exit", str(job.facts.state if stated else status or ""), ()),
+        fingerprint=identity,
+        fingerprint_weak=is_weak(identity),
+        end=death(root, timeline, job.facts, state_known=stated is not None),
         cost=_cost(job.facts),
     )
+
+
+def _weak_identity(root: Judged | None, job: Job, status: int | None, phase: str) -> str:
+    """What little tells apart processes that ended without a message."""
+    reporter = root.match.signature.name if root and root.match else ""
+    places = " ".join(frame.function for frame in root.event.frames[-1:]) if root else ""
+    progress = next(filter(None, map(last_form, reversed(job.tails))), "")
+    end = f"{job.facts.state or ''} {'' if status is None else status} {places}"
+    return weak_fingerprint(end, phase, reporter, progress)
 
 
 def _where_to_look(end: _Exit, default: _Default, *, known: bool) -> tuple[str, ...]:
@@ -223,6 +246,7 @@ def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
         signature=signature.name if signature else "",
         basis=basis,
         fingerprint=fingerprint(event.type or category, event.message, event.frames),
+        end=death(root, timeline, job.facts, state_known=job.facts.state in _states()),
         cost=_cost(job.facts),
     )
 

@@ -19,6 +19,7 @@ __all__ = [
     "LOSS_NAN",
     "Progress",
     "ProgressLine",
+    "last_form",
     "progress_lines",
     "template",
 ]
@@ -134,3 +135,11 @@ def _advancing(lines: Sequence[ProgressLine]) -> list[ProgressLine]:
             found.append(line)
         last[series] = line.numbers
     return found
+
+
+def last_form(tail: bytes) -> str:
+    """The form of the last line of a log's end that shows progress; empty where none does."""
+    for raw in reversed(tail.replace(b"\r", b"\n").split(b"\n")):
+        if found := progress_lines([(0, raw)], bare_ranks=False):
+            return found[0].form
+    return ""

@@ -259,6 +259,8 @@ def _columns() -> Any:
             ("exception", pa.struct([("type", text), ("message", text)])), ("user_frame", place),
             ("stack", pa.list_(place)), ("evidence", texts), ("cascade", pa.list_(consequence)),
             ("fixes", texts), ("signature", text), ("basis", text), ("fingerprint", text),
+            ("fingerprint_weak", pa.bool_()),
+            ("end", pa.struct([("state", text), ("evidence", text), ("reason", text)])),
             ("cost", pa.struct([("gpus", whole), ("seconds", number), ("gpu_hours", number)])),
             ("notes", texts),
         ]

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from epochzero.diagnose.fingerprint import is_weak
 from epochzero.run.watch.live import ENDED_EVENT
 from epochzero.store.schema import Attempt, Event, Failure, Finding, Job, Rank
 from epochzero.store.states import FINAL
@@ -106,6 +107,7 @@ def _failures(session: Session, attempts: Collection[int]) -> dict[int, tuple[st
     """Category, fingerprint and title of the failure that came first on any rank of an attempt.
 
     Of one that was ended for a fault of its training it is that fault, and it has no fingerprint.
+    A weak fingerprint stays with the failure alone: jobs are grouped by theirs.
     """
     found: dict[int, tuple[str, str, str]] = {}
     for attempt, category, fingerprint, title in session.execute(
@@ -114,7 +116,8 @@ def _failures(session: Session, attempts: Collection[int]) -> dict[int, tuple[st
         .where(Rank.attempt_id.in_(attempts))
         .order_by(Rank.ended, Failure.id)
     ):
-        found.setdefault(attempt, (category, fingerprint, title))
+        identity = "" if is_weak(fingerprint) else fingerprint
+        found.setdefault(attempt, (category, identity, title))
     for attempt, details, text in session.execute(
         select(Rank.attempt_id, Event.details, Event.text)
         .join(Event, Event.rank_id == Rank.id)

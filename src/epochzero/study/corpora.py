@@ -16,6 +16,8 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from epochzero.diagnose.fingerprint import is_weak
+
 __all__ = ["NOT_A_FAILURE", "NUMBERS", "WORDS", "Case", "Corpus", "CorpusBuilder", "Example"]
 
 NOT_A_FAILURE = "not_a_failure"
@@ -191,13 +193,18 @@ class CorpusBuilder:
         self.read = 0
 
     def add(self, case: Case) -> None:
-        """A failure; one whose identity was read before is left out, and counted."""
+        """A failure; one whose identity was read before is left out, and counted.
+
+        A weak fingerprint is dropped: it would count unrelated failures as one.
+        """
         identity = blake2b(case.id.encode("utf-8", "surrogatepass"), digest_size=12).digest()
         if identity in self._seen:
             self.leave_out("has the id of one before it")
             return
         self.read += 1
         self._seen.add(identity)
+        if is_weak(case.fingerprint):
+            case = replace(case, fingerprint="")
         for name in WORDS:
             if name.startswith("label_"):
                 word = case.label.get(name.removeprefix("label_"), "")

@@ -92,6 +92,15 @@ def test_another_failure_has_a_budget_of_its_own() -> None:
     assert decide(AUTO, [*[TRANSIENT] * 3, other]).action == "retry"
 
 
+def test_attempts_that_ended_without_a_message_are_neither_told_apart_nor_taken_for_one() -> None:
+    silent = [replace(TRANSIENT, fingerprint=f"2w:{n}", category="internal_error") for n in "abcd"]
+    assert decide(AUTO, silent).action == "stop", "each counts against the budget"
+    fault = [replace(TRANSIENT, fingerprint="2w:same", host=host) for host in ("node1", "node2")]
+    assert decide(AUTO, fault).action == "retry", "not the same fault twice"
+    told = replace(TRANSIENT, fingerprint="2:same")
+    assert decide(AUTO, [told, told]).action == "retry_elsewhere"
+
+
 def test_progress_alone_does_not_retry_for_ever() -> None:
     history = [replace(TRANSIENT, progressed=True)] * (AUTO.most + 1)
     assert decide(AUTO, history).action == "stop"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from epochzero.diagnose import Diagnosis
+from epochzero.diagnose.fingerprint import is_weak
 from epochzero.run.model import Action, Decision
 from epochzero.run.retry.policy import Policy, Rule, When
 
@@ -85,6 +86,11 @@ class Attempt:
         )
 
     @property
+    def weak(self) -> bool:
+        """Whether its fingerprint does not identify its failure."""
+        return is_weak(self.fingerprint)
+
+    @property
     def gpu_hours(self) -> float:
         return self.gpus * self.seconds / 3600
 
@@ -155,6 +161,8 @@ def _fits(when: When, attempts: Sequence[Attempt]) -> bool:
 
 
 def _same_in_a_row(attempts: Sequence[Attempt]) -> int:
+    if attempts[-1].weak:
+        return 1  # that two processes ended without a message does not make it one failure
     count = 0
     for attempt in reversed(attempts):
         if attempt.fingerprint != attempts[-1].fingerprint:
@@ -164,13 +172,17 @@ def _same_in_a_row(attempts: Sequence[Attempt]) -> int:
 
 
 def _used(policy: Policy, attempts: Sequence[Attempt]) -> int:
-    """Retries that count against the budget: attempts after which the same was tried before."""
+    """Retries that count against the budget: attempts after which the same was tried before.
+
+    An attempt that ended without a message may have failed in any way, so it counts in every case.
+    """
     used = 0
     *earlier, last = attempts
     if policy.reset_by_progress and last.progressed:
         return 0
     for attempt in reversed(earlier):
-        if policy.budget == "job" or attempt.fingerprint == last.fingerprint:
+        unknown = attempt.weak or last.weak
+        if policy.budget == "job" or unknown or attempt.fingerprint == last.fingerprint:
             used += 1
         if policy.reset_by_progress and attempt.progressed:
             break
@@ -187,7 +199,9 @@ def _wait(rule: Rule, used: int, fingerprint: str) -> float:
 
 
 def _avoid(attempts: Sequence[Attempt]) -> tuple[str, ...]:
-    """Where this failure was seen."""
+    """Where this failure was seen; of one that cannot be recognised, where it was seen last."""
+    if attempts[-1].weak:
+        return tuple(filter(None, (attempts[-1].host,)))
     return tuple(
         dict.fromkeys(
             attempt.host

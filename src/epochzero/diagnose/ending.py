@@ -1,0 +1,67 @@
+"""Why a job is taken to have died or to have survived, as its diagnosis states it."""
+
+from __future__ import annotations
+
+from epochzero.diagnose.facts import Facts
+from epochzero.diagnose.model import End
+from epochzero.diagnose.timeline import Judged, Timeline, ends_process, reports_death
+
+__all__ = ["death", "survival"]
+
+
+def death(root: Judged | None, timeline: Timeline, facts: Facts, *, state_known: bool) -> End:
+    """What shows that a job died: the strongest evidence there is.
+
+    Args:
+        root: its first cause, if the logs hold one.
+        timeline: all events.
+        facts: what is known besides the logs.
+        state_known: the scheduler's state by itself means a failure.
+    """
+    if root is not None and root.event.uncaught and root.event.type:
+        return End(
+            "died",
+            "uncaught_exception",
+            f"Nothing caught {root.event.type}: its traceback starts at the top of the program, and "
+            "no later steps of its process follow.",
+        )
+    if root is not None and root.role == "cause" and ends_process(root):
+        return End("died", "crash_or_kill", f"This line reports the end: {_quoted(root)}.")
+    if state_known:
+        return End("died", "scheduler_state", f"The scheduler's state of the job is {facts.state}.")
+    if reported := next(filter(reports_death, timeline.judged), None):
+        return End(
+            "died", "reported_death", f"A launcher or shell reports it: {_quoted(reported)}."
+        )
+    if facts.exit_status:
+        return End("died", "exit_status", f"The exit status of the job is {facts.exit_status}.")
+    if root is not None and root.event.cut_off:
+        return End("died", "cut_off_traceback", "The log ends within a traceback.")
+    return End("died", "no_later_steps", "No later steps of the process follow its failure.")
+
+
+def survival(timeline: Timeline, facts: Facts) -> End:
+    """What shows that a job did not die: the strongest evidence there is."""
+    if facts.ended_well:
+        return End("survived", "exit_status", "The job ended with exit code 0.")
+    recovered = [judged for judged in timeline.judged if judged.role == "recovered"]
+    if recovered:
+        last = max(recovered, key=lambda judged: (judged.event.steps, judged.order))
+        if last.event.steps or last.event.went_on or last.event.progress:
+            return End(
+                "survived", "later_steps", f"Its process made progress after {_quoted(last)}."
+            )
+        return End("survived", "completion", f"The log reports a good end after {_quoted(last)}.")
+    if aside := [judged for judged in timeline.judged if judged.role == "set_aside"]:
+        return End(
+            "survived",
+            "set_aside",
+            "It was logged as a warning, skipped, retried, quoted, or raised after the work was done, "
+            f"and nothing reports a death: {_quoted(aside[-1])}.",
+        )
+    return End("survived", "no_error", "Nothing in the log reports a failure.")
+
+
+def _quoted(judged: Judged) -> str:
+    event = judged.event
+    return f"{event.log}:{event.line}"
