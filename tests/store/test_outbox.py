@@ -14,8 +14,11 @@ from epochzero.errors import InputError
 from epochzero.run.journal import Journal
 from epochzero.run.model import Concluded
 from epochzero.store.audit import acts
+from epochzero.store.counting import Period
 from epochzero.store.database import Database
 from epochzero.store.outbox import begin, due, settle
+from epochzero.store.overview import fingerprints
+from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.store.recorder import Ending, Origin, add_endings, take_in
 from epochzero.store.retention import delete_job
 from epochzero.store.webhooks import add_rule, remove_rule
@@ -58,6 +61,16 @@ def test_a_failure_is_owed_by_the_rules_of_its_team_once_an_attempt(database: Da
         ("red.a", 2, "https://red.example.org/dear"),
         ("red.a", 2, "https://red.example.org/new"),
     ]
+
+
+def test_failures_with_a_weak_fingerprint_are_not_grouped(database: Database) -> None:
+    add_rule(database, "red", "https://example.org/", "new_fingerprint")
+    add_endings(database, [ending("a", fingerprint="2w:1"), ending("b", fingerprint="2w:1")])
+    period = Period(START - 1, START + 86_400)
+    assert fingerprints(database, "red", period) == []
+    assert owed(database) == [], "whether it is new is not known"
+    failed = find_jobs(database, JobFilter(team="red"))
+    assert [(job.fingerprint, job.category) for job in failed] == [("", DIAGNOSIS["category"])] * 2
 
 
 def test_a_journal_that_comes_in_parts_is_owed_at_its_end(database: Database, runs: Runs) -> None:

@@ -51,6 +51,14 @@ def test_a_log_is_diagnosed_and_a_diagnosis_taken(tmp_path: Path) -> None:
     assert corpus.examples["1:a"].fix == "Do."
 
 
+def test_a_weak_fingerprint_groups_nothing(tmp_path: Path) -> None:
+    silent = {"category": "process_crash", "fingerprint": "2w:a", "user": "u", "name": "n"}
+    records = [silent | {"id": str(n), "time": 1.7e9 + n} for n in range(3)]
+    corpus = read_file(written(tmp_path / "f.jsonl", *records))
+    assert corpus.texts("fingerprint") == ["", "", ""]
+    assert corpus.texts("category") == ["process_crash"] * 3
+
+
 def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     file = written(
         tmp_path / "f.jsonl",
