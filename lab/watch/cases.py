@@ -16,6 +16,7 @@ from typing import Any
 WATCH = Path(__file__).resolve().parent
 FRESH = WATCH / "fresh"
 FAMILIES = WATCH / "families"
+VARIED = WATCH / "varied"
 TWINS = ("bugs", "keras")
 
 
@@ -108,6 +109,11 @@ def held_out_families() -> frozenset[str]:
     return _held_out(FAMILIES)
 
 
+def held_out_varied() -> frozenset[str]:
+    """The trainings of `varied` that nobody looks at while a detector is built."""
+    return _held_out(VARIED)
+
+
 def _held_out(folder: Path) -> frozenset[str]:
     path = folder / "split.toml"
     return frozenset(tomllib.loads(path.read_text(encoding="utf-8"))["held_out"])
@@ -126,6 +132,11 @@ def fresh_programs() -> dict[str, Mapping[str, Any]]:
 def family_programs() -> dict[str, Mapping[str, Any]]:
     """Of each healthy training of `families`, by name, what its healthy.toml says."""
     return _described(FAMILIES / "healthy")
+
+
+def varied_programs() -> dict[str, Mapping[str, Any]]:
+    """Of each healthy training of `varied`, by name, what its healthy.toml says."""
+    return _described(VARIED / "healthy")
 
 
 def _described(folder: Path) -> dict[str, Mapping[str, Any]]:

@@ -24,7 +24,7 @@ def found(news: News) -> Iterator[str]:
     finding = news.finding
     if not news.known:
         where = f" ({_where(finding)})" if _where(finding) else ""
-        yield f"since iteration {finding.since}: {finding.title}{where}"
+        yield f"{finding.state} since iteration {finding.since}: {finding.title}{where}"
     if news.symptoms:
         titles = ", ".join(one.title for one in news.symptoms)
         if news.known:
@@ -42,7 +42,7 @@ def verdict(watched: Watched) -> Iterator[str]:
         yield layout.field("Training", text)
         return
     if root is not None:
-        sure = f" (confidence {root.confidence:.0%})"
+        sure = f" ({root.state}, confidence {root.confidence:.0%})"
         yield layout.wrapped("Training", f"{root.title}, {root.word}{sure}", fg="red")
         yield layout.wrapped("", root.text)
         yield from _places(root)
@@ -73,7 +73,7 @@ def _places(finding: Finding) -> Iterator[str]:
 
 def _brief(finding: Finding) -> str:
     where = _where(finding)
-    return f"{finding.title}{f' ({where})' if where else ''}: {finding.text}"
+    return f"{finding.title} ({', '.join(filter(None, (finding.state, where)))}): {finding.text}"
 
 
 def _where(finding: Finding) -> str:

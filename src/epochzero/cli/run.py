@@ -226,7 +226,7 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     metavar="WORD|any",
     multiple=True,
     callback=_faults,
-    help="With --watch: end the job, with exit code 79, when this fault or symptom is found; repeatable.",
+    help="With --watch: terminate the job, with exit code 79, once this fault or symptom is confirmed; repeatable.",
 )
 @click.option(
     "--method",

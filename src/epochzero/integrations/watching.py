@@ -25,7 +25,7 @@ from epochzero.run.watch.following import Followed
 from epochzero.run.watch.history import History
 from epochzero.run.watch.live import TOLD, fails
 from epochzero.run.watch.methods import by_name
-from epochzero.run.watch.model import Finding, Watched
+from epochzero.run.watch.model import CONFIRMED, Finding, Watched
 from epochzero.run.watch.sources import call_of, layer_places
 
 __all__ = ["Watch", "watch", "watch_tensor"]
@@ -55,7 +55,7 @@ def watch(
     Args:
         model: if it is made already: the lines of its layers are then looked up in the source.
         optimizer: the same of the optimizer.
-        fail_on: words of faults or symptoms for which the next step raises; ``any`` for all.
+        fail_on: words of faults or symptoms for which the next step raises once they are confirmed; ``any`` for all.
         every: look closer at each such iteration; 0 as often as costs little time.
         values: paths of layers and parameters whose values are kept over time.
         method: that concludes: epochzero, deeplocalize, deepdiagnosis or deepfd.
@@ -103,7 +103,7 @@ class Watch:
         self._raises = raises
         self._followed = Followed()
         self._watched: Watched | None = None
-        self._told: set[str] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._began, self._spent = time.perf_counter(), 0.0
         self._new = False
         self._watching = watch_here(self._hear, every, values) if is_first(os.environ) else None
@@ -211,9 +211,10 @@ class Watch:
             self._spent = float("inf")
             return
         for finding in self._watched.findings:
-            if finding.word in self._told or finding.confidence < TOLD:
+            known = {(finding.word, finding.state), (finding.word, CONFIRMED)} & self._reported
+            if known or (finding.confidence < TOLD and finding.state != CONFIRMED):
                 continue
-            self._told.add(finding.word)
+            self._reported.add((finding.word, finding.state))
             _log.warning("%s", _told(finding))
             if self.fault is None and fails(finding, self._fail_on):
                 self.fault = finding
@@ -221,4 +222,4 @@ class Watch:
 
 def _told(finding: Finding) -> str:
     place = f" ({finding.place.path}:{finding.place.line})" if finding.place else ""
-    return f"{finding.title}{place}: {finding.text} {finding.fix}".strip()
+    return f"{finding.state}: {finding.title}{place}: {finding.text} {finding.fix}".strip()

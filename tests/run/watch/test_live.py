@@ -70,7 +70,7 @@ def test_a_fault_is_told_with_its_line_and_the_job_ends_well(train: Run, kept: K
     assert done.returncode == 0
     assert b"trained" in done.stdout
     line = f"train.py:{BACKWARD_LINE}"
-    assert f"epochzero: since iteration 1: Gradients are not cleared ({line})\n" in said
+    assert f"epochzero: suspected since iteration 1: Gradients are not cleared ({line})\n" in said
     assert "zero_grad()" in said
     event = kept.events[FOUND_EVENT]
     assert event.details["word"] == "zero_grad_missing"
@@ -109,7 +109,10 @@ def test_an_option_that_set_a_value_is_named_and_symptoms_are_counted(
     done = run("--watch", "--", *words, cwd=tmp_path, timeout=PATIENCE_S)
     said = done.stderr.decode().splitlines()
     told = [line for line in said if line.startswith("epochzero: ")]
-    assert told[0] == "epochzero: since iteration 2: Learning rate too high (train.py:5, --lr 10)"
+    assert (
+        told[0]
+        == "epochzero: suspected since iteration 2: Learning rate too high (train.py:5, --lr 10)"
+    )
     assert len(told) <= 3
     assert all("symptom" in line for line in told[1:])
     assert "Option      --lr 10" in said
@@ -122,13 +125,15 @@ def test_a_root_is_told_with_its_symptoms_in_one_more_line() -> None:
         for word in ("learning_rate_too_high", "loss_rising", "loss_oscillating")
     )
     assert list(render_watch.found(News(root, (first, second)))) == [
-        "since iteration 1: Learning rate too high",
+        "suspected since iteration 1: Learning rate too high",
         "and 2 symptoms of it: Loss rises, Loss jumps up and down",
     ]
     assert list(render_watch.found(News(root, (second,), known=True))) == [
         '1 more symptom of "Learning rate too high": Loss jumps up and down'
     ]
-    assert list(render_watch.found(News(second))) == ["since iteration 1: Loss jumps up and down"]
+    assert list(render_watch.found(News(second))) == [
+        "suspected since iteration 1: Loss jumps up and down"
+    ]
 
 
 def test_a_good_training_is_told_to_be_good(train: Run, kept: Kept) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -208,6 +208,30 @@ class History:
         training after it, the one that does so most often; of equals the first.
         """
         return max(self.loss_by_line.values(), key=len, default=np.empty((0, 2)))
+
+    def until(self, iteration: int) -> History:
+        """The same training as it was when this iteration began."""
+
+        def before(records: tuple[Record, ...]) -> tuple[Record, ...]:
+            return tuple(one for one in records if int(one.get("iteration", 0)) < iteration)
+
+        return replace(
+            self,
+            iterations=tuple(one for one in self.iterations if one.number < iteration),
+            evaluations=tuple(one for one in self.evaluations if one.iteration < iteration),
+            nonfinite=before(self.nonfinite),
+            epochs=before(self.epochs),
+            steps=before(self.steps),
+            clips=before(self.clips),
+            scalers=before(self.scalers),
+            loss_by_line={
+                line: earlier
+                for line, series in self.loss_by_line.items()
+                if len(earlier := series[series[:, 0] < iteration])
+            },
+            ended=False,
+            count=min(self.count, iteration),
+        )
 
     def parameter_series(self, name: str, what: str, number: str) -> Series:
         """A number of a parameter over the iterations looked at, such as ("0.weight", "update", "rms").

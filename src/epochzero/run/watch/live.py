@@ -18,6 +18,7 @@ from epochzero.errors import InputError
 from epochzero.injected.companions import Companion, noted
 from epochzero.run.model import Event, Record
 from epochzero.run.watch.following import Following
+from epochzero.run.watch.model import CONFIRMED
 from epochzero.run.watcher import Clock, EndJob
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class WatchOptions:
     """How a training is watched.
 
     Attributes:
-        fail_on: words of faults and symptoms that end the job; ``any`` for whatever is found.
+        fail_on: words of faults and symptoms that terminate the job once they are confirmed; ``any`` for all.
         method: that concludes, `epochzero.run.watch.methods`.
         values: paths of layers and parameters whose values are kept over time.
     """
@@ -77,7 +78,7 @@ class News:
     Attributes:
         finding: what.
         symptoms: of it, that are found at the same moment, or now.
-        known: whether it was told before, and only its symptoms are new.
+        known: whether it was reported before in this state, and only its symptoms are new.
     """
 
     finding: Finding
@@ -119,8 +120,8 @@ def watched_environment(
 
 
 def fails(finding: Finding, words: Collection[str]) -> bool:
-    """Whether a job is to be ended for a finding."""
-    return finding.confidence >= TOLD and (finding.word in words or "any" in words)
+    """Whether a job is terminated for a finding: never for one that is only suspected."""
+    return finding.state == CONFIRMED and (finding.word in words or "any" in words)
 
 
 class TrainingWatcher:
@@ -141,7 +142,7 @@ class TrainingWatcher:
         """
         self._options = options
         self._tell = tell
-        self._told: set[str] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._new = False
         self._next = 0.0
         self.watched: Watched | None = None
@@ -192,10 +193,13 @@ class TrainingWatcher:
         if not history.count:
             return
         self.watched = by_name(self._options.method)(history)
-        found = [one for one in self.watched.findings if one.confidence >= TOLD]
-        new = [one for one in found if one.word not in self._told]
+        # A confirmed finding is shown however weak its signs are: the job may be terminated for it.
+        found = [
+            one for one in self.watched.findings if one.confidence >= TOLD or one.state == CONFIRMED
+        ]
+        new = [one for one in found if not self._is_reported(one)]
         self._tell_news(self.watched, new)
-        self._told.update(one.word for one in new)
+        self._reported.update((one.word, one.state) for one in new)
         for finding in new:
             yield Event(*self._clock.now(), FOUND_EVENT, finding.text, details=_details(finding))
         ending = next((one for one in new if fails(one, self._options.fail_on)), None)
@@ -203,6 +207,10 @@ class TrainingWatcher:
             self.fault = self.fault or ending
             text = f"the training was ended for its fault: {ending.word}"
             raise EndJob(WHY, EXIT_CODE, text, word=ending.word)
+
+    def _is_reported(self, finding: Finding) -> bool:
+        """What was confirmed once is not reported as suspected again."""
+        return bool({(finding.word, finding.state), (finding.word, CONFIRMED)} & self._reported)
 
     def _tell_news(self, watched: Watched, new: Sequence[Finding]) -> None:
         """What is new, and what of it is only a symptom of the root."""
@@ -241,6 +249,7 @@ def _details(finding: Finding) -> dict[str, str]:
     place = f"{finding.place.path}:{finding.place.line}" if finding.place else ""
     details = {
         "word": finding.word,
+        "state": finding.state,
         "since": str(finding.since),
         "layer": finding.layer,
         "place": place,

@@ -8,9 +8,11 @@ from typing import Any
 
 from epochzero import taxonomy
 
-__all__ = ["SCHEMA", "Finding", "Place", "Watched", "of_dict", "to_dict"]
+__all__ = ["CONFIRMED", "SCHEMA", "SUSPECTED", "Finding", "Place", "Watched", "of_dict", "to_dict"]
 
 SCHEMA = "epochzero.watched/1"
+SUSPECTED, CONFIRMED = "suspected", "confirmed"
+"""`Finding.state`: later evidence may retract the first; `fail_on` acts on the second only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Finding:
         series: name of the series of a `History` that shows it; empty for none.
         causes: words of symptoms that this fault brings about: they are told under it.
         option: of the command line that set the value, as it was given (``--lr 10``); empty for none.
+        state: `SUSPECTED` or `CONFIRMED`, see `epochzero.run.watch.confirmation`.
     """
 
     word: str
@@ -51,6 +54,7 @@ class Finding:
     series: str = ""
     causes: tuple[str, ...] = ()
     option: str = ""
+    state: str = SUSPECTED
 
     @property
     def title(self) -> str:

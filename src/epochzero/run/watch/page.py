@@ -109,6 +109,7 @@ def _told(history: History, finding: Finding) -> Iterator[str]:
         "Line": place,
         "Option": finding.option,
         "Since": f"iteration {finding.since:,}",
+        "State": finding.state,
         "Confidence": f"{finding.confidence:.0%}",
         "Evidence": evidence,
         "Word": finding.word,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from epochzero import taxonomy
 from epochzero.run.watch.calibration import calibration
+from epochzero.run.watch.confirmation import confirm
 from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.faults._signals import is_harmed
 from epochzero.run.watch.history import History
@@ -25,9 +26,12 @@ SURE_WITHOUT_HARM = 0.6
 def conclude(history: History) -> Watched:
     """The verdict: the fault with the strongest signs is the root; of equally strong ones the earlier.
 
+    Each finding is suspected or confirmed, as `confirm` decides.
+
     Its confidence is how often such a root was right in the lab, that of other findings the strength of their signs.
     """
     findings, failed = _found(history)
+    findings = confirm(history, findings, catalogue())
     root = _root(history, findings)
     others = [one for one in findings if one is not root]
     symptoms = [one for one in others if root is not None and one.word in root.causes]

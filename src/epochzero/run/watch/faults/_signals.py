@@ -14,7 +14,9 @@ from statistics import NormalDist
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import (
     Evaluation,
     History,
@@ -70,6 +72,8 @@ __all__ = [
 _Answer = TypeVar("_Answer")
 MOST_CLASSES = 200
 _WORSE = 0.1
+_SURE = 3.0
+"""Standard errors beyond which a difference is no accident of the batches."""
 _ENOUGH = 64
 _LONG, _FAR = 100, 0.5
 """Iterations, and a way of the weights beside their size, in which something is learned if there is anything."""
@@ -80,7 +84,9 @@ OF_CLASSES = (
 )  # fmt: skip
 """Losses for one class of several, of torch and of Keras."""
 _OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
-ADAPTIVE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Lion")
+ADAPTIVE = (
+    "Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Lion", "Adadelta",
+)  # fmt: skip
 """Optimizers whose steps have a size of their own."""
 NORMALIZATIONS = ("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm")
 
@@ -98,6 +104,7 @@ class LossCourse:
         roughness: mean size of a jump from value to value beside the loss itself, over its later half.
         finite: whether all values are.
         slope: what the loss falls over its last fifth, as a share of what it fell in all.
+        noise: by how much ``start`` and ``end`` differ where only the batches do: one standard error.
     """
 
     count: int
@@ -109,6 +116,12 @@ class LossCourse:
     roughness: float
     finite: bool
     slope: float
+    noise: float = 0.0
+
+    @property
+    def rise(self) -> float:
+        """What the loss has grown beyond what batches differ by; 0 where it has not."""
+        return max(0.0, self.end - self.start - _SURE * self.noise)
 
     @property
     def fall(self) -> float:
@@ -133,7 +146,8 @@ def course(history: History) -> LossCourse | None:
     # Half a dozen values of the very beginning: a loss may fall fast.
     start = float(np.median(good[: min(edge, 3)]))
     end = float(np.median(good[-edge:]))
-    width = max(1, len(good) // 20)
+    # One batch is no trend: of a few dozen values at least five make one.
+    width = max(1, len(good) // 20, min(5, len(good) // 4))
     smooth = np.convolve(good, np.ones(width) / width, mode="valid")
     later = good[len(good) // 2 :]
     jumps = np.abs(np.diff(later)).mean() if len(later) > 1 else 0.0
@@ -153,7 +167,15 @@ def course(history: History) -> LossCourse | None:
         roughness=float(jumps / max(abs(float(np.mean(later))), 1e-12)),
         finite=len(good) == len(loss),
         slope=-trend / fallen,
+        noise=_noise(good) * math.sqrt(1 / min(edge, 3) + 1 / edge),
     )
+
+
+def _noise(loss: npt.NDArray[np.float64]) -> float:
+    """The standard deviation of a loss about its trend, from the jumps between neighbors."""
+    jumps = np.abs(np.diff(loss))
+    # The median of jumps between independent normal values is 0.95 standard deviations.
+    return float(np.median(jumps)) / 0.95 if len(jumps) else 0.0
 
 
 @_once
@@ -166,6 +188,10 @@ def classes(history: History) -> Mapping[int, float]:
                 counts[int(label)] = counts.get(int(label), 0.0) + count
     total = sum(counts.values())
     if not total or len(counts) > MOST_CLASSES:
+        return {}
+    # Where several losses are computed, as of real and of generated examples, one label in all of one loss is the
+    # program's own word for it, not a label of the data.
+    if len(counts) == 1 and (len(history.loss_by_line) > 1 or len(history.optimizers) > 1):
         return {}
     return {label: count / total for label, count in sorted(counts.items())}
 
@@ -508,14 +534,28 @@ def overfits(history: History) -> Overfit | None:
     worse = bool(losses) and len(losses) >= 3 and end > 1.25 * best and end > 2 * found.end
     # What is far better than guessing both times is well.
     worse = worse and end > 0.25 * (chance_loss(history) or 0.0)
-    if not fitted or not (worse or (gap is not None and gap > 0.18)):
+    apart = gap is not None and gap > 0.18 + _SURE * _gap_error(history)
+    if not fitted or not _comes_again(history) or not (worse or apart):
         return None
     turned = best_at / max(1, history.count) if worse else None
     if worse:
         text = f"the evaluation loss is {end:.3g} and was {best:.3g} at iteration {best_at}, the training loss {found.end:.3g}."
     else:
-        text = f"accuracy is {gap:.0%} higher on training data than in evaluations."
+        text = f"accuracy is {percent(gap)} higher on training data than in evaluations."
     return Overfit(best_at, text, turned, end / best if best and worse else 1.0)
+
+
+def _comes_again(history: History) -> bool:
+    """Whether the training has gone on long enough to know examples by heart."""
+    rows = [row for one in history.iterations for t in one.inputs[:1] for row in t.get("rows", ())]
+    return len(set(rows)) < len(rows) or history.count >= _LONG
+
+
+def _gap_error(history: History) -> float:
+    """The standard error of `accuracy_gap`, as of shares near one half."""
+    trained = sum(_examples(one) for one in history.iterations[-3:] if one.accuracy is not None)
+    tested = sum(one.examples for one in evaluations(history)[-2:])
+    return 0.5 * math.sqrt(1 / max(trained, _ENOUGH) + 1 / max(tested, 1.0))
 
 
 @_once

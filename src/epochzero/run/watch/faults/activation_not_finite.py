@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import activation_place
 from epochzero.run.watch.model import Finding
@@ -21,7 +22,7 @@ def find(history: History) -> Iterable[Finding]:
                 yield Finding(
                     "activation_not_finite",
                     one.number,
-                    f"{path} is the first layer whose output is not finite ({share:.0%} of it) at "
+                    f"{path} is the first layer whose output is not finite ({percent(share)} of it) at "
                     f"iteration {one.number}.",
                     layer=path.partition(":")[0],
                     place=activation_place(layer, path),

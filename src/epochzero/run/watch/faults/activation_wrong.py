@@ -12,6 +12,7 @@ from epochzero.run.watch.faults._signals import (
     is_known_loss,
     saturation,
 )
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import activation_place
 from epochzero.run.watch.model import Finding
@@ -38,11 +39,15 @@ def find(history: History) -> Iterable[Finding]:
             causes=("zero_gradient", "weights_unchanged", "loss_plateau", "underfitting"),
         )  # fmt: skip
         return
-    inside = [(path, kind) for path, kind in history.order[:-1] if kind in _SATURATING]
+    used = feeding(history)
+    # What an attention or a mixture does with its softmax is no layer: weights of zero are what a mask makes.
+    inside = [
+        (path, kind)
+        for path, kind in history.order[:-1]
+        if kind in _SATURATING and (kind.lower() != "softmax" or path in used)
+    ]
     softmax = [path for path, kind in inside if kind.lower() == "softmax"]
     found = course(history)
-    # What an attention or a mixture does with its softmax is no layer.
-    softmax = [path for path in softmax if path in feeding(history)]
     if found is None or not inside or (not softmax and (found.fall > 0.7 or does_well(history))):
         return
     shrink = gradient_ratio(history)
@@ -60,9 +65,7 @@ def find(history: History) -> Iterable[Finding]:
         )
     elif full[worst] > 0.6:
         path, certain = worst, 0.62
-        text = (
-            f"{full[worst]:.0%} of what {worst} gives is at the flat ends of {dict(inside)[worst]}."
-        )
+        text = f"{percent(full[worst])} of what {worst} gives is at the flat ends of {dict(inside)[worst]}."
     elif len(inside) >= 2 and found.fall < 0.3 and is_known_loss(history):
         path, certain = inside[0][0], 0.55
         text = f"{len(inside)} layers end in {inside[0][1]}, and the loss hardly falls."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import does_well, evaluations, is_augmented
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import drawn_place
 from epochzero.run.watch.model import Finding
@@ -37,7 +38,7 @@ def find(history: History) -> Iterable[Finding]:
         "augmentation_wrong",
         0,
         f"No example comes twice in {history.count} iterations, and the nearest other one has the same "
-        f"label in {agreement:.0%} of cases; by chance it would in {chance:.0%}.",
+        f"label in {percent(agreement)} of cases; by chance it would in {percent(chance)}.",
         place=drawn_place(history),
         confidence=0.8,
         fix="Look at a dozen augmented examples: a person must still see their class.",

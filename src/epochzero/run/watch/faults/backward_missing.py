@@ -17,7 +17,7 @@ def find(history: History) -> Iterable[Finding]:
     """Steps without a backward pass before them."""
     looked = [one for one in history.iterations if one.stepped]
     without = [one for one in looked if not one.backwards]
-    if len(without) < _LOOKS or len(without) < 0.9 * len(looked):
+    if len(without) < _LOOKS or len(without) < 0.9 * len(looked) or _has_gradients(history):
         return
     yield Finding(
         "backward_missing",
@@ -27,4 +27,13 @@ def find(history: History) -> Iterable[Finding]:
         confidence=0.95,
         fix="Call loss.backward() before optimizer.step().",
         causes=("weights_unchanged", "loss_not_falling", "zero_gradient", "underfitting"),
+    )
+
+
+def _has_gradients(history: History) -> bool:
+    """Whether gradients come from where no call is seen, as of a compiled step or of `torch.func`."""
+    return any(
+        of.get("gradient", {}).get("largest", 0.0) > 0
+        for one in history.iterations
+        for of in one.parameters.values()
     )

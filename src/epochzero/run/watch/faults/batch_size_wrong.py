@@ -12,6 +12,7 @@ from epochzero.run.watch.faults._signals import (
     evaluations_are_worse,
     is_known_loss,
 )
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import batch_size_place
 from epochzero.run.watch.model import Finding
@@ -49,7 +50,7 @@ def find(history: History) -> Iterable[Finding]:
         yield Finding(
             "batch_size_wrong", 0,
             f"Each step learns from {size} example{'s' if size > 1 else ''}, and the loss jumps by "
-            f"{found.roughness:.0%} from one to the next.",
+            f"{percent(found.roughness)} from one to the next.",
             place=place, confidence=0.66, fix="Take batches of 32.",
             evidence={"batch": float(size)}, series="loss",
             causes=("loss_oscillating", "loss_plateau", "underfitting", "loss_not_falling"),
@@ -71,7 +72,7 @@ def find(history: History) -> Iterable[Finding]:
     ):
         yield Finding(
             "batch_size_wrong", 0,
-            f"A batch is {size / examples:.0%} of the data: the whole training has {history.count} steps, "
+            f"A batch is {percent(size / examples)} of the data: the whole training has {history.count} steps, "
             "and its loss still falls.",
             place=place, confidence=0.75, fix=f"Take batches of {max(16, min(64, examples // 30))}.",
             evidence={"batch": float(size), "examples": float(examples)}, series="loss",

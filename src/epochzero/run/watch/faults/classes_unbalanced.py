@@ -10,6 +10,7 @@ from epochzero.run.watch.faults._signals import (
     is_classifier,
     is_harmed,
 )
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import classes_place
 from epochzero.run.watch.model import Finding
@@ -41,7 +42,7 @@ def find(history: History) -> Iterable[Finding]:
     yield Finding(
         "classes_unbalanced",
         0,
-        f"{shares[most]:.1%} of the labels are class {most}: always saying it is right that often.",
+        f"{percent(shares[most])} of the labels are class {most}: always saying it is right that often.",
         place=classes_place(history),
         confidence=0.8 if hurts and not dense else 0.4,
         fix="Weigh the classes in the loss (weight=, pos_weight=), draw rare ones more often "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import apart_at_once, examples_in
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import duplication_place
 from epochzero.run.watch.model import Finding
@@ -66,7 +67,7 @@ def _known_by_heart(history: History) -> Iterable[Finding]:
     if gap is not None and gap > _APART:
         yield _finding(
             history,
-            f"In the first pass over the data accuracy is {gap:.0%} higher than in the evaluation within it: "
+            f"In the first pass over the data accuracy is {percent(gap)} higher than in the evaluation within it: "
             "no example can be known yet, unless it is there several times.",
             0.7,
             {"gap": gap},

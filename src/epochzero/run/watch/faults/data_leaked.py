@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import evaluations, examples_in
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import Evaluation, History
 from epochzero.run.watch.lines import split_place
 from epochzero.run.watch.model import Finding
@@ -45,7 +46,7 @@ def find(history: History) -> Iterable[Finding]:
     yield Finding(
         "data_leaked",
         evaluations(history)[0].iteration,
-        f"{common:.0%} of the examples that are evaluated on were seen in training.",
+        f"{percent(common)} of the examples that are evaluated on were seen in training.",
         place=split_place(history),
         confidence=0.8,
         fix="Split before anything is drawn or copied, by an identity of the examples, and test that "

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from epochzero.run.watch.faults._signals import does_well
-from epochzero.run.watch.history import History
+from epochzero.run.watch.faults._text import percent
+from epochzero.run.watch.history import History, Series
 from epochzero.run.watch.lines import activation_place
 from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
 
 _SHARE = 0.5
+_PLACES = 8
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -23,17 +26,40 @@ def find(history: History) -> Iterable[Finding]:
     for path, kind in history.order:
         if not kind.lower().startswith(("relu", "leaky", "elu", "gelu", "hard", "sigmoid", "tanh")):
             continue
-        series = history.layer_series(path, "constant")
+        series = _constant(history, path)
         if len(series) >= 3 and float(np.median(series[-3:, 1])) > _SHARE:
             layer = history.layer(path)
             since = int(series[int(np.argmax(series[:, 1] > _SHARE)), 0])
             yield Finding(
                 "dead_units",
                 since,
-                f"{series[-1, 1]:.0%} of the units of {path} give the same for all examples.",
+                f"{percent(series[-1, 1])} of the units of {path} give the same for all examples.",
                 layer=path.partition(":")[0],
                 place=activation_place(layer, path),
                 confidence=0.65,
                 series="constant",
             )
             return
+
+
+def _constant(history: History, path: str) -> Series:
+    """The share of constant units over the iterations whose batch has enough places to tell by.
+
+    A unit of a live ReLU is silent for half of the examples: over one of them each unit is constant.
+    """
+    found = [
+        (one.number, layer["constant"])
+        for one in history.iterations
+        if (layer := one.layers.get(path))
+        and "constant" in layer
+        and _places(layer["shape"]) >= _PLACES
+    ]
+    return np.array(found, dtype=float).reshape(-1, 2)
+
+
+def _places(shape: Sequence[int]) -> int:
+    """How many values each unit has: examples, and of images or sequences their places."""
+    if len(shape) < 2:
+        return 1
+    unit = shape[-1] if len(shape) == 3 else shape[1]
+    return math.prod(shape) // max(1, unit)

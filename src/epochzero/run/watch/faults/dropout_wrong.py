@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, overfits
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History, Layer
 from epochzero.run.watch.lines import setting_place
 from epochzero.run.watch.model import Finding
@@ -27,14 +28,14 @@ def find(history: History) -> Iterable[Finding]:
     # None at all is no regularization, which has a word of its own.
     if gap is not None and 0 < rate < 0.1:
         yield _finding(
-            highest, f"{highest.path} drops {rate:.1%}, as good as nothing: {gap.text}", 0.7
+            highest, f"{highest.path} drops {percent(rate)}, as good as nothing: {gap.text}", 0.7
         )
         return
     order = [(path, kind) for path, kind in history.order if "Dropout" in kind or ":" not in path]
     if rate >= _HIGH and not well:
         yield _finding(
             highest,
-            f"{highest.path} drops {rate:.0%} of what comes in.",
+            f"{highest.path} drops {percent(rate)} of what comes in.",
             0.88 if rate >= 0.8 else 0.78,
         )
     elif order and "Dropout" in order[-1][1] and not well:
@@ -45,7 +46,7 @@ def find(history: History) -> Iterable[Finding]:
             )
     elif sum(float(layer.settings.get("p") or 0) >= 0.5 for layer in dropouts) >= 3 and not well:
         yield _finding(
-            highest, f"{len(dropouts)} layers drop {rate:.0%} each, one after the other.", 0.66
+            highest, f"{len(dropouts)} layers drop {percent(rate)} each, one after the other.", 0.66
         )
 
 

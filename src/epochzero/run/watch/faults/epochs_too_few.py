@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import course, does_well, relative_updates
+from epochzero.run.watch.faults._signals import course, does_well, is_harmed, relative_updates
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import epochs_place
 from epochzero.run.watch.model import Finding
@@ -21,7 +22,10 @@ def find(history: History) -> Iterable[Finding]:
     found = course(history)
     if found is None or not history.ended or does_well(history) or not found.finite:
         return
-    few = history.count <= _FEW and found.fall > 0.03
+    # A loss nearly always falls still: it is a fault where what was reached is no better than a trivial answer.
+    if is_harmed(history) is False:
+        return
+    few = history.count <= _FEW and found.fall > 0.03 and found.slope > 0
     falls = found.fall > 0.02 and found.slope > _SLOPE and found.roughness < 0.6
     if not few and not falls:
         return
@@ -32,7 +36,7 @@ def find(history: History) -> Iterable[Finding]:
         "epochs_too_few",
         history.count,
         f"After {history.count} iterations the loss has gone from {found.start:.3g} to {found.end:.3g} and still "
-        f"falls: the last fifth of them made {max(0.0, found.slope):.0%} of all the progress.",
+        f"falls: the last fifth of them made {percent(found.slope)} of all the progress.",
         place=epochs_place(history),
         confidence=0.53,
         fix="Train at least three times as long, until the evaluation loss stops falling.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import overfits
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import epochs_place
 from epochzero.run.watch.model import Finding
@@ -22,7 +23,7 @@ def find(history: History) -> Iterable[Finding]:
     yield Finding(
         "epochs_too_many",
         gap.since,
-        f"The best evaluation was after {gap.turned:.0%} of the training: {gap.text}",
+        f"The best evaluation was after {percent(gap.turned)} of the training: {gap.text}",
         place=epochs_place(history),
         confidence=0.58,
         fix=f"Stop at about iteration {gap.since}, or keep the best checkpoint.",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from epochzero.run.watch.faults._signals import ADAPTIVE, course, does_well, moved
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import clipping_place
 from epochzero.run.watch.model import Finding
@@ -40,7 +41,7 @@ def find(history: History) -> Iterable[Finding]:
         return
     yield _finding(
         history,
-        f"Gradients with a norm of {norm:.3g} are clipped to {clipped[0]['limit']:g}: {left:.1%} of them "
+        f"Gradients with a norm of {norm:.3g} are clipped to {clipped[0]['limit']:g}: {percent(left)} of them "
         "is left.",
         f"Clip at about {norm:.1g}, which leaves usual gradients as they are.",
         {"norm": norm, "limit": clipped[0]["limit"]},

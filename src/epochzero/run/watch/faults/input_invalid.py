@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, is_known_loss
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import input_place
 from epochzero.run.watch.model import Finding
@@ -12,6 +13,8 @@ from epochzero.run.watch.model import Finding
 __all__ = ["find"]
 
 _LOOKS = 3
+_MOST = 0.5
+"""Share of columns. A column that never varies does no harm, as the border of an image: the others must be few."""
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -22,7 +25,7 @@ def find(history: History) -> Iterable[Finding]:
                 yield Finding(
                     "input_invalid",
                     one.number,
-                    f"{tensor['nonfinite']:.1%} of the input of iteration {one.number} is no finite "
+                    f"{percent(tensor['nonfinite'])} of the input of iteration {one.number} is no finite "
                     "number.",
                     place=input_place(history),
                     confidence=0.97,
@@ -46,24 +49,24 @@ def find(history: History) -> Iterable[Finding]:
             evidence={"value": looked[0]["min"]},
             causes=("loss_not_falling", "constant_output", "underfitting", "zero_gradient"),
         )
-    elif all(one.get("constant_columns", 0) > 0.1 for one in looked) and _learns_nothing(history):
+    elif all(one.get("constant_columns", 0) > _MOST for one in looked) and _learns_nothing(history):
         share = looked[0]["constant_columns"]
         yield Finding(
             "input_invalid",
             0,
-            f"{share:.0%} of the columns of the input never vary, and the loss stays where it began.",
+            f"{percent(share)} of the columns of the input never vary, and the loss stays where it began.",
             place=input_place(history),
             confidence=0.78,
             fix="Look at what is done to the data before they reach the model.",
             evidence={"constant columns": share},
             causes=("loss_not_falling", "underfitting", "loss_plateau", "constant_output"),
         )
-    elif all(one.get("constant_columns", 0) > 0.5 for one in looked) and not does_well(history):
+    elif all(one.get("constant_columns", 0) > _MOST for one in looked) and not does_well(history):
         share = looked[0]["constant_columns"]
         yield Finding(
             "input_invalid",
             0,
-            f"{share:.0%} of the columns of the input never vary.",
+            f"{percent(share)} of the columns of the input never vary.",
             place=input_place(history),
             confidence=0.6 if all(one["zeros"] > 0.9 for one in looked) else 0.45,
             fix="Look at what is done to the data before they reach the model.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import NORMALIZATIONS, does_well
+from epochzero.run.watch.faults._signals import NORMALIZATIONS, does_well, is_harmed
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import input_place
 from epochzero.run.watch.model import Finding
@@ -24,13 +24,14 @@ def find(history: History) -> Iterable[Finding]:
         return
     first = looked[len(looked) // 2]
     spread, mean = first["std"], abs(first["mean"])
-    apart = first.get("widest", 0.0) / max(first.get("narrowest", 1.0), 1e-12)
+    # Beside the usual column, not the narrowest: pixels at a border hardly vary in any data set.
+    apart = first.get("widest", 0.0) / max(first.get("usual_width", 1.0), 1e-12)
     widest = first.get("widest", 0.0)
     if max(spread, mean) > _LARGE and (widest == 0 or widest > _LARGE or mean > _LARGE):
         text = f"The inputs have a mean of {first['mean']:.4g} and a spread of {spread:.4g}"
         certain = 0.9 if max(spread, mean) > 30 else 0.7
     elif apart > _APART and widest > 3:
-        text = f"The widest column of the input varies {apart:,.0f} times as much as the narrowest"
+        text = f"The widest column of the input varies {apart:,.0f} times as much as the usual one"
         certain = 0.7
     elif spread < _SMALL and mean < _SMALL:
         text = f"The inputs are tiny: a spread of {spread:.2g}"
@@ -47,7 +48,7 @@ def find(history: History) -> Iterable[Finding]:
         0,
         f"{text}; layers expect about 0 and 1.",
         place=input_place(history),
-        confidence=certain - (0.45 if does_well(history) else 0.0),
+        confidence=certain - (0.45 if _does_no_harm(history) else 0.0),
         fix="Subtract the mean of the training data from each column or channel and divide by its "
         "spread, once, for training and evaluation alike.",
         evidence={"mean": first["mean"], "spread": spread},
@@ -57,6 +58,11 @@ def find(history: History) -> Iterable[Finding]:
             "updates_too_small", "vanishing_gradient", "loss_plateau",
         ),
     )  # fmt: skip
+
+
+def _does_no_harm(history: History) -> bool:
+    """Whether the training does what it should, or nothing tells: rewards and positions have a scale of their own."""
+    return does_well(history) or is_harmed(history) is None
 
 
 def _is_normalized_first(history: History) -> bool:

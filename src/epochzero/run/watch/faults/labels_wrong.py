@@ -17,6 +17,7 @@ from epochzero.run.watch.faults._signals import (
     is_harmed,
     learns_nothing,
 )
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import label_place
 from epochzero.run.watch.model import Finding
@@ -26,6 +27,7 @@ __all__ = ["find"]
 _PAIRS = 200
 _MORE = 0.08
 _LEAST = 0.01
+_EARLY = 200
 _RARE_ARE_OTHERS = 0.85
 _CAUSES = ("loss_not_falling", "loss_plateau", "overfitting", "underfitting", "slow_learning",
            "validation_diverging", "constant_output")  # fmt: skip
@@ -51,7 +53,8 @@ def find(history: History) -> Iterable[Finding]:
     if harmed is False or (harmed is None and most > _RARE_ARE_OTHERS):
         return
     tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
-    if not history.ended and len(tested) < 5:
+    # Early a loss lies above that of chance, whatever the labels are.
+    if not history.ended and (len(tested) < 5 or history.count < _EARLY):
         return
     # Raw inputs may hide a class that a network finds: what it generalizes decides.
     if tested and max(tested) > most + 0.15 * (1 - most):
@@ -59,8 +62,8 @@ def find(history: History) -> Iterable[Finding]:
     yield Finding(
         "labels_wrong",
         0,
-        f"The nearest example has the same label in {agreement:.0%} of cases, by chance it would in "
-        f"{chance:.0%}; and evaluations are no better than chance.",
+        f"The nearest example has the same label in {percent(agreement)} of cases, by chance it would in "
+        f"{percent(chance)}; and evaluations are no better than chance.",
         place=label_place(history, order=True),
         confidence=0.7 if tested else 0.4,
         fix="Print inputs with their labels; look for one of both being sorted, shuffled or cut alone.",
@@ -107,7 +110,7 @@ def _contradictions(history: History) -> Iterable[Finding]:
         yield Finding(
             "labels_wrong",
             since,
-            f"Examples that come again have another label in {different / again:.0%} of cases.",
+            f"Examples that come again have another label in {percent(different / again)} of cases.",
             place=label_place(history, order=True),
             confidence=0.92,
             fix="Inputs and labels are shuffled apart: shuffle them with one permutation.",
@@ -131,8 +134,8 @@ def _other_than_evaluated(history: History, gain: float) -> Iterable[Finding]:
         yield Finding(
             "labels_wrong",
             0,
-            f"In the training the nearest example agrees by {gain:.0%} more than by chance, in the "
-            f"evaluations by {other:.0%}: many labels of the training are wrong.",
+            f"In the training the nearest example agrees by {percent(gain)} more than by chance, in the "
+            f"evaluations by {percent(other)}: many labels of the training are wrong.",
             place=label_place(history, order=True),
             confidence=0.78,
             fix="Print inputs with their labels; compare how both parts are labeled.",

@@ -17,6 +17,8 @@ _BOUNDED = ("Sigmoid", "sigmoid", "Tanh", "tanh", "Softmax", "softmax", "ReLU", 
 _OF_PROBABILITIES = (
     "SparseCategoricalCrossentropy", "CategoricalCrossentropy", "binary_cross_entropy",
 )  # fmt: skip
+_ROUNDED = 5e-3
+"""How far probabilities in bfloat16 add up to something else than 1: each is off by 1/256 of itself at most."""
 _CAUSES = (
     "loss_not_falling", "loss_plateau", "slow_learning", "underfitting", "saturated_units",
     "dead_units", "constant_output", "vanishing_gradient", "zero_gradient", "weights_unchanged",
@@ -89,7 +91,7 @@ def _of_classes(
     if (
         sums
         and low >= 0
-        and all(abs(o["sums"] - 1) < 1e-3 and o["sums_spread"] < 1e-3 for o in sums)
+        and all(abs(o["sums"] - 1) < _ROUNDED and o["sums_spread"] < _ROUNDED for o in sums)
     ):
         yield _finding(
             history, path, "cross_entropy applies softmax itself, and is given probabilities: the rows "

@@ -31,6 +31,7 @@ def find(history: History) -> Iterable[Finding]:
             or layer.called
             or not names
             or any(name in used for name in names)
+            or not _is_asked(history, layer.path)
         ):
             continue
         parent = history.layer(layer.path.rpartition(".")[0])

@@ -19,6 +19,7 @@ from epochzero.run.watch.faults._signals import (
     peak_updates,
     relative_updates,
 )
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History, Record
 from epochzero.run.watch.lines import place_of, setting_place
 from epochzero.run.watch.model import Finding
@@ -28,6 +29,10 @@ __all__ = ["find"]
 _LARGE = 0.1
 _SOON = 60
 """Iterations in which a loss may stand still or jump."""
+_FAR_TOO_HIGH, _TOO_HIGH = 50, 10
+"""Times the usual rate of an optimizer whose steps have a size of their own."""
+_USUAL_RATES = {"Adadelta": 1.0}
+"""Where it is not the 1e-3 of Adam: Adadelta finds the size of its steps itself, its rate only scales it."""
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -39,15 +44,14 @@ def find(history: History) -> Iterable[Finding]:
     rate, number = _highest(history)
     record = history.optimizers[min(number, len(history.optimizers) - 1)]
     largest = max(early_updates(history).values(), default=0.0)
-    certain = _certainty(history, found, record["class"] in ADAPTIVE, rate, largest)
+    certain = _certainty(history, found, record["class"], rate, largest)
     if not trouble or not certain:
         return
     largest = max(largest, max(peak_updates(history).values(), default=0.0))
     yield Finding(
         "learning_rate_too_high",
         first_bad(history),
-        f"With a learning rate of {rate:g} a step changes weights by up to {largest:.0%} of their "
-        f"size, and the loss {trouble}.",
+        f"With a learning rate of {rate:g} {_effect(largest)}the loss {trouble}.",
         place=setting_place(place_of(record), "lr", 1),
         confidence=certain,
         fix=f"Try {_better(record, rate, largest):.1g}; with a warm-up over the first few hundred steps.",
@@ -67,10 +71,11 @@ def _trouble(history: History, found: LossCourse) -> str:
     known = is_known_loss(history)
     if not found.finite:
         return "is no number"
-    if found.worst > 3 * abs(found.first) + 1:
+    if _has_grown(found):
         return "grew"
     if found.end > found.best + 0.5 * max(chance_loss(history) or found.first, found.best):
         return "has grown again"
+    # A rate that is seen to be too high by what the loss does not do needs time to show it.
     if not history.ended and found.count < _SOON:
         return ""
     if known and min(found.fall, 1 - found.end / max(found.first, 1e-12)) < 0.1:
@@ -80,15 +85,36 @@ def _trouble(history: History, found: LossCourse) -> str:
     return ""
 
 
+def _effect(largest: float) -> str:
+    """What a step does to the weights, where that was seen."""
+    return (
+        f"a step changes weights by up to {percent(largest)} of their size, and "
+        if largest > 0
+        else ""
+    )
+
+
+def _has_grown(found: LossCourse) -> bool:
+    """Whether the smoothed loss was far above where it began, by more than its batches differ."""
+    begin = max(abs(found.first), abs(found.start))
+    return found.worst > 3 * begin + 1 + 3 * found.noise
+
+
 def _certainty(
-    history: History, found: LossCourse, adaptive: bool, rate: float, largest: float
+    history: History, found: LossCourse, kind: str, rate: float, largest: float
 ) -> float:
+    adaptive, usual_rate = kind in ADAPTIVE, _USUAL_RATES.get(kind, 1e-3)
     usual = max(relative_updates(history).values(), default=0.0)
     peak = max(peak_updates(history).values(), default=0.0)
-    blown = not found.finite or found.worst > 3 * abs(found.first) + 1 or found.fall < 0.1
-    if adaptive and rate >= 0.05:
+    blown = not found.finite or _has_grown(found) or found.fall < 0.1
+    if adaptive and rate >= _FAR_TOO_HIGH * usual_rate:
         return 0.9
-    if adaptive and rate >= 0.01 and max(largest, usual) > _LARGE and is_known_loss(history):
+    if (
+        adaptive
+        and rate >= _TOO_HIGH * usual_rate
+        and max(largest, usual) > _LARGE
+        and is_known_loss(history)
+    ):
         return 0.72
     if not adaptive and largest > _LARGE and (blown or usual > _LARGE):
         return 0.85 if rate >= 0.5 or largest > 1 else 0.7

@@ -14,6 +14,7 @@ from epochzero.run.watch.faults._signals import (
     is_known_loss,
     moved,
 )
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import place_of, setting_place
 from epochzero.run.watch.model import Finding
@@ -65,7 +66,7 @@ def find(history: History) -> Iterable[Finding]:
         "learning_rate_too_low",
         0,
         f"With a learning rate of {rate:g} all {history.count} steps together moved no weight by more "
-        f"than {far:.1%} of its size; the loss fell by {max(0.0, found.fall):.1%}.",
+        f"than {percent(far)} of its size; the loss fell by {percent(max(0.0, found.fall))}.",
         place=setting_place(place_of(history.optimizers[0]), "lr", 1),
         confidence=0.88 if far < 0.1 else 0.7,
         fix=f"Try {rate * min(1000.0, 3 / max(far, 1e-9)) or 1e-3:.1g}.",

@@ -10,11 +10,14 @@ from epochzero.run.watch.model import Finding
 
 __all__ = ["find"]
 
+_LONG = 100
+"""Iterations: a warm-up, and fine-tuning at a small rate, begin with tens of them at the same loss."""
+
 
 def find(history: History) -> Iterable[Finding]:
     """The training loss stays where it began."""
     found = course(history)
-    if found is None or found.count < 30 or not found.finite or abs(found.fall) > 0.03:
+    if found is None or found.count < _LONG or not found.finite or abs(found.fall) > 0.03:
         return
     yield Finding(
         "loss_not_falling",

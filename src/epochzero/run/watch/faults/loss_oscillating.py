@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.model import Finding
 
@@ -19,7 +20,7 @@ def find(history: History) -> Iterable[Finding]:
     yield Finding(
         "loss_oscillating",
         0,
-        f"From one iteration to the next the loss jumps by {found.roughness:.0%} of itself.",
+        f"From one iteration to the next the loss jumps by {percent(found.roughness)} of itself.",
         confidence=0.6,
         evidence={"first loss": found.start, "last loss": found.end},
         series="loss",

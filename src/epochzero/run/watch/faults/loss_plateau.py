@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.model import Finding
 
@@ -25,7 +26,7 @@ def find(history: History) -> Iterable[Finding]:
     yield Finding(
         "loss_plateau",
         0,
-        f"The loss fell by {found.fall:.0%} and then stayed at {found.end:.4g}.",
+        f"The loss fell by {percent(found.fall)} and then stayed at {found.end:.4g}.",
         confidence=0.6,
         evidence={"first loss": found.start, "last loss": found.end},
         series="loss",

@@ -14,7 +14,7 @@ __all__ = ["find"]
 def find(history: History) -> Iterable[Finding]:
     """The training loss grows."""
     found = course(history)
-    if found is None or found.count < 20 or found.end <= found.start + 0.1 * abs(found.start):
+    if found is None or found.count < 20 or found.rise <= 0.1 * abs(found.start):
         return
     yield Finding(
         "loss_rising",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from epochzero.run.watch.faults._signals import OF_CLASSES, accuracy_gap, classes
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History, Record
 from epochzero.run.watch.lines import order_place
 from epochzero.run.watch.model import Finding
@@ -39,8 +40,8 @@ def find(history: History) -> Iterable[Finding]:
     yield Finding(
         "not_shuffled",
         0,
-        f"From one example to the next the label changes in {changes:.1%} of cases; in shuffled "
-        f"data it would in {expected:.0%}.",
+        f"From one example to the next the label changes in {percent(changes)} of cases; in shuffled "
+        f"data it would in {percent(expected)}.",
         place=order_place(history),
         confidence=0.93,
         fix="Shuffle the training examples anew in each epoch: DataLoader(..., shuffle=True).",
@@ -75,7 +76,7 @@ def _never_seen(history: History) -> Iterable[Finding]:
     yield Finding(
         "not_shuffled",
         0,
-        f"The training has no example of class {absent[0]} of {outputs}, and evaluations are {gap:.0%} worse: "
+        f"The training has no example of class {absent[0]} of {outputs}, and evaluations are {percent(gap)} worse: "
         "data that lie in the order of their labels were split without being shuffled.",
         place=order_place(history),
         confidence=0.92,

@@ -6,7 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import evaluations, evaluations_are_worse, is_augmented
+from epochzero.run.watch.faults._signals import (
+    classes,
+    evaluations,
+    evaluations_are_worse,
+    is_augmented,
+)
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import preprocessing_place
 from epochzero.run.watch.model import Finding
@@ -15,6 +20,8 @@ __all__ = ["find"]
 
 _APART = 2.5
 _FAR = 10.0
+_OTHER_SHARE = 0.4
+"""A class that is this much more frequent in the inspected batches than in the training."""
 
 
 def find(history: History) -> Iterable[Finding]:
@@ -24,7 +31,7 @@ def find(history: History) -> Iterable[Finding]:
     trained = [one for one in trained if "float" in one["dtype"]]
     tested = [one for one in tested if "float" in one["dtype"]]
     tested = [one for one in tested if trained and one["shape"][1:] == trained[0]["shape"][1:]]
-    if len(trained) < 3 or len(tested) < 2:
+    if len(trained) < 3 or len(tested) < 2 or not _are_comparable(history):
         return
     mean, spread = (float(np.median([one[what] for one in trained])) for what in ("mean", "std"))
     other, width = (float(np.median([one[what] for one in tested])) for what in ("mean", "std"))
@@ -47,6 +54,25 @@ def find(history: History) -> Iterable[Finding]:
                   "evaluation spread": width},
         causes=("overfitting", "validation_diverging"),
     )  # fmt: skip
+
+
+def _are_comparable(history: History) -> bool:
+    """Whether the inspected batches of the evaluations have the classes of the training: the first one of sorted data
+    has one of them only, whose examples differ from the others.
+    """
+    shares = classes(history)
+    tested = [
+        {int(label): count for label, count in counts.items()}
+        for one in evaluations(history)
+        if (counts := one.target.get("classes"))
+    ]
+    if len(shares) < 2 or not tested:
+        return True
+    total = sum(sum(counts.values()) for counts in tested)
+    return all(
+        abs(sum(counts.get(label, 0.0) for counts in tested) / total - share) < _OTHER_SHARE
+        for label, share in shares.items()
+    )
 
 
 def _confidence(history: History, shift: float, ratio: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, weight_decay, weights
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import decay_place, penalty_place
 from epochzero.run.watch.model import Finding
@@ -35,7 +36,7 @@ def find(history: History) -> Iterable[Finding]:
     yield Finding(
         "regularization_too_strong",
         0,
-        f"Weights have shrunk to {sum(left.values()) / len(left):.0%} of their size, with a weight decay "
+        f"Weights have shrunk to {percent(sum(left.values()) / len(left))} of their size, with a weight decay "
         f"of {decay:g}, and the loss stays at {found.end:.3g}.",
         place=decay_place(history) if decay else penalty_place(history),
         confidence=0.88 if decay >= 1e-3 else 0.72 if penalty_place(history) else 0.45,

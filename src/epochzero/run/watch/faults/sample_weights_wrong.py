@@ -12,6 +12,7 @@ from epochzero.run.watch.faults._signals import (
     is_classifier,
     train_accuracy,
 )
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import loss_place, place_of
 from epochzero.run.watch.model import Finding
@@ -57,7 +58,7 @@ def find(history: History) -> Iterable[Finding]:
         yield Finding(
             "sample_weights_wrong",
             0,
-            f"The loss is {found.end:.3g}, far below the {chance:.3g} of guessing, and only {accuracy:.0%} "
+            f"The loss is {found.end:.3g}, far below the {chance:.3g} of guessing, and only {percent(accuracy)} "
             "of the examples are right: most of them hardly count.",
             place=loss_place(history, "weight", "pos_weight"),
             confidence=0.84,

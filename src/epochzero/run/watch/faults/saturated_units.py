@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import does_well, saturation
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import activation_place
 from epochzero.run.watch.model import Finding
@@ -27,7 +28,7 @@ def find(history: History) -> Iterable[Finding]:
             yield Finding(
                 "saturated_units",
                 0,
-                f"{share:.0%} of what {path} gives is at the flat ends of {kind}.",
+                f"{percent(share)} of what {path} gives is at the flat ends of {kind}.",
                 layer=path.partition(":")[0],
                 place=activation_place(layer, path),
                 confidence=0.6,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.model import Finding
 
@@ -19,7 +20,7 @@ def find(history: History) -> Iterable[Finding]:
     yield Finding(
         "slow_learning",
         0,
-        f"After {history.count} iterations the loss has fallen by {found.fall:.1%} only, and still falls.",
+        f"After {history.count} iterations the loss has fallen by {percent(found.fall)} only, and still falls.",
         confidence=0.6,
         evidence={"first loss": found.start, "last loss": found.end},
         series="loss",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import classes, train_accuracy
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.model import Finding
 
@@ -23,7 +24,7 @@ def find(history: History) -> Iterable[Finding]:
         yield Finding(
             "underfitting",
             0,
-            f"{accuracy:.0%} of the training examples are right; always saying the most frequent class "
-            f"would be right in {most:.0%}.",
+            f"{percent(accuracy)} of the training examples are right; always saying the most frequent class "
+            f"would be right in {percent(most)}.",
             confidence=0.65,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import does_well, relative_updates
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.model import Finding
 
@@ -23,7 +24,7 @@ def find(history: History) -> Iterable[Finding]:
     yield Finding(
         "updates_too_large",
         0,
-        f"A step changes {name} by {updates[name]:.0%} of its size.",
+        f"A step changes {name} by {percent(updates[name])} of its size.",
         layer=name.rpartition(".")[0],
         place=layer.place if layer else None,
         confidence=0.6,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, evaluations
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.model import Finding
 
@@ -25,7 +26,7 @@ def find(history: History) -> Iterable[Finding]:
             "validation_diverging",
             since,
             f"The evaluation loss was {best:.4g} at iteration {since} and is {losses[-1][1]:.4g}; the "
-            f"training loss has fallen by {found.fall:.0%}.",
+            f"training loss has fallen by {percent(found.fall)}.",
             confidence=0.7,
             series="loss",
         )

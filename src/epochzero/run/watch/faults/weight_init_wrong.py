@@ -16,6 +16,7 @@ _LARGE = 4.0
 _SMALL = 0.05
 _MANY = 64
 _FAR_APART = 10.0
+_GROWN = 3.0
 _CAUSES = (
     "loss_not_falling", "loss_plateau", "exploding_gradient", "vanishing_gradient", "dead_units",
     "saturated_units", "loss_not_a_number", "zero_gradient", "constant_output", "slow_learning",
@@ -26,7 +27,11 @@ _CAUSES = (
 
 def find(history: History) -> Iterable[Finding]:
     """The values of weights at the beginning, beside how many numbers a unit sums up."""
-    known = [one for one in weights(history) if one.trainable and "std" in one.values]
+    known = [
+        one
+        for one in weights(history)
+        if one.trainable and "std" in one.values and not _has_grown(history, one)
+    ]
     if course(history) is None or does_well(history):
         return
     # The first values were taken after a step: what was equal may differ by that step.
@@ -74,6 +79,18 @@ def find(history: History) -> Iterable[Finding]:
             causes=_CAUSES,
         )
         return
+
+
+def _has_grown(history: History, parameter: Parameter) -> bool:
+    """Whether weights that began at next to nothing have left it: low-rank additions and gates begin so on purpose."""
+    series = history.parameter_series(parameter.name, "weight", "rms")
+    begin = parameter.values["rms"]
+    return (
+        len(series) > 1
+        and begin > 0
+        and _scale(parameter) < _SMALL
+        and float(series[-1, 1]) > _GROWN * begin
+    )
 
 
 def _scale(parameter: Parameter) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import relative_updates
+import numpy as np
+
+from epochzero.run.watch.faults._signals import ratios, weights
 from epochzero.run.watch.history import History
 from epochzero.run.watch.model import Finding
 
@@ -13,8 +15,10 @@ __all__ = ["find"]
 
 def find(history: History) -> Iterable[Finding]:
     """The updates of all weights over the iterations looked at."""
-    updates = relative_updates(history)
-    if len(history.iterations) < 5 or not updates or max(updates.values()) > 1e-9:
+    # The largest of each: where gradients are gathered, most iterations have no step.
+    series = [ratios(history, one.name) for one in weights(history)]
+    updates = [float(np.nanmax(one[:, 1])) for one in series if len(one) >= 3]
+    if len(history.iterations) < 5 or not updates or max(updates) > 1e-9:
         return
     yield Finding(
         "weights_unchanged",

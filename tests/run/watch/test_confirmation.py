@@ -1,0 +1,121 @@
+"""What a finding needs before a training is terminated for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from epochzero import taxonomy
+from epochzero.run.watch.confirmation import SURE_TO_END, Silence, confirm, lasting, silence
+from epochzero.run.watch.faults import catalogue
+from epochzero.run.watch.history import History, read_records
+from epochzero.run.watch.live import fails
+from epochzero.run.watch.model import CONFIRMED, SUSPECTED, Finding
+
+FALLING = np.linspace(2.0, 0.2, 200)
+
+
+def losses(values: Iterable[float]) -> History:
+    told = [[number, "train.py:1", float(value)] for number, value in enumerate(values)]
+    return read_records([{"kind": "losses", "losses": told}])
+
+
+def found(history: History, word: str) -> set[str]:
+    return lasting(history, {word}, catalogue())
+
+
+def test_a_loss_that_stays_no_number_lasts() -> None:
+    values = [*FALLING, *[math.nan] * 20]
+    assert found(losses(values), "loss_not_a_number") == {"loss_not_a_number"}
+    assert found(losses(values[:-1]), "loss_not_a_number") == set()
+    assert found(losses([*values, 0.2]), "loss_not_a_number") == set()
+
+
+@pytest.mark.parametrize("level", [math.log(2), 5.0])
+def test_a_training_that_has_not_begun_to_learn_is_left_alone(level: float) -> None:
+    plateau = losses(level + np.random.default_rng(0).normal(0, 0.01, 1000))
+    assert list(catalogue()["loss_not_falling"](plateau))
+    assert found(plateau, "loss_not_falling") == set()
+
+
+def test_what_was_not_found_earlier_does_not_last() -> None:
+    calls = []
+
+    def late(history: History) -> list[Finding]:
+        calls.append(history.count)
+        return [Finding("weight_init_wrong", 0, "")] if history.count >= 150 else []
+
+    values = [*FALLING[:100], *[math.nan] * 100]
+    assert lasting(losses(values), {"weight_init_wrong"}, {"weight_init_wrong": late}) == set()
+    assert calls == [100]
+
+
+def test_what_was_found_all_along_lasts_where_the_loss_is_no_number() -> None:
+    values = [2.0, *[math.nan] * 199]
+    one = [Finding("weight_init_wrong", 0, "")]
+    searches = {"weight_init_wrong": lambda _: one}
+    assert lasting(losses(values), {"weight_init_wrong"}, searches) == {"weight_init_wrong"}
+    assert lasting(losses(FALLING), {"weight_init_wrong"}, searches) == set()
+
+
+def test_a_search_that_fails_on_less_finds_nothing() -> None:
+    def breaks(_: History) -> list[Finding]:
+        raise ZeroDivisionError
+
+    values = [2.0, *[math.nan] * 199]
+    assert lasting(losses(values), {"loss_wrong"}, {"loss_wrong": breaks}) == set()
+
+
+def test_confidence_is_that_of_the_next_healthy_training() -> None:
+    counted = Silence.of({"trainings": 98, "lasting": {"labels_wrong": 1}})
+    assert counted.confidence("loss_wrong") == pytest.approx(0.99)
+    assert counted.confidence("labels_wrong") == pytest.approx(0.98)
+    assert Silence(0, {}).confidence("loss_wrong") == 0.5
+
+
+def test_only_what_is_confirmed_terminates_a_job() -> None:
+    suspected = Finding("step_missing", 0, "", confidence=1.0)
+    confirmed = Finding("step_missing", 0, "", confidence=0.3, state=CONFIRMED)
+    assert suspected.state == SUSPECTED
+    for words in ({"any"}, {"step_missing"}):
+        assert not fails(suspected, words)
+        assert fails(confirmed, words)
+    assert not fails(confirmed, {"loss_wrong"})
+
+
+def test_the_lab_has_counted() -> None:
+    counted = silence()
+    words = taxonomy.faults().keys() | taxonomy.symptoms().keys()
+    assert counted.lasting.keys() <= words
+    assert all(count > 0 for count in counted.lasting.values())
+    history = losses([*FALLING, *[math.nan] * 20])
+    one = Finding("loss_not_a_number", 200, "")
+    (stated,) = confirm(history, [one], catalogue())
+    sure = counted.confidence(one.word) >= SURE_TO_END
+    assert stated.state == (CONFIRMED if sure else SUSPECTED)
+
+
+def test_a_history_can_be_cut() -> None:
+    records = [
+        {"kind": "losses", "losses": [[number, "train.py:1", 1.0] for number in range(10)]},
+        {"kind": "evaluation", "iteration": 4, "loss": 1.0},
+        {"kind": "evaluation", "iteration": 8, "loss": 1.0},
+        {"kind": "ended", "iterations": 10},
+    ]
+    history = read_records(records)
+    earlier = history.until(5)
+    assert (history.ended, history.count, len(history.loss), len(history.evaluations)) == (
+        True,
+        10,
+        10,
+        2,
+    )
+    assert (earlier.ended, earlier.count, len(earlier.loss), len(earlier.evaluations)) == (
+        False,
+        5,
+        5,
+        1,
+    )

@@ -1,0 +1,330 @@
+"""What healthy trainings look like, and was once read as a fault."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from epochzero.run.watch.faults import catalogue
+from epochzero.run.watch.faults._signals import classes, course
+from epochzero.run.watch.faults._text import percent
+from epochzero.run.watch.history import History, read_records
+from epochzero.run.watch.live import TOLD
+
+torch = pytest.importorskip("torch")
+nn, functional = torch.nn, torch.nn.functional
+
+
+def seen(train: Callable[[], object]) -> History:
+    """What the watcher has seen of a training in this process."""
+    from epochzero.run.watch.child.hooks import Hooks
+    from epochzero.run.watch.child.observer import Observer
+    from epochzero.run.watch.child.records import Records
+    from epochzero.run.watch.child.schedule import Schedule
+
+    records: list[dict[str, Any]] = []
+    observer = Observer(Records(hear=records.append), Schedule(every=1))
+    hooks = Hooks(observer)
+    hooks.install()
+    try:
+        torch.manual_seed(0)
+        train()
+    finally:
+        observer.end()
+        hooks.remove()
+    assert [record for record in records if record["kind"] == "failed"] == []
+    return read_records(records)
+
+
+def losses(values: Iterable[float]) -> History:
+    """A training of which the loss alone is known."""
+    told = [[number, "train.py:1", float(value)] for number, value in enumerate(values)]
+    return read_records([{"kind": "losses", "losses": told}])
+
+
+def reported(history: History, word: str) -> list[str]:
+    return [one.text for one in catalogue()[word](history) if one.confidence >= TOLD]
+
+
+def fit(
+    model: Any,
+    batch: Callable[[], tuple[Any, Any]],
+    steps: int,
+    optimizer: Callable[[Any], Any] = lambda parameters: torch.optim.Adam(parameters, 1e-3),
+    loss_of: Callable[[Any, Any], Any] = functional.cross_entropy,
+) -> None:
+    stepping = optimizer([p for p in model.parameters() if p.requires_grad])
+    for _ in range(steps):
+        given, wanted = batch()
+        stepping.zero_grad()
+        loss_of(model(given), wanted).backward()
+        stepping.step()
+
+
+def labeled(count: int = 32, width: int = 8) -> tuple[Any, Any]:
+    given = torch.randn(count, width)
+    return given, (given[:, 0] > 0).long()
+
+
+@pytest.mark.parametrize("word", ["loss_rising", "loss_not_falling"])
+def test_the_loss_of_a_few_batches_is_no_trend(word: str) -> None:
+    noise = np.random.default_rng(0).normal(0, 0.1, 31)
+    noise[:3], noise[-3:] = -0.08, 0.12
+    assert reported(losses(math.log(2) + noise), word) == []
+
+
+def test_a_loss_that_rises_beyond_its_noise_does() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.02, 60)
+    assert reported(losses(np.linspace(0.7, 2.0, 60) + noise), "loss_rising")
+
+
+def test_one_batch_is_no_growth() -> None:
+    values = np.full(31, 0.5)
+    values[20] = 9.0
+    found = course(losses(values))
+    assert found is not None
+    assert found.worst < 3
+
+
+def test_states_of_a_game_have_a_scale_of_their_own() -> None:
+    policy = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 2))
+
+    def play() -> None:
+        optimizer = torch.optim.Adam(policy.parameters(), 1e-3)
+        for _ in range(20):
+            states, rewards = 50 + 30 * torch.randn(16, 3), 100 * torch.rand(16)
+            log = functional.log_softmax(policy(states), 1)[:, 0]
+            optimizer.zero_grad()
+            (-(log * rewards).mean()).backward()
+            optimizer.step()
+
+    assert reported(seen(play), "input_scale_wrong") == []
+
+
+def test_the_labels_of_a_generative_adversarial_network_are_no_class_of_the_data() -> None:
+    maker, critic = nn.Linear(4, 2), nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1))
+
+    def play() -> None:
+        of_maker, of_critic = (torch.optim.Adam(m.parameters(), 1e-3) for m in (maker, critic))
+        judge = functional.binary_cross_entropy_with_logits
+        for _ in range(30):
+            of_critic.zero_grad()
+            judge(critic(torch.randn(16, 2) + 2), torch.ones(16, 1)).backward()
+            made = maker(torch.randn(16, 4))
+            judge(critic(made.detach()), torch.zeros(16, 1)).backward()
+            of_critic.step()
+            of_maker.zero_grad()
+            judge(critic(made), torch.ones(16, 1)).backward()
+            of_maker.step()
+
+    history = seen(play)
+    assert classes(history) == {}
+    for word in ("classes_unbalanced", "not_shuffled", "labels_wrong", "sample_weights_wrong"):
+        assert reported(history, word) == []
+
+
+class LowRank(nn.Module):  # type: ignore[misc, name-defined]
+    def __init__(self, base: Any) -> None:
+        super().__init__()
+        self.base = base.requires_grad_(False)
+        self.down = nn.Linear(base.in_features, 4, bias=False)
+        self.up = nn.Linear(4, base.out_features, bias=False)
+        nn.init.zeros_(self.up.weight)
+
+    def forward(self, given: Any) -> Any:
+        return self.base(given) + self.up(self.down(given))
+
+
+def test_a_low_rank_addition_begins_at_zero() -> None:
+    model = nn.Sequential(LowRank(nn.Linear(8, 32)), nn.ReLU(), LowRank(nn.Linear(32, 2)))
+    history = seen(lambda: fit(model, labeled, 60, lambda p: torch.optim.Adam(p, 1e-4)))
+    assert reported(history, "weight_init_wrong") == []
+
+
+def test_a_quarter_of_constant_pixels_is_no_fault() -> None:
+    def batch() -> tuple[Any, Any]:
+        given, _ = labeled(width=16)
+        given[:, :4] = 0
+        given[:, 4] *= 1e-3
+        given[:, 5] *= 5
+        return given, torch.randint(2, (len(given),))
+
+    model = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 2))
+    history = seen(lambda: fit(model, batch, 60))
+    assert reported(history, "input_invalid") == []
+    assert reported(history, "input_scale_wrong") == []
+
+
+def test_a_layer_whose_weights_a_function_uses_is_used() -> None:
+    class Tied(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.projection, self.head = (
+                nn.Linear(8, 8),
+                nn.Linear(8, 8),
+                nn.Linear(8, 2),
+            )
+            self.projection.requires_grad_(False)
+
+        def forward(self, given: Any) -> Any:
+            fixed = functional.linear(self.body(given), self.projection.weight)
+            return self.head(torch.relu(fixed))
+
+    history = seen(lambda: fit(Tied(), labeled, 20))
+    assert reported(history, "layer_unused") == []
+
+
+def test_a_layer_that_is_never_called_is_unused() -> None:
+    class Forgetful(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.forgotten, self.head = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+
+        def forward(self, given: Any) -> Any:
+            return self.head(torch.relu(self.body(given)))
+
+    history = seen(lambda: fit(Forgetful(), labeled, 20))
+    assert reported(history, "layer_unused")
+
+
+def test_the_softmax_of_a_masked_attention_is_no_activation() -> None:
+    class Attending(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.query, self.body, self.out = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+            self.softmax = nn.Softmax(dim=-1)
+
+        def forward(self, given: Any) -> Any:
+            rows = given.view(len(given), 12, 8)
+            scores = self.query(rows) @ rows.transpose(1, 2)
+            late = torch.ones(12, 12).triu(1).bool()
+            weights = self.softmax(scores.masked_fill(late, -math.inf) * 5)
+            return self.out(torch.relu(self.body(weights @ rows)).mean(1))
+
+    history = seen(lambda: fit(Attending(), lambda: labeled(width=96), 40))
+    assert reported(history, "activation_wrong") == []
+
+
+def test_gradients_from_where_no_backward_is_seen_are_gradients() -> None:
+    model = nn.Linear(8, 1)
+
+    def train() -> None:
+        optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+        for _ in range(10):
+            given, _ = labeled()
+            for parameter in model.parameters():
+                parameter.grad = torch.randn_like(parameter)
+            model(given)
+            optimizer.step()
+
+    assert reported(seen(train), "backward_missing") == []
+
+
+def test_sorted_validation_data_are_not_prepared_otherwise() -> None:
+    def batch(count: int = 64) -> tuple[Any, Any]:
+        wanted = torch.randint(4, (count,))
+        return torch.randn(count, 8) * 0.4 + wanted[:, None].float(), wanted
+
+    model = nn.Linear(8, 4)
+
+    def train() -> None:
+        for _ in range(4):
+            fit(model, batch, 10)
+            model.eval()
+            given, wanted = batch(400)
+            order = wanted.argsort(descending=True)
+            with torch.no_grad():
+                for rows in order.split(64):
+                    functional.cross_entropy(model(given[rows]), wanted[rows])
+            model.train()
+
+    assert reported(seen(train), "preprocessing_mismatch") == []
+
+
+def test_units_are_not_dead_for_one_example() -> None:
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2))
+    history = seen(lambda: fit(model, lambda: labeled(1), 40))
+    assert reported(history, "dead_units") == []
+
+
+def test_a_rate_of_one_is_usual_for_adadelta() -> None:
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+
+    def batch() -> tuple[Any, Any]:
+        given, _ = labeled()
+        return given, torch.randint(2, (len(given),))
+
+    history = seen(lambda: fit(model, batch, 80, lambda p: torch.optim.Adadelta(p, lr=1.0)))
+    assert reported(history, "learning_rate_too_high") == []
+
+
+def test_sixteen_steps_do_not_overfit() -> None:
+    model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
+
+    def train() -> None:
+        for _ in range(4):
+            fit(model, lambda: labeled(16), 4, lambda p: torch.optim.Adam(p, 3e-2))
+            model.eval()
+            given, _ = labeled(32)
+            with torch.no_grad():
+                # Other data: the examples of the training cannot be known yet.
+                functional.cross_entropy(model(given), torch.randint(2, (32,)))
+            model.train()
+
+    assert reported(seen(train), "overfitting") == []
+
+
+def test_weights_that_change_in_few_iterations_change() -> None:
+    model = nn.Linear(8, 2)
+
+    def train() -> None:
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for number in range(24):
+            given, wanted = labeled()
+            (functional.cross_entropy(model(given), wanted) / 8).backward()
+            if number % 8 == 7:
+                optimizer.step()
+                optimizer.zero_grad()
+
+    assert reported(seen(train), "weights_unchanged") == []
+
+
+def test_a_short_training_that_learns_has_enough_epochs() -> None:
+    model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
+    history = seen(lambda: fit(model, labeled, 16, lambda p: torch.optim.Adam(p, 1e-2)))
+    assert list(catalogue()["epochs_too_few"](history)) == []
+
+
+def test_a_softmax_before_cross_entropy_is_found_in_bfloat16_to_the_end() -> None:
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 10), nn.Softmax(1))
+
+    def batch() -> tuple[Any, Any]:
+        given = torch.randn(64, 8)
+        return given, given.argmax(1)
+
+    def train() -> None:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            fit(model, batch, 120, lambda p: torch.optim.Adam(p, 1e-2))
+
+    history = seen(train)
+    assert reported(history.until(10), "last_activation_wrong")
+    assert reported(history, "last_activation_wrong")
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0%"),
+        (0.35, "35%"),
+        (2.0, "200%"),
+        (0.034, "3.4%"),
+        (4e-5, "0.004%"),
+        (-2e-3, "-0.2%"),
+    ],
+)
+def test_a_small_share_is_not_nothing(share: float, text: str) -> None:
+    assert percent(share) == text
