@@ -300,7 +300,7 @@ def command(
     epochzero run -- python train.py --epochs 3
     epochzero run --name resnet --gpus 8 -- torchrun --nproc_per_node 8 train.py
     epochzero run --retries auto --check --target cluster.toml -- python train.py
-    epochzero run --watch --fail-on any -- python train.py
+    epochzero run --watch --fail-on loss_not_a_number -- python train.py
     epochzero run --simulate --target cluster.toml -- python train.py
     epochzero run --inject kill-rank=1@step:200 -- torchrun --nproc_per_node 4 train.py
     epochzero run --capture -- python train.py

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from epochzero import taxonomy
-from epochzero.run.watch.confirmation import SURE_TO_END, Silence, confirm, lasting, silence
+from epochzero.run.watch.confirmation import Silence, confirm, lasting, silence
 from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.history import History, read_records
 from epochzero.run.watch.live import fails
@@ -76,6 +76,13 @@ def test_confidence_is_that_of_the_next_healthy_training() -> None:
     assert Silence(0, {}).confidence("loss_wrong") == 0.5
 
 
+def test_facts_need_no_confidence_and_no_false_one() -> None:
+    assert Silence(0, {}).can_confirm("zero_grad_missing")
+    assert not Silence(500, {"zero_grad_missing": 1}).can_confirm("zero_grad_missing")
+    assert not Silence(97, {}).can_confirm("weight_init_wrong")
+    assert Silence(98, {}).can_confirm("weight_init_wrong")
+
+
 def test_only_what_is_confirmed_terminates_a_job() -> None:
     suspected = Finding("step_missing", 0, "", confidence=1.0)
     confirmed = Finding("step_missing", 0, "", confidence=0.3, state=CONFIRMED)
@@ -94,8 +101,7 @@ def test_the_lab_has_counted() -> None:
     history = losses([*FALLING, *[math.nan] * 20])
     one = Finding("loss_not_a_number", 200, "")
     (stated,) = confirm(history, [one], catalogue())
-    sure = counted.confidence(one.word) >= SURE_TO_END
-    assert stated.state == (CONFIRMED if sure else SUSPECTED)
+    assert stated.state == CONFIRMED
 
 
 def test_a_history_can_be_cut() -> None:

@@ -7,8 +7,9 @@ Every finding is suspected at first. It is confirmed when all of these hold:
   improves. A training that has only not begun to learn may still begin: a loss at that of a trivial answer for
   hundreds of iterations is what parity, or fine-tuning at a small rate, looks like. A fact about the program, such as
   a step without a backward pass, needs no loss.
-- Its kind was never seen to last like this in healthy trainings that were not used to build the searches, and there
-  were enough of them: ``confirmation.json``, counted by ``bench/train_watch_confirmation.py``.
+- Its kind was never seen to last like this in healthy trainings that were not used to build the searches, and, unless
+  it is a fact about the program, there were enough of them for a confidence of `SURE_TO_END`: ``confirmation.json``,
+  counted by ``bench/train_watch_confirmation.py``.
 """
 
 from __future__ import annotations
@@ -71,6 +72,12 @@ class Silence:
         """How likely the next healthy training is left alone, 0 to 1: Laplace's rule of succession."""
         return 1 - (self.lasting.get(word, 0) + 1) / (self.trainings + 2)
 
+    def can_confirm(self, word: str) -> bool:
+        """Whether findings of a kind may be confirmed: of facts none may have lasted in a healthy training."""
+        if word in _FACTS:
+            return self.lasting.get(word, 0) == 0
+        return self.confidence(word) >= SURE_TO_END
+
 
 @cache
 def silence() -> Silence:
@@ -89,8 +96,7 @@ def confirm(
         findings: on it.
         searches: by word, to be asked about earlier moments.
     """
-    measured = silence()
-    able = {one.word for one in findings if measured.confidence(one.word) >= SURE_TO_END}
+    able = {one.word for one in findings if silence().can_confirm(one.word)}
     confirmed = lasting(history, able, searches)
     return [replace(one, state=CONFIRMED) if one.word in confirmed else one for one in findings]
 

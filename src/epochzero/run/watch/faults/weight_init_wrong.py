@@ -17,6 +17,7 @@ _SMALL = 0.05
 _MANY = 64
 _FAR_APART = 10.0
 _GROWN = 3.0
+_NOTHING = 1e-6
 _CAUSES = (
     "loss_not_falling", "loss_plateau", "exploding_gradient", "vanishing_gradient", "dead_units",
     "saturated_units", "loss_not_a_number", "zero_gradient", "constant_output", "slow_learning",
@@ -27,11 +28,10 @@ _CAUSES = (
 
 def find(history: History) -> Iterable[Finding]:
     """The values of weights at the beginning, beside how many numbers a unit sums up."""
-    known = [
-        one
-        for one in weights(history)
-        if one.trainable and "std" in one.values and not _has_grown(history, one)
-    ]
+    known = [one for one in weights(history) if one.trainable and "std" in one.values]
+    # Low-rank additions and gates begin at nothing on purpose, beside weights that do not.
+    resting = [one for one in known if not _has_grown(history, one)]
+    known = resting or known
     if course(history) is None or does_well(history):
         return
     # The first values were taken after a step: what was equal may differ by that step.
@@ -82,15 +82,11 @@ def find(history: History) -> Iterable[Finding]:
 
 
 def _has_grown(history: History, parameter: Parameter) -> bool:
-    """Whether weights that began at next to nothing have left it: low-rank additions and gates begin so on purpose."""
+    """Whether weights that began at next to nothing have left it."""
     series = history.parameter_series(parameter.name, "weight", "rms")
-    begin = parameter.values["rms"]
-    return (
-        len(series) > 1
-        and begin > 0
-        and _scale(parameter) < _SMALL
-        and float(series[-1, 1]) > _GROWN * begin
-    )
+    if len(series) < 2 or _scale(parameter) >= _SMALL:
+        return False
+    return float(series[-1, 1]) > max(_GROWN * parameter.values["rms"], _NOTHING)
 
 
 def _scale(parameter: Parameter) -> float:
