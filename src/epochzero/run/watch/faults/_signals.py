@@ -534,7 +534,7 @@ def overfits(history: History) -> Overfit | None:
     worse = bool(losses) and len(losses) >= 3 and end > 1.25 * best and end > 2 * found.end
     # What is far better than guessing both times is well.
     worse = worse and end > 0.25 * (chance_loss(history) or 0.0)
-    apart = gap is not None and gap > 0.18 + _SURE * _gap_error(history)
+    apart = gap is not None and gap > 0.18 + _gap_error(history)
     if not fitted or not _comes_again(history) or not (worse or apart):
         return None
     turned = best_at / max(1, history.count) if worse else None

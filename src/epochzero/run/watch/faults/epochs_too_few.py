@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.faults._signals import course, does_well, is_harmed, relative_updates
+from epochzero.run.watch.faults._signals import (
+    LossCourse,
+    chance_loss,
+    classes,
+    course,
+    does_well,
+    relative_updates,
+    train_accuracy,
+)
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import History
 from epochzero.run.watch.lines import epochs_place
@@ -22,8 +30,8 @@ def find(history: History) -> Iterable[Finding]:
     found = course(history)
     if found is None or not history.ended or does_well(history) or not found.finite:
         return
-    # A loss nearly always falls still: it is a fault where what was reached is no better than a trivial answer.
-    if is_harmed(history) is False:
+    # A loss nearly always falls still: it is a fault where not half of what can be reached was reached.
+    if _is_half_way(history, found):
         return
     few = history.count <= _FEW and found.fall > 0.03 and found.slope > 0
     falls = found.fall > 0.02 and found.slope > _SLOPE and found.roughness < 0.6
@@ -44,3 +52,11 @@ def find(history: History) -> Iterable[Finding]:
         series="loss",
         causes=("underfitting", "slow_learning"),
     )
+
+
+def _is_half_way(history: History, found: LossCourse) -> bool:
+    """Whether accuracy, or else the loss, is closer to that of a perfect model than to that of a trivial one."""
+    accuracy, shares, chance = train_accuracy(history), classes(history), chance_loss(history)
+    if accuracy is not None and shares:
+        return accuracy > 0.5 * (1 + max(shares.values()))
+    return chance is not None and found.end < 0.5 * chance
