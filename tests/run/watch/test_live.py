@@ -70,7 +70,9 @@ def test_a_fault_is_told_with_its_line_and_the_job_ends_well(train: Run, kept: K
     assert done.returncode == 0
     assert b"trained" in done.stdout
     line = f"train.py:{BACKWARD_LINE}"
-    assert f"epochzero: suspected since iteration 1: Gradients are not cleared ({line})\n" in said
+    # A short job may be over before the first conclusion, which then confirms at once.
+    assert f" since iteration 1: Gradients are not cleared ({line})\n" in said
+    assert "zero_grad_missing (confirmed, " in said
     assert "zero_grad()" in said
     event = kept.events[FOUND_EVENT]
     assert event.details["word"] == "zero_grad_missing"
