@@ -116,7 +116,7 @@ def test_the_epilog_records_a_requeued_job_and_its_end(submit: Callable[..., Sub
     job = submit("echo ready; [ $SLURM_RESTART_COUNT ] || sleep 600")
     job.wait_for("ready")
     subprocess.run(["scontrol", "requeue", job.number], check=True)
-    job.until(lambda: len(recorded(job)) == 2, 240)
+    job.until(lambda: len(recorded(job)) == 2, 400)
     (first, state, _), last = recorded(job)
     assert (first, state) == (1, "REQUEUED")
     assert last == (2, "COMPLETED", 0)

@@ -40,7 +40,8 @@ def end_of_job(number: str, environment: Mapping[str, str]) -> Mapping[str, str]
         environment: with the search path.
     """
     end = time.monotonic() + _STEPS_S
-    while _scontrol("step", number, environment) and time.monotonic() < end:
+    # For a job without steps it prints a sentence, with exit code 0.
+    while "StepId=" in _scontrol("step", number, environment) and time.monotonic() < end:
         time.sleep(1.0)
     fields = show_job(number, environment)
     if not fields:
