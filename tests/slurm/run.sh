@@ -4,5 +4,5 @@ set -euo pipefail
 here=$(dirname "$(realpath "$0")"); top=$(mktemp -d)
 trap '"$here"/stop.sh "$top"' EXIT
 python=$1; shift
-SLURM_CONF=$("$here"/start.sh "$top" "$(realpath -s "$python")") EPOCHZERO_TEST_SLURM=1 \
+SLURM_CONF=$("$here"/start.sh "$top" "$(realpath -s "$python")") TEST_SLURM=1 \
     "$python" -m pytest "$here" "$@"

@@ -17,7 +17,7 @@ import pytest
 from epochzero.run.journal import NAME, read_journal
 from epochzero.run.model import Ended, Event, Started
 
-if "EPOCHZERO_TEST_SLURM" not in os.environ:
+if "TEST_SLURM" not in os.environ:
     pytest.skip("needs a Slurm: make test-slurm", allow_module_level=True)
 
 JOB = f"{sys.executable} -c \"import time; print('ready', flush=True); time.sleep(600)\""
