@@ -115,8 +115,10 @@ class _Places(ast.NodeTransformer):
             node.body = [self.visit(one) for one in node.body]  # type: ignore[misc]
             return node
         for kind, other in changed(node):
-            text = ast.unparse(node)
-            mutant = Mutant(self.file, kind, text, ast.unparse(other), self._seen[kind, text])
+            text, new = ast.unparse(node), ast.unparse(other)
+            if new == text:
+                continue
+            mutant = Mutant(self.file, kind, text, new, self._seen[kind, text])
             self._seen[kind, text] += 1
             self.found.append(mutant)
             if self.chosen(mutant):

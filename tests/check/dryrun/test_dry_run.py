@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -12,12 +13,13 @@ from typing import Any
 import pytest
 
 from epochzero.check import CheckResult, Limits, Target, check
-from epochzero.check.dryrun import process
+from epochzero.check.dryrun import attempt, process
 from epochzero.check.dryrun.contain import Ended, Means, containment_by
 from epochzero.check.dryrun.process import run_contained
 from epochzero.check.target.model import GPU
 
 pytest.importorskip("torch", reason="the scripts train with torch")
+pytestmark = pytest.mark.usefixtures("preloaded")
 
 HERE = Target(name="here", here=True, gpus=())
 PRELUDE = """\
@@ -274,6 +276,8 @@ def test_a_job_is_run_where_the_system_has_no_namespaces(
 ) -> None:
     intercepted = containment_by(Means.INTERCEPTION)
     monkeypatch.setattr(process, "best_containment", lambda: intercepted)
+    # Interception happens before torch is imported.
+    monkeypatch.setattr(process, "subprocess", subprocess)
     found = dry(tmp_path, "torch.save(nn.Linear(8, 4).state_dict(), 'model.pt')")
     assert (found.findings, found.dry[0].ended) == ((), "finished")
     assert not (tmp_path / "model.pt").exists()
@@ -390,7 +394,7 @@ def test_all_attempts_share_the_time_and_a_warning_says_that_it_ran_out(
         limits.append(how["limits"].seconds)
         return run_contained(*given, **how)
 
-    monkeypatch.setattr("epochzero.check.dryrun.attempt.run_contained", noted)
+    monkeypatch.setattr(attempt, "run_contained", noted)
     (finding,) = dry(tmp_path, SLOW.replace("seen += 1", "seen = step"), seconds=8).findings
     assert limits[0] <= 8
     assert all(later < earlier for earlier, later in pairwise(limits))
