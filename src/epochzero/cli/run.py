@@ -7,8 +7,6 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,16 +17,15 @@ from epochzero.cli.home import homes
 from epochzero.cli.sending import send_option
 from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
-from epochzero.run.attempts import run_job
-from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.init import stand_behind_init
-from epochzero.run.job import Failed, Job, Kept, first_record
+from epochzero.run.job import Failed, Job, Listener
 from epochzero.run.journal import Journal
-from epochzero.run.launchers import ELASTIC_FOLDER, Launch, gpus_of, launch_of
-from epochzero.run.model import Decision, Ended, Event, Started
+from epochzero.run.model import Event
 from epochzero.run.notes import TOOLS
 from epochzero.run.notify import Webhook
 from epochzero.run.replay.capture import has_capture
+from epochzero.run.request import Retries, RunRequest
+from epochzero.run.session import RunResult, run_session
 from epochzero.run.supervise import Options
 from epochzero.run.terminal import closed_streams
 from epochzero.run.watch.live import News, TrainingWatcher, WatchOptions, check_words
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from epochzero.run.hang import OnHang
     from epochzero.run.inject.grammar import Fault
     from epochzero.run.inject.outcome import Outcome
-    from epochzero.run.retry import Policy
     from epochzero.run.sending import Destination, Sending
     from epochzero.run.simulate.model import Aspect
 
@@ -68,9 +64,10 @@ def _webhook(_: click.Context, __: click.Parameter, url: str | None) -> Webhook 
         raise click.BadParameter(str(error)) from error
 
 
-def _retries(_: click.Context, __: click.Parameter, text: str) -> str | int:
-    if text in ("advise", "auto", "never"):
-        return text
+def _retries(_: click.Context, __: click.Parameter, text: str) -> Retries:
+    words: dict[str, Retries] = {"advise": "advise", "auto": "auto", "never": "never"}
+    if text in words:
+        return words[text]
     if text.isascii() and text.isdigit():
         return int(text)
     raise click.BadParameter("must be advise, auto, never or a number")
@@ -269,7 +266,7 @@ def command(
     ranks: int | None,
     build_packages: bool,
     first: bool,
-    retries: str | int,
+    retries: Retries,
     policy: str,
     advice_file: Path | None,
     advice_exit_codes: bool,
@@ -321,32 +318,17 @@ def command(
         context.exit(code)
     closed = closed_streams()
     environment = _environment()
-    # Reading a policy takes a moment that only who names one, or asks for retries, has to wait.
-    chosen = None if policy == _POLICY and retries == "advise" else _policy(policy, retries)
     if first and not _checked(job, target, environment):
         context.exit(1)
-    simulation = None
-    if simulates and target is not None:
-        from epochzero.run.simulate.plan import options_of
-
-        folder = _folder(environment)
-        place = next(iter(homes(environment))) / "environments" if build_packages else None
-        simulation = options_of(target, job, folder, environment, ranks=ranks, build_in=place)
-    name = name or name_of(job)
-    launch = launch_of(environment, name)
-    started = first_record(
-        job,
-        launch,
-        name=name,
-        gpus=gpus_of(environment) if gpus is None else gpus,
+    request = RunRequest(
+        command=job,
+        environment=environment,
         folder=_folder(environment),
-        target=target or "",
-    )
-    whole = Job(
-        started,
-        environment,
-        policy=lambda: chosen or _policy(policy, retries),
-        advise=retries == "advise",
+        homes=homes(environment),
+        name=name or "",
+        gpus=gpus,
+        policy=Path(policy) if os.sep in policy or policy.endswith(".toml") else policy,
+        retries=retries,
         target=target,
         options=Options(grace, keep, closed),
         stall=stall,
@@ -355,23 +337,21 @@ def command(
         watch=WatchOptions(fail_on, method, tuple(filter(None, values.split(","))))
         if watches
         else None,
-        simulate=simulation,
+        simulate=target if simulates else None,
+        ranks=ranks,
+        build_packages=build_packages,
         faults=faults,
         capture=capture,
     )
-    ended, decision = run_job(
-        whole,
-        lambda attempt: _keep(environment, replace(launch, attempt=attempt)),
-        _Screen(whole, store, send, notify, quiet=quiet),
-    )
-    code = ended.exit_code
-    if code and decision is not None:
-        code = _advised(started, ended, decision, advice_file, advice_exit_codes)
+    result = run_session(request, lambda made: _Screen(made, store, send, notify, quiet=quiet))
+    code = result.ended.exit_code
+    if code and result.decision is not None:
+        code = _advised(result, advice_file, advice_exit_codes)
     context.exit(code)
 
 
-class _Screen:
-    """Says what happens on standard error, and sees that it comes into the store."""
+class _Screen(Listener):
+    """Reports what happens on standard error, and writes it to the store."""
 
     def __init__(
         self,
@@ -488,6 +468,13 @@ class _Screen:
 
             _tell(render_run.simulated(self._job.started.target, aspects))
 
+    def stored_elsewhere(self, wanted: Path, home: Path | None) -> None:
+        """Nothing is quiet about a job whose records are not where they are looked for."""
+        if home is not None:
+            _say(f"cannot write {wanted}; the job is stored in {home}")
+        else:
+            _say(f"cannot write {wanted} or a temporary directory; the job is not stored")
+
     def waits(self, seconds: float) -> bool:
         """Waits for a retry; Ctrl-C ends the waiting and the job."""
         if not self._quiet:
@@ -520,19 +507,6 @@ class _Screen:
             _tell([layout.field("More", f"epochzero show {journal.path.parts[-3]}")])
 
 
-def _policy(name: str, retries: str | int) -> Policy:
-    """The policy that the options ask for."""
-    from epochzero.run.retry import load_policy
-
-    if isinstance(retries, int):
-        always = load_policy("always-3")
-        rules = tuple(replace(rule, retries=retries) for rule in always.rules)
-        return replace(always, name=f"always-{retries}", rules=rules, most=retries)
-    if retries == "never":
-        return load_policy("never")
-    return load_policy(Path(name) if os.sep in name or name.endswith(".toml") else name)
-
-
 def _checked(job: Sequence[str], target: str | None, environment: Mapping[str, str]) -> bool:
     """Whether nothing says that the job would fail; what does is told."""
     from epochzero.check import check
@@ -548,19 +522,21 @@ def _checked(job: Sequence[str], target: str | None, environment: Mapping[str, s
     return not errors
 
 
-def _advised(
-    started: Started, ended: Ended, decision: Decision, file: Path | None, by_exit_code: bool
-) -> int:
-    """Tells a scheduler what to do; the exit code."""
+def _advised(result: RunResult, file: Path | None, by_exit_code: bool) -> int:
+    """Writes the advice for a scheduler; the exit code."""
     from epochzero.run.retry.advice import EXIT_CODES, advice, write_advice
 
+    assert result.decision is not None
     if file is not None:
-        told = advice(decision, job=started.job, attempt=started.attempt, exit_code=ended.exit_code)
+        code = result.ended.exit_code
         try:
-            write_advice(file, told)
+            write_advice(
+                file,
+                advice(result.decision, job=result.job, attempt=result.attempt, exit_code=code),
+            )
         except InputError as error:
             _say(str(error))
-    return EXIT_CODES[decision.action] if by_exit_code else ended.exit_code
+    return EXIT_CODES[result.decision.action] if by_exit_code else result.ended.exit_code
 
 
 def _environment() -> dict[str, str]:
@@ -571,29 +547,6 @@ def _environment() -> dict[str, str]:
         if "LC_CTYPE" in environment and not (b"\0" + given).count(b"\0LC_CTYPE="):
             del environment["LC_CTYPE"]
     return environment
-
-
-def _keep(environment: Mapping[str, str], launch: Launch) -> Kept:
-    """The attempt's folder, its journal and its number; a job runs also where nothing can be kept."""
-    wanted, *others = homes(environment)
-    for home in (wanted, *others):
-        for attempt in count(launch.attempt):
-            folder = attempt_folder(home, launch.job, attempt, launch.rank)
-            try:
-                folder.mkdir(parents=True, mode=0o700)
-                (folder / ELASTIC_FOLDER).mkdir()
-                journal = Journal(folder)
-            except FileExistsError:
-                if folder.is_dir():
-                    continue
-                break
-            except (OSError, InputError):
-                break
-            if home is not wanted:
-                _say(f"{wanted} cannot be written; the job is kept in {home}")
-            return folder, journal, attempt
-    _say(f"neither {wanted} nor a temporary folder can be written; nothing of the job is kept")
-    return None, None, launch.attempt
 
 
 def _folder(environment: Mapping[str, str]) -> str:

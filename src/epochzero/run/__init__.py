@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from epochzero.check import Target
-    from epochzero.run.here import Ran
+    from epochzero.run.session import RunResult
     from epochzero.run.watch.live import WatchOptions
 
 __all__ = ["run"]
@@ -20,7 +20,7 @@ def run(
     *,
     environment: Mapping[str, str],
     name: str = "",
-    gpus: int = 0,
+    gpus: int | None = None,
     policy: str | Path = "never",
     target: Target | str | Path | None = None,
     watch: bool | WatchOptions = False,
@@ -28,7 +28,7 @@ def run(
     ranks: int | None = None,
     inject: Sequence[str] = (),
     capture: bool = False,
-) -> Ran:
+) -> RunResult:
     """Runs a job in the current folder, keeps what it leaves, and says why it failed.
 
     Its output, input and signals pass through. Must be called from the main thread, as
@@ -44,15 +44,15 @@ def run(
         home: folder in which the job is kept.
         environment: of the job.
         name: what it is called; by default its script.
-        gpus: how many it holds, for its cost.
+        gpus: number of GPUs of the job, for its cost; None for what the scheduler reports.
         policy: decides whether a failed job is started again: ``never``, ``auto``, another one that
             comes with EpochZero, or the path of one's own.
         target: the platform that it was meant for, for what a check would have said.
-        watch: whether its training is watched, or how; the verdict is in `Ran.watched`.
+        watch: whether its training is watched, or how; the verdict is in `RunResult.watched`.
         simulate: the platform that the job meets here, as far as one machine can be it (`docs/simulate.md`).
         ranks: with ``simulate``: how many processes the launcher in front of the command starts here.
         inject: faults that the platform is to have, such as ``kill-rank=1@step:200``
-            (`docs/simulate.md`); `Ran.injected` says what came of each.
+            (`docs/simulate.md`); `RunResult.injected` says what came of each.
         capture: keep what `epochzero.replay` needs when it fails.
 
     Raises:
@@ -61,19 +61,40 @@ def run(
         CatalogError: the policy is not there, or wrong.
     """
     # The guard of a job starts in this package: it must not wait for what it does not need.
-    from epochzero.run.here import run_here
+    import os
 
-    return run_here(
-        command,
-        Path(home),
-        environment,
+    from epochzero.errors import InputError
+    from epochzero.run.inject.grammar import parsed_all
+    from epochzero.run.job import Listener
+    from epochzero.run.request import RunRequest
+    from epochzero.run.session import run_session
+    from epochzero.run.watch.live import WatchOptions, check_words
+    from epochzero.run.watch.methods import by_name
+
+    class Strict(Listener):
+        """Refuses a job that cannot be stored where the caller wants it."""
+
+        def stored_elsewhere(self, wanted: Path, home: Path | None) -> None:
+            raise InputError(f"{wanted}: cannot be written")
+
+    options = (WatchOptions() if watch else None) if isinstance(watch, bool) else watch
+    if options is not None:
+        check_words(options.fail_on)
+        by_name(options.method)
+    request = RunRequest(
+        command=tuple(command),
+        environment=environment,
+        folder=os.getcwd(),
+        homes=(Path(home),),
         name=name,
         gpus=gpus,
         policy=policy,
+        retries="auto",
         target=target,
-        watch=watch,
+        watch=options,
         simulate=simulate,
         ranks=ranks,
-        inject=inject,
+        faults=parsed_all(inject),
         capture=capture,
     )
+    return run_session(request, lambda _: Strict())

@@ -6,7 +6,7 @@ attempt --(fails)--> diagnosis --> decision --(retry)--> wait --> attempt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from epochzero.errors import InputError
 from epochzero.run.after import After, Preparation
 from epochzero.run.beside import Beside
 from epochzero.run.hang import HangWatcher
-from epochzero.run.job import Failed, Job, Kept, Listener
+from epochzero.run.job import Failed, Job, Listener
 from epochzero.run.journal import Journal, read_journal
 from epochzero.run.model import (
     Concluded,
@@ -40,50 +40,31 @@ from epochzero.run.watcher import Clock, Watcher
 
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
+    from epochzero.run.inject.outcome import Outcome
     from epochzero.run.retry import Attempt
+    from epochzero.run.watch.model import Watched
 
-__all__ = ["run_job"]
+__all__ = ["Attempts"]
 
 
-def run_job(
-    job: Job, keep: Callable[[int], Kept], listener: Listener
-) -> tuple[Ended, Decision | None]:
-    """Runs a job until it ends well, or until its policy or a person has had enough.
+class Attempts:
+    """The attempts of a job so far: what each failed with, and how far the farthest came.
 
-    Must be called from the main thread (`run_attempt`).
-
-    Args:
-        job: what is run.
-        keep: makes the folder and journal of an attempt, the given number or a later one.
-        listener: is told.
-
-    Returns:
-        How the last attempt ended, and what was decided about it.
+    Attributes:
+        failed: the last failure.
+        watched: the verdict on the training of the last attempt that was watched.
+        outcomes: of the faults injected so far.
     """
-    attempts = _Attempts(job, listener)
-    number = job.started.attempt
-    while True:
-        folder, journal, number = keep(number)
-        ended, decision = attempts.run(number, folder, journal)
-        if journal is not None:
-            journal.close()
-        listener.ends(journal)
-        if decision is None or decision.action == "stop" or not job.starts_again(ended):
-            return ended, decision
-        if not listener.waits(decision.after):
-            return ended, decision
-        number += 1
-
-
-class _Attempts:
-    """The attempts of a job so far: what each failed with, and how far the farthest came."""
 
     def __init__(self, job: Job, listener: Listener) -> None:
         self._job = job
         self._listener = listener
         self._history: list[Attempt] = []
         self._farthest: Progress | None = None
-        self._faults = job.faults
+        self._faults = job.request.faults
+        self.failed: Failed | None = None
+        self.watched: Watched | None = None
+        self.outcomes: list[Outcome] = []
 
     def run(
         self, number: int, folder: Path | None, journal: Journal | None
@@ -109,12 +90,18 @@ class _Attempts:
         if ended.exit_code == 0:
             pass
         elif folder is None or journal is None or ended.why in ("not_started", "another_rank", WHY):
-            self._listener.failed(Failed(started, ended, folder, fault=beside.fault(ended)))
+            self._failed(Failed(started, ended, folder, fault=beside.fault(ended)))
         else:
             after = After(started, ended, folder, clock, beside.state or ended.state)
             decision = self._concluded(after, journal)
         self._faults = beside.tell(ended, decision, clock, journal)
+        self.watched = beside.verdict
+        self.outcomes += beside.outcomes
         return ended, decision
+
+    def _failed(self, failed: Failed) -> None:
+        self.failed = failed
+        self._listener.failed(failed)
 
     def _watchers(self, started: Started, environment: Mapping[str, str]) -> tuple[Watcher, ...]:
         folder = Path(started.folder)
@@ -123,12 +110,12 @@ class _Attempts:
             SampleWatcher(folder, environment),
             Reported(),
             ProgressWatcher(),
-            RankWatcher(self._job.options.grace),
+            RankWatcher(self._job.request.options.grace),
             HangWatcher(
-                self._job.stall,
+                self._job.request.stall,
                 environment,
                 rank=started.rank,
-                on_hang=self._job.on_hang,
+                on_hang=self._job.request.on_hang,
                 on_event=self._listener.hung,
             ),
             Preparation(),
@@ -150,15 +137,13 @@ class _Attempts:
                 there_now=bool(there_now),
                 unseeded=bool(unseeded),
             )
-        self._listener.failed(
-            Failed(started, ended, after.folder, diagnosis, decision, there_now, unseeded)
-        )
+        self._failed(Failed(started, ended, after.folder, diagnosis, decision, there_now, unseeded))
         ranking = checked = None
         if ended.why != "user" and (
             decision is None or decision.action == "stop" or not job.starts_again(ended)
         ):
-            ranking = after.ranking(diagnosis, job.cache) if diagnosis is not None else None
-            checked = after.checked(job.target)
+            ranking = after.ranking(diagnosis, job.request.cache) if diagnosis is not None else None
+            checked = after.checked(job.request.target)
             self._listener.explained(ranking, checked)
         journal.write(
             Concluded(
@@ -183,13 +168,13 @@ class _Attempts:
         self, after: After, diagnosis: Diagnosis, decision: Decision | None
     ) -> Iterator[Event]:
         """Puts the diagnosis where the experiment is; takes seconds. One rank's is enough."""
-        for tool in self._job.notes if not after.started.rank else ():
+        for tool in self._job.request.notes if not after.started.rank else ():
             yield leave_note(
                 tool,
                 after.started,
                 diagnosis,
                 decision,
-                environment=self._job.environment,
+                environment=self._job.request.environment,
                 clock=after.clock,
             )
 

@@ -21,10 +21,11 @@ from epochzero.run.watcher import Clock, Watcher
 if TYPE_CHECKING:
     from epochzero.run.inject.grammar import Fault
     from epochzero.run.inject.injector import Injector
+    from epochzero.run.inject.outcome import Outcome
     from epochzero.run.job import Job, Listener
     from epochzero.run.simulate.limits import LimitWatcher
     from epochzero.run.simulate.model import Options as Simulation
-    from epochzero.run.watch.model import Finding
+    from epochzero.run.watch.model import Finding, Watched
 
 __all__ = ["Beside"]
 
@@ -35,6 +36,8 @@ class Beside:
     Attributes:
         environment: of the attempt.
         options: how it is run.
+        verdict: on the training, after `tell`; None when it was not watched.
+        outcomes: of the injected faults, after `tell`.
     """
 
     def __init__(
@@ -57,23 +60,26 @@ class Beside:
         Raises:
             InputError: the platform cannot be simulated here.
         """
-        self.environment: Mapping[str, str] = job.environment
-        self.options = job.options
+        request = job.request
+        self.environment: Mapping[str, str] = request.environment
+        self.options = request.options
         self._job, self._started, self._folder, self._listener = job, started, folder, listener
         self._companions: list[Companion] = []
         self._limits: LimitWatcher | None = None
         self._training: TrainingWatcher | None = None
         self._injector: Injector | None = None
-        if job.simulate is not None:
-            self._simulate(job.simulate)
+        self.verdict: Watched | None = None
+        self.outcomes: Sequence[Outcome] = ()
+        if job.simulation is not None:
+            self._simulate(job.simulation)
         self.environment = job_environment(
             self.environment, job=started.job, attempt=started.attempt, folder=folder
         )
-        if "mlflow" in job.notes:
+        if "mlflow" in request.notes:
             self.environment |= run_tags(self.environment, job=started.job, attempt=started.attempt)
-        if job.watch is not None and folder is not None:
-            self._training = TrainingWatcher(job.watch, listener.found)
-            self.environment = watched_environment(self.environment, folder, job.watch)
+        if request.watch is not None and folder is not None:
+            self._training = TrainingWatcher(request.watch, listener.found)
+            self.environment = watched_environment(self.environment, folder, request.watch)
             self._companions += WATCH_COMPANIONS
         if faults:
             from epochzero.run.inject.injector import Injector
@@ -81,7 +87,7 @@ class Beside:
             self._injector = Injector(faults)
             self.environment = self._injector.prepare(self.environment, folder)
             self._companions += self._injector.companions
-        if job.capture and folder is not None:
+        if request.capture and folder is not None:
             self.environment = captured_environment(self.environment, folder)
             self._companions += CAPTURE_COMPANIONS
 
@@ -105,7 +111,7 @@ class Beside:
 
     def ended(self) -> None:
         """The attempt has ended: keeps what a replay needs of it."""
-        if self._job.capture and self._folder is not None:
+        if self._job.request.capture and self._folder is not None:
             write_job(self._folder, self._started, self.environment)
 
     def fault(self, ended: Ended) -> Finding | None:
@@ -117,16 +123,17 @@ class Beside:
     ) -> tuple[Fault, ...]:
         """Tells and keeps what came of it; answers with the faults that are left."""
         if self._training is not None and ended.why != "not_started":
+            self.verdict = self._training.watched
             self._listener.watched(self._training)
         if self._injector is None:
             return ()
         from epochzero.run.inject.outcome import to_event
 
-        outcomes = self._injector.outcomes(ended, decision)
+        self.outcomes = self._injector.outcomes(ended, decision)
         if journal is not None:
-            for outcome in outcomes:
+            for outcome in self.outcomes:
                 journal.write(to_event(outcome, clock))
-        self._listener.injected(outcomes)
+        self._listener.injected(self.outcomes)
         return tuple(self._injector.left())
 
     def _simulate(self, options: Simulation) -> None:

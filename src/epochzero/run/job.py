@@ -6,30 +6,28 @@ import getpass
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from epochzero.run.hang import HUNG, OnHang
+from epochzero.run.hang import HUNG
 from epochzero.run.journal import Journal
 from epochzero.run.launchers import Launch
 from epochzero.run.model import Decision, Ended, Event, Started
-from epochzero.run.supervise import Options
+from epochzero.run.request import RunRequest
 from epochzero.run.watcher import Watcher
 
 if TYPE_CHECKING:
-    from epochzero.check import CheckResult, Target
-    from epochzero.code import Cache
+    from epochzero.check import CheckResult
     from epochzero.diagnose import Diagnosis
     from epochzero.locate import Ranking
-    from epochzero.run.inject.grammar import Fault
     from epochzero.run.inject.outcome import Outcome
     from epochzero.run.retry import Policy
     from epochzero.run.simulate.model import Aspect
     from epochzero.run.simulate.model import Options as Simulation
-    from epochzero.run.watch.live import News, TrainingWatcher, WatchOptions
+    from epochzero.run.watch.live import News, TrainingWatcher
     from epochzero.run.watch.model import Finding
 
 __all__ = ["Failed", "Job", "Kept", "Listener", "first_record"]
@@ -40,40 +38,19 @@ Kept = tuple[Path | None, Journal | None, int]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is run, and what happens when it fails.
+    """A job that is about to run.
 
     Attributes:
+        request: what the caller asked for.
         started: the first record of its first attempt.
-        environment: of the job.
-        policy: loads what decides about retries, when it is needed.
-        advise: only says what it would do; nothing is started again.
-        target: the platform that a check would have been asked about; None for this machine.
-        cache: of parsed code.
-        options: how each attempt is run.
-        stall: seconds without progress until a hang is reported.
-        on_hang: what is done with a job that hangs: report, dump (with the frames of C and C++), kill,
-            or restart as the policy decides.
-        notes: the tools in which a diagnosis is noted (`epochzero.run.notes`).
-        watch: how its training is watched; None for not at all.
-        simulate: the platform that it is to meet here; None for this machine.
-        faults: that the platform is to have; each comes once, in whichever attempt reaches it.
-        capture: keep what a replay of its failure needs.
+        policy: loads the retry policy when it is needed.
+        simulation: how the platform is simulated; None for no simulation.
     """
 
+    request: RunRequest
     started: Started
-    environment: Mapping[str, str]
     policy: Callable[[], Policy]
-    advise: bool = False
-    target: Target | str | Path | None = None
-    cache: Cache | None = None
-    options: Options = field(default_factory=Options)
-    stall: float = 300.0
-    on_hang: OnHang = "report"
-    notes: tuple[str, ...] = ()
-    watch: WatchOptions | None = None
-    simulate: Simulation | None = None
-    faults: tuple[Fault, ...] = ()
-    capture: bool = False
+    simulation: Simulation | None = None
 
     @property
     def is_one_of_many(self) -> bool:
@@ -85,7 +62,8 @@ class Job:
         # A scheduler that asks a job to exit has ended its allocation, or is about to.
         if self.is_one_of_many or (self.started.scheduler and ended.why == "scheduler"):
             return False
-        return not self.advise or (ended.why == HUNG and self.on_hang == "restart")
+        request = self.request
+        return request.retries != "advise" or (ended.why == HUNG and request.on_hang == "restart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,52 +90,47 @@ class Failed:
     fault: Finding | None = None
 
 
-class Listener(Protocol):
-    """Is told of a job as it goes."""
+class Listener:
+    """Receives the events of a job. A subclass overrides those that it wants; here nothing happens."""
 
     def begins(self, journal: Journal | None) -> Sequence[Watcher]:
         """An attempt is about to start; answers who looks at it."""
-        ...
+        return ()
 
     def failed(self, failed: Failed) -> None:
         """An attempt failed."""
-        ...
 
     def explained(self, ranking: Ranking | None, checked: CheckResult | None) -> None:
         """Where in the code the bug may be, and what a check would have said before the start."""
-        ...
 
     def noted(self, event: Event) -> None:
         """The diagnosis was noted in a tool, or could not be."""
-        ...
 
     def found(self, news: News) -> None:
         """Something is wrong with the training; called from a watcher's thread while the job runs."""
-        ...
 
     def hung(self, event: Event) -> None:
         """The job hangs, or works again; called from a watcher's thread while the job runs."""
-        ...
 
     def watched(self, training: TrainingWatcher) -> None:
         """The attempt has ended, and this is the verdict on its training."""
-        ...
 
     def injected(self, outcomes: Sequence[Outcome]) -> None:
         """The attempt has ended, and this came of the faults that were injected."""
-        ...
 
     def simulates(self, aspects: Sequence[Aspect]) -> None:
         """An attempt is about to start on a simulated platform, of which so much is there."""
-        ...
 
     def waits(self, seconds: float) -> bool:
         """A retry waits; returns after that time whether it shall be made."""
-        ...
+        time.sleep(seconds)
+        return True
 
     def ends(self, journal: Journal | None) -> None:
         """All records of an attempt are written."""
-        ...
+
+    def stored_elsewhere(self, wanted: Path, home: Path | None) -> None:
+        """An attempt cannot be stored in the wanted directory; None when it is not stored at all."""
 
 
 def first_record(

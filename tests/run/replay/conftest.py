@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.run.here import run_here
+from epochzero.run import run as run_job
 
 Captured = Callable[..., Path]
 
@@ -23,10 +23,10 @@ def captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Captured:
     ) -> Path:
         (tmp_path / "train.py").write_text(program)
         monkeypatch.chdir(tmp_path)
-        ran = run_here(
+        ran = run_job(
             [sys.executable, *before, "train.py", *words],
             tmp_path / "home",
-            {**os.environ, **variables},
+            environment={**os.environ, **variables},
             capture=True,
         )
         assert ran.ended.exit_code == code
