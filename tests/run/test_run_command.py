@@ -298,7 +298,7 @@ def test_a_job_that_does_not_end_when_asked_was_not_out_of_memory(
     process.terminate()
     _, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + signal.SIGKILL
-    assert b"was asked to end, did not, and was killed" in error
+    assert b"interrupted by the user and killed, since it did not exit" in error
     assert b"Memory" not in error
     assert kept.ended.why == "user"
 
