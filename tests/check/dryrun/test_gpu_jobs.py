@@ -16,6 +16,7 @@ from epochzero.check.job import read_job
 from epochzero.check.target.model import GPU
 
 pytest.importorskip("torch", reason="the scripts train with torch")
+pytestmark = pytest.mark.usefixtures("preloaded")
 
 A100 = GPU("NVIDIA A100", 80 << 30, (8, 0))
 CLUSTER = Target(name="cluster", gpus=(A100,) * 4)

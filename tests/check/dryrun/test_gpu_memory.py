@@ -15,6 +15,7 @@ from epochzero.check.target.model import GPU
 from epochzero.cli.check import command
 
 pytest.importorskip("torch", reason="the scripts train with torch")
+pytestmark = pytest.mark.usefixtures("preloaded")
 
 MIB = 1 << 20
 SCRIPT = """\
