@@ -45,9 +45,10 @@ settings.load_profile("steady")
 
 TESTS = Path(__file__).resolve().parent
 
-# Their tests, or the programs that they start, need torch, a database server or a browser.
-# `--quick` leaves them out; without it they come first, since the longest files are among them.
+# Their tests, or the programs that they start, need torch, a database or a browser, or are
+# dozens of supervised jobs. `--quick` leaves them out; without it they come first, since the longest files are among them.
 SLOW = (
+    "agents",
     "check/dryrun",
     "cli/test_check_dry.py",
     "cli/test_model_command.py",
@@ -64,10 +65,13 @@ SLOW = (
     "run/test_hang.py",
     "run/test_job.py",
     "run/test_kill.py",
+    "run/test_run_command.py",
+    "run/test_supervise.py",
     "run/test_torchrun.py",
     "run/watch",
     "scale",
     "store",
+    "study/test_corpora.py",
     "test_docstrings.py",
     "web",
 )
@@ -105,6 +109,8 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 # the next.
 for name in [name for name in os.environ if name.startswith("EPOCHZERO_")]:
     del os.environ[name]
+# pytest-xdist tells its processes the width of the terminal.
+os.environ.pop("COLUMNS", None)
 os.environ["XDG_CACHE_HOME"] = str(TESTS.parent / ".pytest_cache" / "home")
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="epochzero-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
