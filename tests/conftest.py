@@ -45,8 +45,9 @@ settings.load_profile("steady")
 
 TESTS = Path(__file__).resolve().parent
 
-# Their tests, or the programs that they start, need torch, a database or a browser, or are
-# dozens of supervised jobs. `--quick` leaves them out; without it they come first, since the longest files are among them.
+# Their tests, or the programs that they start, need torch, a database or a browser, or are dozens
+# of supervised jobs. `--quick` leaves them out; without it they come first, since the longest files
+# are among them.
 SLOW = (
     "agents",
     "check/dryrun",

@@ -86,7 +86,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
         pytest.fail("there is no place for what comes of it")
 
     monkeypatch.setattr(import_module("epochzero.check.target"), "capture", work)
-    monkeypatch.setattr(import_module("epochzero.cli.check"), "check", work)
+    monkeypatch.setattr(import_module("epochzero.cli.check"), "run_check", work)
     absent = tmp_path / "no" / "x.toml"
     ran = run("target", "capture", "-o", absent)
     assert (ran.code, f"there is no folder {absent.parent}" in ran.err) == (2, True)
